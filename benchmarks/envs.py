@@ -3,7 +3,7 @@
 `python -m benchmarks.envs` prints, for each case, the time of a step (resets included) and the ratio to
 plain `gymnasium.make` measured directly before and after; above 1 is faster. The cases are interleaved, and
 medians of processor time are printed, so that other work on the machine has little effect on the ratios.
-Worlds of our own have nothing to be compared with: their steps a second are printed, with admissible actions.
+Environments of our own have nothing to be compared with: their steps a second are printed, with admissible actions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
 ]
 """Name, plain id, arguments, and the target ratio."""
 
-WORLDS: list[tuple[str, str, dict[str, Any], int | None]] = [
+ENVIRONMENTS: list[tuple[str, str, dict[str, Any], int | None]] = [
     ("house, default schedule", "DriftHouse-v0", {}, 20_000),
     ("house, default schedule as JSON", "DriftHouse-v0", {"text": True}, 20_000),
 ]
@@ -109,8 +109,8 @@ def main() -> None:
         middle, plain_middle = statistics.median(ours) * 1e6, statistics.median(base) * 1e6
         print(f"{name:<44}{middle:>10.2f}{plain_middle:>8.2f}{ratio:>8.2f}{goal:>8}")
     print()
-    print(f"{'world':<44}{'steps a second':>16}{'target':>10}")
-    for name, env_id, keywords, target_rate in WORLDS:
+    print(f"{'environment':<44}{'steps a second':>16}{'target':>10}")
+    for name, env_id, keywords, target_rate in ENVIRONMENTS:
         env = gym.make(env_id, **keywords)
         rates = [steps_per_second(env, arguments.steps) for _ in range(arguments.repeats)]
         print(f"{name:<44}{statistics.median(rates):>16,.0f}{'' if target_rate is None else f'{target_rate:,}':>10}")

@@ -1,9 +1,9 @@
 """The speed of the functional form in a compiled loop, relative to gymnax, EnvPool and the NumPy form.
 
-`python -m benchmarks.functional` steps worlds with random actions and prints, for each kind and number of worlds, the
-time of a step of one world (resets and the drawing of actions included) and the ratios to gymnax without drift and to
-the NumPy form. The cases are interleaved, and medians are printed; on a CPU of processor time over all threads, on a
-GPU of elapsed time. gymnax and EnvPool are left out where they are not installed
+`python -m benchmarks.functional` steps environments with random actions and prints, for each kind and number of
+environments, the time of a step of one environment (resets and the drawing of actions included) and the ratios to
+gymnax without drift and to the NumPy form. The cases are interleaved, and medians are printed; on a CPU of processor
+time over all threads, on a GPU of elapsed time. gymnax and EnvPool are left out where they are not installed
 (`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment). Aim: at most 15 % slower than
 gymnax without drift; on a GPU 100 million lake steps a second.
 """
@@ -62,12 +62,12 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 
 
 def compiled(reset: Any, step: Any, number: int, actions: int, steps: int) -> Callable[[int], None]:
-    """A function that runs `steps` steps of `number` worlds in one compiled loop.
+    """A function that runs `steps` steps of `number` environments in one compiled loop.
 
     Args:
         reset: from a key to states.
         step: from a key, states and actions to states and rewards.
-        number: the number of worlds.
+        number: the number of environments.
         actions: the number of actions.
         steps: the steps of a run.
     """
@@ -92,7 +92,7 @@ def compiled(reset: Any, step: Any, number: int, actions: int, steps: int) -> Ca
 
 
 def cases_of(plain: str, number: int, steps: int) -> dict[str, Callable[[int], None]]:
-    """The cases of one kind: each runs `steps` steps of `number` worlds."""
+    """The cases of one kind: each runs `steps` steps of `number` environments."""
     cases: dict[str, Callable[[int], None]] = {}
     actions = ACTIONS[plain]
     rows = np.random.default_rng(0).integers(actions, size=(64, number))
@@ -140,7 +140,7 @@ def cases_of(plain: str, number: int, steps: int) -> dict[str, Callable[[int], N
 def functional_case(
     env: Any, schedule: Any, number: int, actions: int, steps: int, by_key: bool = False
 ) -> Callable[[int], None]:
-    """A case of the functional form: `step_batch`, or `vmap` of `step` with a key for each world."""
+    """A case of the functional form: `step_batch`, or `vmap` of `step` with a key for each environment."""
     params = env.params(schedule)
 
     def step(key: Any, states: Any, chosen: Any) -> tuple[Any, Any]:
@@ -161,7 +161,7 @@ def main() -> None:
     )
     parser.add_argument("--steps", type=int, default=1_600_000, help="steps a repeat (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=7, help="repeats of each case (default: %(default)s)")
-    parser.add_argument("--numbers", type=int, nargs="+", default=list(NUMBERS), help="numbers of worlds")
+    parser.add_argument("--numbers", type=int, nargs="+", default=list(NUMBERS), help="numbers of environments")
     arguments = parser.parse_args()
     device = jax.devices()[0]
     clock = time.process_time if device.platform == "cpu" else time.perf_counter
@@ -176,7 +176,7 @@ def main() -> None:
                     start = clock()
                     turn(index)
                     times[name].append((clock() - start) / steps / number)
-            print(f"\n{plain}, {number:,} worlds")
+            print(f"\n{plain}, {number:,} environments")
             print(f"{'case':<48}{'ns a step':>11}{'million/s':>11}{'to gymnax':>11}{'to NumPy':>11}")
             middle = {name: statistics.median(found) for name, found in times.items()}
             for name, found in middle.items():

@@ -3,7 +3,7 @@
 * `measure` - seconds of one run, and how many of them its cells took
 * `run_benchmark` - prints a table
 
-What cells take (making the world and the agent, playing) is timed within the same run and taken off.
+What cells take (making the environment and the agent, playing) is timed within the same run and taken off.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def measure(name: str, instances: int, only: str) -> Iterator[tuple[Kind, float,
         digest = hashlib.sha256()
         start = time.process_time()
         for cell in cells:
-            for row in play(cell, experiment.world(cell.schedule)):
+            for row in play(cell, experiment.settings_of(cell.schedule)):
                 digest.update(json.dumps(row, sort_keys=True).encode())
         yield kind, (time.process_time() - start) / len(cells), digest.hexdigest()[:12]
 

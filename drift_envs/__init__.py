@@ -1,4 +1,4 @@
-"""Gymnasium environments whose world drifts on a schedule.
+"""Gymnasium environments that drift on a schedule.
 
 Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `DriftMountainCarContinuous-v0`,
 `DriftHouse-v0`, `DriftWebShop-v0`. Everything else is imported at first use.

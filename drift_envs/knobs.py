@@ -275,13 +275,13 @@ class KnobTable(Mapping[str, Knob]):
 class Tunable(Protocol):
     """An environment that declares knobs; it has no notion of drift.
 
-    `turn` takes canonical values, sets all of them at once and recomputes whatever is derived from
+    `set_knobs` takes canonical values, sets all of them at once and recomputes whatever is derived from
     them. It is called between transitions only, possibly before the first `reset`.
     """
 
     knobs: KnobTable
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set the named knobs to these canonical values, all at once."""
 
     def read_knobs(self) -> dict[str, Value]:

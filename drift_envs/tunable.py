@@ -38,9 +38,9 @@ class KnobAttribute:
 
 
 class TunableEnv:
-    """A mixin for environments that declare what can be turned.
+    """A mixin for environments that declare what can be set.
 
-    A subclass names its knobs in `knobs`, and its text form, oracle and so on in `parts`; it extends `turn` where
+    A subclass names its knobs in `knobs`, and its text form, oracle and so on in `parts`; it extends `set_knobs` where
     something is derived from the knobs, and has no notion of why or when they are set. `surfaces` names the attributes
     that hold drawing surfaces, which can be neither pickled nor copied; a copy draws its own at the next `render`.
     `state_names` names the attributes that say where an episode stands.
@@ -52,7 +52,7 @@ class TunableEnv:
     state_names: ClassVar[tuple[str, ...]] = ()
     _held: frozenset[str] = frozenset()
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
@@ -66,7 +66,7 @@ class TunableEnv:
         return {name: getattr(self, name) for name in self.knobs}
 
     def hold(self, names: Iterable[str]) -> None:
-        """Refuse from now on that these knobs are set as attributes; `turn` still turns them.
+        """Refuse from now on that these knobs are set as attributes; `set_knobs` still sets them.
 
         Args:
             names: the knobs that a schedule drives.
@@ -90,7 +90,7 @@ class TunableEnv:
         if self.knobs.rule is not None:
             for knob, text in self.knobs.problems({**self.read_knobs(), name: checked}):
                 raise KnobError(f"`{knob}`: {text}")
-        self.turn({name: checked})
+        self.set_knobs({name: checked})
 
     def save_state(self) -> dict[str, Any]:
         """The state of the episode, without knobs and random generator."""

@@ -76,7 +76,7 @@ class PoisonedEnv(TunableEnv):
     """A mixin for environments with the knob `poison_after`: counts visits of places.
 
     The counts are part of the state of an episode: `reset` clears them and snapshots hold them. A twin's visits
-    count in the world that it follows (`share_visits`), and neither a reset of the twin nor a state restored into
+    count in the environment that it follows (`share_visits`), and neither a reset of the twin nor a state restored into
     it takes them back.
     """
 

@@ -30,7 +30,7 @@ from drift_envs.metrics import bootstrap
 
 Rows = Sequence[Mapping[str, Any]]
 
-WORLDS = {
+ENVIRONMENTS = {
     "frozen_lake/explicit:family/transient-0.0": "lake",
     "frozen_lake/explicit:family/transient-0.1": "lake, one response in ten false",
     "webshop/explicit/transient-0.0": "shop",
@@ -62,12 +62,12 @@ def mean_after_drifts(rows: Rows) -> str:
 
 def make_table(rows: Rows) -> list[str]:
     """The lines of the table in Markdown."""
-    lines = [f"| after the drifts | {' | '.join(WORLDS.values())} |", "|---|" + "---|" * len(WORLDS)]
+    lines = [f"| after the drifts | {' | '.join(ENVIRONMENTS.values())} |", "|---|" + "---|" * len(ENVIRONMENTS)]
     for memory, shown in MEMORIES.items():
         for verifier, suffix in VERIFIERS.items():
             mine = [row for row in rows if (row["memory"], row["verifier"]) == (memory, verifier)]
             if mine:
-                cells = [mean_after_drifts([row for row in mine if row["schedule"] == name]) for name in WORLDS]
+                cells = [mean_after_drifts([row for row in mine if row["schedule"] == name]) for name in ENVIRONMENTS]
                 lines.append(f"| {shown}{suffix} | {' | '.join(cells)} |")
     return lines
 
@@ -79,14 +79,14 @@ def draw_curve(rows: Rows, path: Path) -> None:
         rows: all rows of the run.
         path: the file.
     """
-    names = list(WORLDS)[:2]
+    names = list(ENVIRONMENTS)[:2]
     handles: list[Any] = []
     with new_figure(1, len(names)) as (figure, axes):
         for axis, name in zip(axes[0], names, strict=True):
             mine = [row for row in rows if row["schedule"] == name and row["memory"] == "vanilla"]
             handles = [_draw_line(axis, mine, verifier, number) for number, verifier in enumerate(CURVES)]
             mark_phases(axis, mine)
-            axis.set_title(WORLDS[name], fontsize=10)
+            axis.set_title(ENVIRONMENTS[name], fontsize=10)
             axis.set_xlabel("episode")
         axes[0, 0].set_ylabel("success, % of 30 instances")
         add_legend(figure, handles, list(CURVES.values()), len(CURVES))

@@ -44,7 +44,7 @@ Weights = dict[str, Any]
 
 
 class Batch(NamedTuple):
-    """What a rollout of all lifetimes gives, shape `(LIFETIME, worlds, ...)`."""
+    """What a rollout of all lifetimes gives, shape `(LIFETIME, num_envs, ...)`."""
 
     inputs: Any
     action: Any
@@ -112,7 +112,7 @@ def likelihood_of(logits: Any, action: Any) -> Any:
 
 
 def roll_out(env: FunctionalLake, memory: bool, weights: Weights, params: Any, key: Any) -> Batch:
-    """Play one lifetime in each world."""
+    """Play one lifetime in each environment."""
     number = params.max_steps.shape[0]
     start, key = jax.random.split(key)
     tile, states = env.reset_batch(start, params, number)
@@ -171,7 +171,7 @@ def adam(weights: Weights, moments: Any, gradient: Weights, step: Any, rate: Any
 
 
 def train(
-    memory: bool, worlds: int, updates: int, seed: int, width: int, report: Callable[[int, float], None]
+    memory: bool, num_envs: int, updates: int, seed: int, width: int, report: Callable[[int, float], None]
 ) -> tuple[Weights, np.ndarray]:
     """Train a network.
 
@@ -179,7 +179,7 @@ def train(
         The weights, and the mean reward a step of each update.
     """
     env = FunctionalLake()
-    params = env.params_of(make_schedules(worlds, seed)[0], max_steps=LIMIT)
+    params = env.params_of(make_schedules(num_envs, seed)[0], max_steps=LIMIT)
 
     def update(carry: Any, index: Any) -> tuple[Any, Any]:
         weights, moments, key = carry
@@ -195,7 +195,7 @@ def train(
             rate = RATE * (1 - 0.9 * index / updates)
             return adam(weights, moments, gradient, step, rate), None
 
-        orders = [jax.random.permutation(each, worlds) for each in jax.random.split(shuffle, EPOCHS)]
+        orders = [jax.random.permutation(each, num_envs) for each in jax.random.split(shuffle, EPOCHS)]
         parts = jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1)
         steps = index * EPOCHS * PARTS + jnp.arange(EPOCHS * PARTS) + 1.0
         (weights, moments), _ = jax.lax.scan(learn, (weights, moments), (parts, steps))
@@ -278,7 +278,7 @@ def draw(found: dict[str, np.ndarray], curves: dict[str, np.ndarray], path: str)
 def main() -> None:
     """Train both networks, evaluate, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--worlds", type=int, default=2048, help="lakes (default: %(default)s)")
+    parser.add_argument("--num-envs", type=int, default=2048, help="lakes (default: %(default)s)")
     parser.add_argument("--updates", type=int, default=70, help="updates (default: %(default)s)")
     parser.add_argument("--width", type=int, default=32, help="units of a layer (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all (default: %(default)s)")
@@ -294,7 +294,7 @@ def main() -> None:
             print(f"{name}: update {update}, {4 * reward:.3f} every 4 steps, {took:.0f} CPU s", flush=True)
 
         weights, curves[name] = train(
-            memory, arguments.worlds, arguments.updates, arguments.seed, arguments.width, report
+            memory, arguments.num_envs, arguments.updates, arguments.seed, arguments.width, report
         )
         found[name] = evaluate(memory, weights, arguments.lifetimes, arguments.seed + 1_000_000)
     print(f"\nreward every 4 steps, {arguments.lifetimes} held-out lifetimes, 95 % intervals (at most 1)")

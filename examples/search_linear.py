@@ -99,7 +99,7 @@ def search(name: str, seed: int) -> dict[str, Any]:
     """The weights of a policy, with their origin and return."""
     setup = SEARCHES[name]
     env: Any = gym.make(setup.env_id, schedule=None).unwrapped  # type: ignore[arg-type]
-    env.turn({"forward_reward": setup.forward_reward})
+    env.set_knobs({"forward_reward": setup.forward_reward})
     actions = np.array([json.loads(action) for action in describe(env).actions])  # type: ignore[union-attr]
     rng, size = np.random.default_rng(seed), env.observation_space.shape[0]
     weights = np.zeros((actions.shape[1], size))

@@ -1,4 +1,4 @@
-"""Serve the learned reader: a small transformer that reads the messages of a language model.
+"""Serve the learned reader: a small transformer that takes the messages to a language model.
 
     python examples/serve_reader.py results/learned_reader/lake.npz --port 8012
     drift-agents run examples/learned_reader.yaml --model learned-reader --base-url http://127.0.0.1:8012/v1

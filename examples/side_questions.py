@@ -3,7 +3,7 @@
     drift-agents serve-local --fetch --port 8011
     python examples/side_questions.py --model smollm2-135m-instruct --base-url http://127.0.0.1:8011/v1
 
-Actions are chosen by the reader of messages, so that they depend on the prompts alone; all other requests are sent to
+Actions are chosen by rules that parse messages, and depend on the prompts alone; all other requests are sent to
 the model. Each memory and each team plays the same episodes twice: with the declared rules, and with the model in their
 place. The table shows how many requests the model got, how many answers could be used (after two re-asks at most),
 and in how many episodes an action differs.
@@ -30,7 +30,7 @@ from drift_agents.types import Episode
 
 MEMBERS = [{"name": name, "policy": {"llm": {"temperature": 1.0}}} for name in ("first", "second", "third")]
 ERR = 0.2
-"""How often members of a team choose another action than the reader, so that there is something to judge."""
+"""How often members of a team choose another action than the rules, so that there is something to judge."""
 PLAYERS: Mapping[str, Mapping[str, Any]] = {
     "generative_agents": {"memory": "generative_agents"},
     "memory_bank": {"memory": "memory_bank"},
@@ -112,7 +112,7 @@ def play_episodes(player: Mapping[str, Any], service: Service, schedule: str, ep
     def keep(_: CellSetup, __: int, episode: Episode) -> None:
         played.append(episode)
 
-    list(islice(play(cell, experiment.world(schedule), keep, service), episodes))
+    list(islice(play(cell, experiment.settings_of(schedule), keep, service), episodes))
     return played
 
 

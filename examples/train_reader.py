@@ -1,7 +1,7 @@
 """Train the learned reader: a small transformer from scratch, on decisions of development instances.
 
     pip install torch==2.13.0
-    drift-agents run mine.yaml --trace all          # readers on development instances
+    drift-agents run mine.yaml --trace all          # rules on development instances
     drift-agents export-choices runs/mine --out data.jsonl --prompt ranked
     python examples/train_reader.py data.jsonl --out weights.npz --minutes 40
 

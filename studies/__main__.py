@@ -18,7 +18,7 @@ from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, ru
 PROGRAM = "python -m studies"
 
 app = make_app(
-    "Research on this project: simulations of memories, experience following, readers of messages, tuning.",
+    "Research on this project: simulations of memories, experience following, rule-based message policies, tuning.",
     f"{PROGRAM} study belief-correction --seeds 3",
     completion=False,
 )
@@ -109,7 +109,7 @@ def _prompts(
 
 @app.command(
     "readers",
-    short_help="Write the page about readers of messages.",
+    short_help="Write the page about rule-based message policies.",
     epilog=f"Example: {PROGRAM} readers --out docs/readers.md",
 )
 def _readers(
@@ -158,7 +158,7 @@ def _tune(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The YAML file (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
-    """Choose every memory's options and the planner's rule, world by world, from runs on development instances.
+    """Choose memories' options and planners' rules for each environment from runs on development instances.
 
     A run with held-out instances (seeds from 1000) is refused. Equal runs give equal bytes.
     """

@@ -64,7 +64,7 @@ def write_prompts(out: Path | None = None) -> str:
 def _last_decision(form: str) -> list[Message]:
     """The messages of the last decision with records of the present state."""
     env = gym.make("DriftFrozenLake-v0", schedule=SCHEDULE, text=True)
-    # `plain` is no format that the reader parses; the prompt is that of `full`.
+    # `plain` is no format that the rules parse; the prompt is that of `full`.
     reader = MessageReader(format="full" if form == "plain" else form, ties="random")
     agent = Agent(reader, make_memory("vanilla"), seed=SEED)
     played = [

@@ -1,10 +1,10 @@
-"""How readers of messages play: the page docs/readers.md, from the figures in results/readers.
+"""How rule-based message policies play: the page docs/readers.md, from the figures in results/readers.
 
 * `store_figures` - reads finished runs and stores the figures of the page, a small file a run
 * `write_readers` - writes the page from these files
 * `summarise` - the figures of a run
 * `tabulate_phases` - success by phase, of the default format
-* `tabulate_verifiers` - success after the drifts by verifier, and the share of steps in loops, of other readers
+* `tabulate_verifiers` - success after the drifts by verifier, and the share of steps in loops, of other policies
 
 Equal runs give equal bytes.
 """
@@ -29,19 +29,20 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "readers"
 """The folder of the figures."""
 
 VERIFIERS = ("none", "glove", "oracle_reset")
-"""The verifiers that every reader was played with, in the order of the table's figures."""
+"""The verifiers that every policy was played with, in the order of the table's figures."""
 
 Rows = Sequence[Mapping[str, Any]]
 Figures = Mapping[str, Any]
 """Of one schedule: `rounds`, `seeds`, `phases`, and `agents` with `policy`, `verifier`, `successes` (by phase, of every
 instance in the order of the seeds), `steps` and `loop_steps`."""
 
-HEAD = """# Readers of the messages
+HEAD = """# Rule-based message policies
 
 **Mechanism test by rules, no language model.**
 
 The policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known outcomes) and `erring_reader` (5 % \
-other actions) parse the messages of a language model. They take the action with the highest score \
+other actions) parse the messages to a language model by rules; the word *reader* in names stands for such a \
+rule-based message policy. They take the action with the highest score \
 that the messages show, of equal ones that with the fewest steps where these are shown (else `ties`: `first`, `last` \
 or `random`), and elsewhere follow rules of common sense. They are no language models; a format with which they move \
 in circles gives a deterministic model little chance.
@@ -59,7 +60,7 @@ python -m studies readers {folders} --out docs/readers.md
 NOTES = {
     "readers": (
         '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
-        "the plain agent wins the car without a verifier, since the reader then trusts its newest pushes. On "
+        "the plain agent wins the car without a verifier, since the policy then trusts its newest pushes. On "
         "the lake and in the shop the line does not help the plain agent: the records that it recalls first "
         "are the oldest.",
         "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
@@ -67,14 +68,14 @@ NOTES = {
     ),
     "readers-kinds": (
         "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
-        "The reader then presses first what last failed before the contradiction, a rule that was found on the seeds "
+        "The policy then presses first what last failed before the contradiction, a rule that was found on the seeds "
         "0 and 1 after a first run of this table, where GLOVE stayed at 0.",
     ),
     "readers-formats": (
         "`paper` and `react` show neither the steps to a score nor the episode so far. A step against the "
-        'wall, a step back and the right way all read "Max score achievable 1.0", so a reader with a fixed '
+        'wall, a step back and the right way all read "Max score achievable 1.0", so a policy with a fixed '
         "rule for ties repeats them until time runs out. In the shop these formats do not show which options "
-        "are chosen, and the reader chooses the first one again and again.",
+        "are chosen, and the policy chooses the first one again and again.",
         "Four rounds of the lakes are hardly more than the search for a way: compare rows with each other, not with "
         "the twenty rounds of `readers`.",
     ),
@@ -164,7 +165,7 @@ def summarise(rows: Rows) -> dict[str, Figures]:
 
 
 def tabulate_phases(schedules: Mapping[str, Figures]) -> list[Table]:
-    """Success by phase with 95 % intervals, a table a schedule; the readers are one and the same.
+    """Success by phase with 95 % intervals, a table a schedule; the policies are one and the same.
 
     Args:
         schedules: the figures of a run.
@@ -180,7 +181,7 @@ def tabulate_phases(schedules: Mapping[str, Figures]) -> list[Table]:
 
 
 def tabulate_verifiers(schedules: Mapping[str, Figures]) -> Table:
-    """Mean success after the drifts with each of `VERIFIERS`, a column a schedule, a row a reader.
+    """Mean success after the drifts with each of `VERIFIERS`, a column a schedule, a row a policy.
 
     The last column is the share of steps in loops, over all schedules and verifiers.
 
@@ -188,16 +189,16 @@ def tabulate_verifiers(schedules: Mapping[str, Figures]) -> Table:
         schedules: the figures of a run.
     """
     title = f"Success after the drifts, %, with {', '.join(VERIFIERS)}"
-    table = Table(title, ("reader", *(f"`{schedule}`" for schedule in schedules), "steps in loops, %"))
-    readers = dict.fromkeys(agent["policy"] for figures in schedules.values() for agent in figures["agents"])
-    for reader in readers:
+    table = Table(title, ("policy", *(f"`{schedule}`" for schedule in schedules), "steps in loops, %"))
+    policies = dict.fromkeys(agent["policy"] for figures in schedules.values() for agent in figures["agents"])
+    for policy in policies:
         cells, steps, loop_steps = [], 0, 0
         for figures in schedules.values():
-            own = {agent["verifier"]: agent for agent in figures["agents"] if agent["policy"] == reader}
+            own = {agent["verifier"]: agent for agent in figures["agents"] if agent["policy"] == policy}
             steps += sum(agent["steps"] for agent in own.values())
             loop_steps += sum(agent["loop_steps"] for agent in own.values())
             cells.append(", ".join(_after_drifts(own[verifier], figures) for verifier in VERIFIERS if verifier in own))
-        table.add(f"`{reader}`", *cells, f"{100 * loop_steps / steps:.0f}")
+        table.add(f"`{policy}`", *cells, f"{100 * loop_steps / steps:.0f}")
     return table
 
 

@@ -3,12 +3,12 @@
 * `write_tuned` - the command's work: choose from finished runs and write the choices
 * `choose` - the choices of some runs
 
-Runs of the experiments `tuning`, `tuning-episodes` and `tuning-cars` play candidates. In each world the planner's
+Runs of the experiments `tuning`, `tuning-episodes` and `tuning-cars` play candidates. In each environment the planner's
 rule for contradicting outcomes is chosen first, since all agents of a table share it: the one with which the
 memories, each with its best candidate, keep most on average. Then each memory's candidate is chosen. What counts is
 the score kept after the first drift as a share of the optimum, averaged over instances and over the plain agent and
-GLOVE alike; of equals the first in the order of the file is taken. A later run of a world adds memories, played with
-the rule that was chosen there.
+GLOVE alike; of equals the first in the order of the file is taken. A later run of an environment adds memories, played
+with the rule that was chosen there.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HELD_OUT = 1000
 """Seeds from here on are test instances, which nothing is chosen on."""
 
 HEAD = """\
-# The options that every memory plays with on the board, world by world, and the candidates that they were chosen from
-# with what they kept (percent of the optimum). Made by `python -m studies tune RUN... --out studies/tuned.yaml` from
-# runs of `tuning`, `tuning-episodes` and `tuning-cars`; do not edit.
+# The options that every memory plays with on the board, environment by environment, and the candidates that they were
+# chosen from with what they kept (percent of the optimum). Made by `python -m studies tune RUN... --out
+# studies/tuned.yaml` from runs of `tuning`, `tuning-episodes` and `tuning-cars`; do not edit.
 """
 
 
@@ -40,7 +40,7 @@ def write_tuned(folders: Sequence[Path], out: Path | None) -> str:
     """Choose every memory's options from finished runs.
 
     Args:
-        folders: the runs' folders; the first one that has a world chooses the planner's rule there.
+        folders: the runs' folders; the first one that has an environment chooses the planner's rule there.
         out: the file; `None` writes none.
 
     Returns:
@@ -63,14 +63,14 @@ def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str,
         runs: what was played, and the rows.
 
     Returns:
-        Plain data: under `runs` what was played; under `worlds` for each schedule the options of the planner and of
-        each memory, and what each candidate kept.
+        Plain data: under `runs` what was played; under `environments` for each schedule the options of the planner and
+        of each memory, and what each candidate kept.
 
     Raises:
         ExperimentError: if a run has held-out instances, an agent was not played beyond a drift, or a later run was
             played with another rule than the chosen one.
     """
-    worlds: dict[str, Any] = {}
+    environments: dict[str, Any] = {}
     stated = []
     for manifest, rows in runs:
         experiment = Experiment.model_validate(manifest["experiment"])
@@ -82,10 +82,10 @@ def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str,
         figures = measure_instances(rows)
         for schedule in experiment.schedules:
             kept = figures["kept"].xs(schedule, level="schedule")
-            if schedule in worlds:
-                _add_memories(worlds[schedule], schedule, kept, experiment)
+            if schedule in environments:
+                _add_memories(environments[schedule], schedule, kept, experiment)
             else:
-                worlds[schedule] = _choose_world(schedule, kept, experiment)
+                environments[schedule] = _choose_options(schedule, kept, experiment)
         stated.append(
             {
                 "experiment": manifest["name"],
@@ -94,10 +94,10 @@ def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str,
                 "versions": dict(manifest["versions"]),
             }
         )
-    return {"runs": stated, "worlds": worlds}
+    return {"runs": stated, "environments": environments}
 
 
-def _choose_world(schedule: str, kept: pd.Series, experiment: Experiment) -> dict[str, Any]:
+def _choose_options(schedule: str, kept: pd.Series, experiment: Experiment) -> dict[str, Any]:
     policies = _labels([part for block in experiment.agents for part in block.policy])
     found = {policy: _best_options(schedule, policy, kept, experiment) for policy in policies}
     policy = max(
@@ -112,10 +112,10 @@ def _choose_world(schedule: str, kept: pd.Series, experiment: Experiment) -> dic
     }
 
 
-def _add_memories(world: dict[str, Any], schedule: str, kept: pd.Series, experiment: Experiment) -> None:
-    """Choose further memories with the rule that an earlier run has chosen in this world."""
+def _add_memories(chosen: dict[str, Any], schedule: str, kept: pd.Series, experiment: Experiment) -> None:
+    """Choose further memories with the rule that an earlier run has chosen in this environment."""
     policies = _labels([part for block in experiment.agents for part in block.policy])
-    ((name, options),) = world["policy"].items()
+    ((name, options),) = chosen["policy"].items()
     same = [label for label, part in policies.items() if (part.name, dict(part.options)) == (name, options)]
     if not same:
         raise ExperimentError(
@@ -124,9 +124,9 @@ def _add_memories(world: dict[str, Any], schedule: str, kept: pd.Series, experim
         )
     best, figures = _best_options(schedule, same[0], kept, experiment)
     memories = _memories(experiment)
-    rule = max(world["kept"], key=lambda label: all(f"{key}={value}" in label for key, value in options.items()))
-    world["memory"] |= {name: dict(memories[label].options) for name, label in best.items()}
-    world["kept"][rule] |= figures
+    rule = max(chosen["kept"], key=lambda label: all(f"{key}={value}" in label for key, value in options.items()))
+    chosen["memory"] |= {name: dict(memories[label].options) for name, label in best.items()}
+    chosen["kept"][rule] |= figures
 
 
 def _best_options(

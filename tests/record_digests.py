@@ -5,7 +5,8 @@
     python tests/record_digests.py --write    # record anew: only where behaviour was meant to change
 
 Schedules that were renamed since are digested under their former names, after `renamed_schedules.json`, so that what
-was recorded shows that nothing else of them changed; the names of digests are the new ones.
+was recorded shows that nothing else of them changed; the names of digests are the new ones. Renamed keys of experiment
+files and renamed values of lines are digested under their former names too (`FORMER_KEYS`, `FORMER_STAGES`).
 
 It uses what people use: the command line, the ids of Gymnasium, and the names of `drift_agents` and
 `drift_envs`. No other module is imported, so files may move as they like.
@@ -13,7 +14,7 @@ It uses what people use: the command line, the ids of Gymnasium, and the names o
 * `digests.json` - by name: every cell of the experiments in `digests/*.yaml` (episodes, scores, steps, probes, and
   a digest of its lines and of its kept steps), the hash of every configuration, what models were asked, every
   shipped schedule (drift log and trajectory), the wrapper, twins and snapshots, native vector environments
-* `digests/prompts/*.txt` - two prompts of each world, as the policy got them
+* `digests/prompts/*.txt` - two prompts of each environment, as the policy got them
 * `digests/report_figures.txt`, `digests/leaderboard_figures.txt` - the figures of all tables, row by row, without the
   first column, headers and sentences, which may be reworded
 * `record` - all of it as data: name -> digest, and name -> text
@@ -199,13 +200,19 @@ PLANNER_OPTIONS = {"frozen_lake": "lake", "mountain_car": "car", "webshop": "sho
 """Options of the planner, and their names when digests were recorded; labels and configurations hold them."""
 
 
+FORMER_KEYS = {"environments": "worlds", "train": "construct"}
+"""Keys of experiment files, and their names when digests were recorded."""
+FORMER_STAGES = {"train": "construct"}
+"""Values of the field `stage` of lines and traces, and their names when digests were recorded."""
+
+
 def _as_recorded(value: Any) -> Any:
     if isinstance(value, dict):
         names = PLANNER_OPTIONS if value.get("name") == "planner" else {}
         options = value.get("options")
         if names and isinstance(options, dict):
             return {**value, "options": {names.get(key, key): _as_recorded(one) for key, one in options.items()}}
-        return {key: _as_recorded(one) for key, one in value.items()}
+        return {FORMER_KEYS.get(key, key): _as_recorded(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_as_recorded(one) for one in value]
     return value
@@ -227,10 +234,14 @@ LEFT_OUT = ("milliseconds", "loops", "loop_steps")
 
 
 def _timeless(value: Any) -> Any:
-    """The same without `LEFT_OUT`."""
+    """The same without `LEFT_OUT`, with former labels and stages."""
     if isinstance(value, dict):
         kept = {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
-        return {**kept, "policy": _label(kept["policy"])} if isinstance(kept.get("policy"), str) else kept
+        if isinstance(kept.get("policy"), str):
+            kept["policy"] = _label(kept["policy"])
+        if "stage" in kept:
+            kept["stage"] = FORMER_STAGES.get(kept["stage"], kept["stage"])
+        return kept
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
@@ -349,7 +360,7 @@ def environment_of(schedule: str) -> str:
 
 
 def actions_of(env: gym.Env, rng: np.random.Generator) -> Callable[[dict[str, Any]], Any]:
-    """Seeded random actions: of the space, or of those that the world names."""
+    """Seeded random actions: of the space, or of those that the info names."""
     spaces = env.action_space
     if isinstance(spaces, gym.spaces.Discrete):
         return lambda info: int(rng.integers(spaces.n))
@@ -379,7 +390,7 @@ def walk(env: gym.Env, episodes: int, steps: int) -> dict[str, Any]:
 
 
 def environments() -> dict[str, Any]:
-    """Trajectories and drift logs of every shipped schedule, of worlds without one, and of native vector forms."""
+    """Trajectories and drift logs of shipped schedules, of environments without one, and of native vector forms."""
     digests: dict[str, Any] = {}
     for schedule in drift_envs.shipped_schedules():
         if schedule.partition("/")[0] not in PREFIXES:
@@ -439,15 +450,15 @@ def walk_vector(name: str, schedule: str) -> dict[str, Any]:
 
 def twins() -> str:
     """What a twin sees, and what comes after going back to a snapshot."""
-    world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
-    world.reset(seed=2)
-    twin = drift_envs.twin(world)
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
+    env.reset(seed=2)
+    twin = drift_envs.twin(env)
     seen: list[Any] = [twin.reset()]
     for action in (1, 2, 1, 2):
-        saved = drift_envs.snapshot(world)
-        first = world.step(action)
+        saved = drift_envs.snapshot(env)
+        first = env.step(action)
         saved.restore()
-        seen += [first, world.step(action)]
+        seen += [first, env.step(action)]
         if first[2]:
             break
     for action in (1, 2, 1):
@@ -467,24 +478,24 @@ PROMPTED = {
     "shop": ("DriftWebShop-v0", "webshop/explicit", 2, (1, 4)),
     "house": ("DriftHouse-v0", "house/implicit", 3, (1, 4)),
 }
-"""World -> its id, a schedule, how many episodes are played, and which steps of the last one are kept."""
+"""Environment -> its id, a schedule, how many episodes are played, and which steps of the last one are kept."""
 
 
 def prompts() -> dict[str, str]:
-    """Two prompts of each world, as the policy got them."""
+    """Two prompts of each environment, as the policy got them."""
     texts = {}
     for name, (env_id, schedule, episodes, steps) in PROMPTED.items():
-        world = gym.make(env_id, schedule=schedule, text=True)
+        env = gym.make(env_id, schedule=schedule, text=True)
         agent = drift_agents.Agent(
             policy=drift_agents.make_policy("planner"),
             memory=drift_agents.make_memory("vanilla", k=3),
-            verifier=drift_agents.Glove(prober=drift_agents.ReplayProber(drift_envs.twin(world))),
+            verifier=drift_agents.Glove(prober=drift_agents.ReplayProber(drift_envs.twin(env))),
         )
         for round_ in range(episodes):
-            episode = agent.run_episode(world, seed=0 if round_ == 0 else None)
+            episode = agent.run_episode(env, seed=0 if round_ == 0 else None)
         for number, step in enumerate(steps, start=1):
             texts[f"prompts/{name}-{number}.txt"] = episode.trace[step].prompt + "\n"
-        world.close()
+        env.close()
     return texts
 
 

@@ -37,6 +37,8 @@ ORDER: dict[str, list[list[str]]] = {
         ["tunable"],
         ["visits"],
         ["schedule"],
+        ["attribute_knobs"],
+        ["built_in_knobs"],
         ["wrappers"],
         ["functional", "metrics", "oracle", "vector"],
         ["envs"],
@@ -48,7 +50,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_agents": [
         ["errors", "types"],
-        ["checks", "registry", "world"],
+        ["checks", "registry", "text_env"],
         ["embedding", "environment", "llm"],
         ["matching"],
         ["prompt", "stores"],

@@ -96,7 +96,7 @@ def completed(part: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in part.items() if key not in agents}
     return {
         "name": "part",
-        "schedules": list(rest.get("worlds", {})) or ["frozen_lake/explicit:family"],
+        "schedules": list(rest.get("environments", {})) or ["frozen_lake/explicit:family"],
         "agents": {"memory": "vanilla", "policy": "planner", **agents},
         "seeds": 1,
         **({} if "episodes" in rest else {"rounds": 5}),
@@ -109,7 +109,7 @@ def test_files_are_valid(text: str, tmp_path: Path) -> None:
     data = yaml.safe_load(text)
     if "apiVersion" in data:
         return  # a cluster's file; that it is YAML is all that can be tested here
-    if set(data) <= {*Experiment.model_fields, "construct", *Agents.model_fields}:
+    if set(data) <= {*Experiment.model_fields, "train", *Agents.model_fields}:
         parse_experiment(completed(data))
         return
     assert data.get("version") == 1 or "extends" in data, "a schedule or an experiment file, as a whole"

@@ -33,7 +33,7 @@ def run_without_agents(code):
     return done.stdout
 
 
-def test_worlds_oracles_and_commands_work_on_the_core():
+def test_environments_oracles_and_commands_work_on_the_core():
     out = run_without_agents(
         """
 import gymnasium as gym, drift_envs

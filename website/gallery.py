@@ -51,7 +51,7 @@ def _attempt(title: str, group: str, file: str, text: str, work: Callable[[], No
     return Picture(group, title, file, text)
 
 
-def _world(env_id: str, folder: Path) -> Picture:
+def _picture_of(env_id: str, folder: Path) -> Picture:
     file, schedule = f"{env_id}.png", CORE_IDS[env_id].schedule
     pictures = (
         _attempt(
@@ -84,7 +84,7 @@ def draw(folder: Path) -> list[Picture]:
         schedules that set no knob, have no file but a reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [_world(env_id, folder) for env_id in CORE_IDS]
+    pictures = [_picture_of(env_id, folder) for env_id in CORE_IDS]
     return pictures + [_schedule(name, folder) for name in shipped_schedules()]
 
 

@@ -1,9 +1,9 @@
-"""Reference agents for drifting worlds: pluggable memories, GLOVE, and the experiments that compare them.
+"""Reference agents for drifting environments: pluggable memories, GLOVE, and the experiments that compare them.
 
 * `Agent` - memory, verifier and policy in one loop
 * `TeamAgent`, `Member`, `make_team` - several members with one memory, in the same loop
 * `Glove`, `ReplayProber` - verification by repeating an action
-* `ReplayLiveProber`, `SnapshotProber` - without a second instance of the world; with saved states (privileged)
+* `ReplayLiveProber`, `SnapshotProber` - without a second instance of the environment; with saved states (privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
 * `load_run`, `Run` - a finished run: a frame for pandas, a report for notebooks

@@ -25,6 +25,7 @@ from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy, shows_history
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
+from drift_agents.text_env import read_outcome, reset_text_env, to_env
 from drift_agents.types import (
     NO_USAGE,
     AgentClock,
@@ -36,7 +37,6 @@ from drift_agents.types import (
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
-from drift_agents.world import read_outcome, reset_text_world, to_env
 
 
 class Agent:
@@ -49,8 +49,8 @@ class Agent:
     The prompt also says at which step memory was contradicted (`doubt_since`), in the same words for all agents, so
     that a policy can discount older records. That is the first step at which the verifier realigned memory and the
     result contradicted it; without a verifier, the first step whose outcome memory had never recorded for that state
-    and action. It moves to a later such step if the contradicted record had been written since then: the world has
-    changed again. A contradiction of an older record is the same change, observed at another place.
+    and action. It moves to a later such step if the contradicted record had been written since then: the environment
+    has changed again. A contradiction of an older record is the same change, observed at another place.
 
     Args:
         policy: rendered text in, text out.
@@ -107,25 +107,25 @@ class Agent:
         self._step_observer = memory if isinstance(memory, StepObserver) else None
 
     def run_episode(
-        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+        self, env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> Episode:
         """Reset an environment and play one episode to its end.
 
         Args:
-            world: the environment.
+            env: the environment.
             seed: passed to `reset`; a drifting environment starts its schedule anew with a seed.
             options: passed to `reset`.
 
         Raises:
             ArgumentError: if the environment does not show text.
         """
-        return self.play(world, *reset_text_world(world, seed, options))
+        return self.play(env, *reset_text_env(env, seed, options))
 
-    def play(self, world: gym.Env[str, Any], observation: str, info: dict[str, Any]) -> Episode:
+    def play(self, env: gym.Env[str, Any], observation: str, info: dict[str, Any]) -> Episode:
         """Play one episode to its end in an environment that has been reset.
 
         Args:
-            world: the environment.
+            env: the environment.
             observation: of its `reset`.
             info: of its `reset`.
         """
@@ -140,7 +140,7 @@ class Agent:
 
         while not (terminated or truncated):
             choice = self._choose(task, state, info["actions"], experiences, prefix, totals)
-            observation, reward, terminated, truncated, info = world.step(to_env(world.action_space, choice.action))
+            observation, reward, terminated, truncated, info = env.step(to_env(env.action_space, choice.action))
             outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, choice.action, outcome, float(reward), self.clock)
             experiences.append(experience)
@@ -165,17 +165,17 @@ class Agent:
         self.clock = self.clock._replace(episode=self.clock.episode + 1)
         return replace(episode, closing=closing, **vars(totals))
 
-    def construct_episode(
-        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+    def train_episode(
+        self, env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> list[Episode]:
         """Play one task in order to fill memory; `TeamAgent` may play it several times, an agent plays it once.
 
         Args:
-            world: the environment; it is reset first.
+            env: the environment; it is reset first.
             seed: passed to `reset`.
             options: passed to `reset`.
         """
-        return [self.run_episode(world, seed, options)]
+        return [self.run_episode(env, seed, options)]
 
     def _choose(
         self,
@@ -232,7 +232,7 @@ class Agent:
 
     def _newest_step(self, state: str, action: str) -> int:
         """The step of the newest record about this state and action; -1 if there is none."""
-        records = self.memory.counterparts(state, action)
+        records = self.memory.same_transitions(state, action)
         return records[-1].now.step if records else -1
 
     @property

@@ -54,7 +54,7 @@ class AgentEnvironment:
         templates: the templates of prompts for language models by format, each as `package:name` for the file
             `templates/name.txt` in that package. Formats without a template of their own name that of
             `PLAIN_TEMPLATES`.
-        sense: what a reader of messages does where they show no score, a
+        sense: what a rule-based message policy does where messages show no score, a
             `drift_agents.policy.message_reader.common_sense.CommonSense`.
 
     Raises:

@@ -229,7 +229,7 @@ MEMORIES = Registry(
         ),
         "store": Part(
             "drift_agents.memory.store:StoreMemory",
-            "Texts in a store of another package, with the evidence ledger beside it.",
+            "Texts in a store of another package, with the transition store beside it.",
         ),
         "managed": Part(
             "drift_agents.memory.management.management:Managed",
@@ -291,15 +291,15 @@ POLICIES = Registry(
         ),
         "message_reader": Part(
             "drift_agents.policy.message_reader.reader:MessageReader",
-            "Follows the highest score that the messages to a language model show.",
+            "A rule-based message policy: follows the highest score that the messages to a language model show.",
         ),
         "forgetful_reader": Part(
             "drift_agents.policy.message_reader.reader:ForgetfulReader",
-            "Reads messages and overlooks a part of the known outcomes, drawn anew at each decision.",
+            "`message_reader` that overlooks a part of the known outcomes, drawn anew at each decision.",
         ),
         "erring_reader": Part(
             "drift_agents.policy.message_reader.reader:ErringReader",
-            "Reads messages and answers with another action than the chosen one at a stated rate.",
+            "`message_reader` that answers with another action than the chosen one at a stated rate.",
         ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },
@@ -343,11 +343,11 @@ VERIFIERS = Registry(
         ),
         "overwrite": Part(
             "drift_agents.verifier.controls:Overwrite",
-            "The newest outcome of each (state, action) replaces counterparts that differ; no probes.",
+            "The newest outcome of each (state, action) replaces records that differ; no probes.",
         ),
         "forget": Part(
             "drift_agents.verifier.controls:Forget",
-            "GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.",
+            "GLOVE's detection without probes: removes the old records, writes the surprising experiences.",
         ),
         "announce_only": Part(
             "drift_agents.verifier.controls:AnnounceOnly",

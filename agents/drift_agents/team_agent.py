@@ -23,17 +23,17 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Team
+from drift_agents.text_env import reset_text_env
 from drift_agents.types import NO_USAGE, AgentClock, Episode
 from drift_agents.verifier.base import Verifier
-from drift_agents.world import reset_text_world
 
 
 class TeamAgent:
-    """An agent whose decisions are a team's: it plays tests, and constructs experience.
+    """An agent whose decisions are a team's: it plays tests, and trains on tasks before them.
 
     All members share one memory, one verifier and one clock: those of an `Agent`, whose policy this class replaces
     before every episode. `run_episode` plays with the member that the team's `solver` names, or with the proposals of
-    all members at every step when the team `adjudicates`. `construct_episode` plays one task as often as the team's
+    all members at every step when the team `adjudicates`. `train_episode` plays one task as often as the team's
     rule says; every trajectory counts as interaction, and all of them are returned. With the team `solo` the result
     is equal to that of `Agent`, byte for byte.
 
@@ -58,11 +58,11 @@ class TeamAgent:
         >>> from drift_agents.policy.base import make_policy
         >>> from drift_agents.team.base import Member
         >>> from drift_agents.team.router import Router
-        >>> world = gym.make("DriftFrozenLake-v0", text=True)
+        >>> env = gym.make("DriftFrozenLake-v0", text=True)
         >>> members = [Member(str(risk), make_policy("planner", frozen_lake={"risk": risk})) for risk in (0.2, 0.9)]
         >>> agent = TeamAgent(Router(members))
-        >>> attempts = agent.construct_episode(world, seed=0)
-        >>> len(attempts), agent.clock.episode, agent.run_episode(world, seed=0).steps > 0
+        >>> attempts = agent.train_episode(env, seed=0)
+        >>> len(attempts), agent.clock.episode, agent.run_episode(env, seed=0).steps > 0
         (2, 2, True)
     """
 
@@ -132,34 +132,34 @@ class TeamAgent:
         return self.agent.policy
 
     def run_episode(
-        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+        self, env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> Episode:
         """Play one episode of the test with the team's solver.
 
         Args:
-            world: the environment; it is reset first.
+            env: the environment; it is reset first.
             seed: passed to `reset`.
             options: passed to `reset`.
 
         Raises:
             ArgumentError: if the environment does not show text.
         """
-        observation, info = reset_text_world(world, seed, options)
+        observation, info = reset_text_env(env, seed, options)
         task = str(info["task"])
         self._select(self.team.solver(task), task, jointly=self.team.adjudicates)
-        played = self.agent.play(world, observation, info)
+        played = self.agent.play(env, observation, info)
         self.team.end_episode(task, self.member, played)
         return self._add_usage(self._name_member(played))
 
-    def construct_episode(
-        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+    def train_episode(
+        self, env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> list[Episode]:
         """Play one task as often as the team's rule says, and write what it learns into memory.
 
         Args:
-            world: the environment; it is reset before every trajectory.
+            env: the environment; it is reset before every trajectory.
             seed: passed to every `reset`, so that all trajectories begin alike.
-            options: passed to every `reset`. Where a world counts its resets, `drift_tick` should be
+            options: passed to every `reset`. Where an environment counts its resets, `drift_tick` should be
                 among them, so that all trajectories are played at the same time.
 
         Returns:
@@ -169,23 +169,24 @@ class TeamAgent:
         Raises:
             ArgumentError: if the environment does not show text, or the team selects an unknown member.
         """
-        # The first reset is that of the first trajectory. Where a world draws its tasks, `task_options` repeats one.
-        observation, info = reset_text_world(world, seed, options)
+        # The first reset is that of the first trajectory. Where an environment draws its tasks, `task_options` repeats
+        # one.
+        observation, info = reset_text_env(env, seed, options)
         first: tuple[str, dict[str, Any]] | None = (observation, info)
         task = str(info["task"])
-        same = world.get_wrapper_attr("task_options")() if world.has_wrapper_attr("task_options") else None
+        same = env.get_wrapper_attr("task_options")() if env.has_wrapper_attr("task_options") else None
         again = {**(options or {}), **(same or {})} or None
 
         def rollout(member: str) -> Episode:
             nonlocal first
             if member not in self._policies:
                 raise ArgumentError(f"the team {self.team.name!r} has no member {member!r}")
-            start = reset_text_world(world, seed, again) if first is None else first
+            start = reset_text_env(env, seed, again) if first is None else first
             first = None
             self._select(member, task, jointly=False)
-            return self._name_member(self.agent.play(world, *start))
+            return self._name_member(self.agent.play(env, *start))
 
-        episodes = list(self.team.construct(task, rollout))
+        episodes = list(self.team.train(task, rollout))
         return [*episodes[:-1], self._add_usage(episodes[-1])] if episodes else []
 
     def _select(self, member: str, task: str, *, jointly: bool) -> None:

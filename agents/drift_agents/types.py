@@ -61,10 +61,10 @@ class Experience(NamedTuple):
     """A transition of the agent.
 
     Args:
-        state: the state before, as the text that the world showed.
-        action: the action as text, one of the world's admissible actions or what was answered instead.
-        outcome: what the world answered.
-        reward: the reward of this step as the world paid it.
+        state: the state before, as the text that the environment showed.
+        action: the action as text, one of the environment's admissible actions or what was answered instead.
+        outcome: what the environment answered.
+        reward: the reward of this step as the environment paid it.
         now: when it happened.
     """
 
@@ -159,7 +159,7 @@ class Removed(NamedTuple):
 
 
 class ProbeCost(NamedTuple):
-    """What probing cost, in interactions with the world or its twin.
+    """What probing cost, in interactions with the environment or its twin.
 
     Args:
         steps: every step, prefixes and retries included.
@@ -192,7 +192,7 @@ class Verdict(NamedTuple):
         probed: the outcomes of the probes.
         cost: what the probes cost.
         removed: what fell out of memory.
-        realigned: whether memory was rewritten because the world was found to have changed.
+        realigned: whether memory was rewritten because the environment was found to have changed.
         contradicted: whether the realignment contradicts what memory said: false when the probes
             only confirmed it.
         observed: the id under which the experience was written, or `None` when it was not.

@@ -171,8 +171,8 @@ def _show(
     debug: Debug = False,
 ) -> None:
     """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
+    from drift_envs.cli.scheduled import open_schedule
     from drift_envs.cli.show import print_phases
-    from drift_envs.cli.worlds import open_schedule
 
     print_phases(_make_console(), open_schedule(name, seed, env), phases)
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import Value, thaw

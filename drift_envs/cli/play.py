@@ -1,6 +1,6 @@
 """The command `play`: control an environment by the keyboard.
 
-* `play_in_window`, `play_in_terminal` - the command, in a window or, for worlds of text, in the terminal
+* `play_in_window`, `play_in_terminal` - the command, in a window or, for text environments, in the terminal
 * `play` - the loop between keyboard and environment
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.errors import ArgumentError
 from drift_envs.parts import Controls
 from drift_envs.registration import IDS
@@ -47,10 +47,10 @@ def play_in_window(
     Raises:
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
-    _check_every(every, world.schedule.clock)
+    scheduled = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    _check_every(every, scheduled.schedule.clock)
     require_display()
-    env = gym.make(env_id, schedule=world.schedule, render_mode="human")
+    env = gym.make(env_id, schedule=scheduled.schedule, render_mode="human")
     print(f"{controls.help}; {GIVE_UP}: give up the episode; q: quit")
     try:
         successes = play(env, controls, episodes, every, seed)
@@ -73,9 +73,9 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
     Raises:
         ArgumentError: if `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
-    _check_every(every, world.schedule.clock)
-    env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True, text=True)
+    scheduled = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    _check_every(every, scheduled.schedule.clock)
+    env = gym.make(env_id, schedule=scheduled.schedule, render_mode="ansi", overlay=True, text=True)
     print("type an action; ?: the admissible ones; r: give up the episode; q: quit")
     begun = 0
     scores: list[float] = []

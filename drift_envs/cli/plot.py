@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.worlds import ScheduledWorld, open_schedule
+from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.schedule import NEVER, Phase, Timeline
 
@@ -72,15 +72,15 @@ def plot_schedule(
     """
     if out is not None and out.suffix.lower() not in PICTURES:
         raise ArgumentError(f"`--out` should end in one of {', '.join(PICTURES)}. Received {str(out)!r}")
-    world = open_schedule(name, seed, env_id)
-    stop = ticks or default_stop(world)
+    scheduled = open_schedule(name, seed, env_id)
+    stop = ticks or default_stop(scheduled)
     if stop > MAX_TICKS:
         raise ArgumentError(f"`--ticks` should be at most {MAX_TICKS}. Received {stop}")
     if out is None:
-        for line in draw_text(world, stop, console.width):
+        for line in draw_text(scheduled, stop, console.width):
             print(line)
     else:
-        draw_picture(world, stop, out)
+        draw_picture(scheduled, stop, out)
         print(f"wrote {out}")
 
 
@@ -106,11 +106,11 @@ def collect_series(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]
     return series
 
 
-def default_stop(world: ScheduledWorld) -> int:
+def default_stop(scheduled: ScheduledEnv) -> int:
     """The number of ticks that shows what a schedule does: its first phases, and the beginning of the last."""
-    phases = world.phases(MAX_PHASES)
+    phases = scheduled.phases(MAX_PHASES)
     last = phases[-1]
-    return last.stop if last.stop != NEVER else max(world.full_tick(last), last.start) + TAIL
+    return last.stop if last.stop != NEVER else max(scheduled.full_tick(last), last.start) + TAIL
 
 
 def _series(label: str, values: list[Any]) -> KnobSeries:
@@ -121,19 +121,19 @@ def _series(label: str, values: list[Any]) -> KnobSeries:
     return KnobSeries(label, tuple(letters[value] for value in values), distinct)
 
 
-def draw_text(world: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
+def draw_text(scheduled: ScheduledEnv, stop: int, width: int) -> Iterator[str]:
     """The plot as lines of text.
 
     Args:
-        world: the schedule.
+        scheduled: the schedule.
         stop: ticks from 0 up to this one, excluded.
         width: columns of the terminal.
 
     Yields:
         Lines no wider than `width`, or than 33 columns if `width` is less.
     """
-    name = world.schedule.name
-    if not world.timeline.names:
+    name = scheduled.schedule.name
+    if not scheduled.timeline.names:
         yield f"{name}: sets no knob and has no drift"
         return
     margin = 12
@@ -143,11 +143,11 @@ def draw_text(world: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
     wide = max(1, min(room // stop, 3)) if step == 1 else 1
     ticks = [tick for tick in range(0, stop, step) for _ in range(wide)]
     yield f"{name}, ticks 0 to {stop - 1}" + (f", one column for {step} ticks" if step > 1 else "")
-    for series in collect_series(world.timeline, ticks):
+    for series in collect_series(scheduled.timeline, ticks):
         yield ""
         yield from _curve(series, margin) if series.is_numeric else _letters(series, margin)
     yield ""
-    starts = [(phase, phase.start * wide // step) for phase in world.timeline.phases(stop)]
+    starts = [(phase, phase.start * wide // step) for phase in scheduled.timeline.phases(stop)]
     columns = len(ticks)
     yield _ruler(margin, columns, [(column, str(phase.start)) for phase, column in starts])
     yield _names(margin, columns, [(column, phase.id) for phase, column in starts])
@@ -191,11 +191,11 @@ def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
     return " " * margin + line
 
 
-def draw_picture(world: ScheduledWorld, stop: int, path: Path) -> None:
+def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> None:
     """The plot as a file.
 
     Args:
-        world: the schedule.
+        scheduled: the schedule.
         stop: ticks from 0 up to this one, excluded.
         path: the file; its ending decides the format.
 
@@ -208,13 +208,13 @@ def draw_picture(world: ScheduledWorld, stop: int, path: Path) -> None:
     except ImportError as error:
         raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     ticks = list(range(stop))
-    curves = collect_series(world.timeline, ticks)
+    curves = collect_series(scheduled.timeline, ticks)
     if not curves:
-        raise ArgumentError(f"{world.schedule.name} sets no knob; there is nothing to draw")
+        raise ArgumentError(f"{scheduled.schedule.name} sets no knob; there is nothing to draw")
     heights = [2.0 if series.is_numeric else 0.7 for series in curves]
     figure = Figure(figsize=(9, 1.2 + sum(heights)), layout="constrained")
     axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    phases = world.timeline.phases(stop)
+    phases = scheduled.timeline.phases(stop)
     for axis, series in zip(axes, curves, strict=True):
         axis.set_ylabel(series.label, rotation=0, ha="right", va="center")
         for phase in phases[1:]:
@@ -238,9 +238,9 @@ def draw_picture(world: ScheduledWorld, stop: int, path: Path) -> None:
             color="0.35",
         )
     axes[-1].set_xlabel(
-        {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[world.schedule.clock]
+        {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[scheduled.schedule.clock]
     )
-    figure.suptitle(world.schedule.name, fontsize=12)
+    figure.suptitle(scheduled.schedule.name, fontsize=12)
     figure.savefig(path, dpi=150)
 
 

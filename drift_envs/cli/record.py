@@ -21,7 +21,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
-from drift_envs.cli.worlds import ScheduledWorld, open_schedule
+from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 
@@ -99,21 +99,21 @@ def record(options: RecordOptions) -> None:
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
-    world = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
-    if options.policy == "oracle" and world.oracle is None:
+    scheduled = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
+    if options.policy == "oracle" and scheduled.oracle is None:
         raise ArgumentError(
-            f"there is no oracle for {options.env_id} with {world.schedule.name}; use `--policy random`"
+            f"there is no oracle for {options.env_id} with {scheduled.schedule.name}; use `--policy random`"
         )
     with without_display():
         parts = IDS[options.env_id].parts
         text = parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
-        env = gym.make(options.env_id, schedule=world.schedule, render_mode="rgb_array", overlay=True, text=text)
+        env = gym.make(options.env_id, schedule=scheduled.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
             if isinstance(options.episodes, range):
                 found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
             else:
                 each = options.episodes or 1
-                found = film(env, world, options.policy, options.phases, each, options.steps, options.seed)
+                found = film(env, scheduled, options.policy, options.phases, each, options.steps, options.seed)
             return list(found), int(env.metadata["render_fps"])
         finally:
             env.close()
@@ -157,7 +157,7 @@ def _read_policy(options: RecordOptions) -> Recording | None:
 
 def film(
     env: gym.Env,
-    world: ScheduledWorld,
+    scheduled: ScheduledEnv,
     policy: str,
     phases: int,
     episodes: int = 1,
@@ -170,7 +170,7 @@ def film(
 
     Args:
         env: the environment, rendering to arrays.
-        world: its schedule.
+        scheduled: its schedule.
         policy: `oracle` or `random`.
         phases: how many phases.
         episodes: how many episodes of each.
@@ -181,11 +181,11 @@ def film(
         Each phase's id and its frames, shape `(height, width, 3)`.
     """
     act = _policy(env, policy, seed)
-    jumps = world.schedule.clock == "episode"
-    for number, phase in enumerate(world.phases(phases)):
+    jumps = scheduled.schedule.clock == "episode"
+    for number, phase in enumerate(scheduled.phases(phases)):
         frames: list[np.ndarray] = []
         for episode in range(episodes):
-            options = {"drift_tick": min(world.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
+            options = {"drift_tick": min(scheduled.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
             observation, info = env.reset(seed=seed if number == episode == 0 else None, options=options)
             frames += _episode(env, act, observation, info, steps)
         yield phase.id, frames

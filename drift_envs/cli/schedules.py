@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_envs.cli.worlds import open_schedule, read_schedule
+from drift_envs.cli.scheduled import open_schedule, read_schedule
 from drift_envs.errors import DeclaredKnobsError, Problem, ScheduleError, UnknownScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from drift_envs.cli.worlds import read_schedule, table_of
+from drift_envs.cli.scheduled import read_schedule, table_of
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import measure_drifts
 

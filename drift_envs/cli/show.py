@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.worlds import ScheduledWorld
+from drift_envs.cli.scheduled import ScheduledEnv
 from drift_envs.knobs import Value
 from drift_envs.oracle import ChangeEffect
 from drift_envs.schedule import NEVER, Phase
@@ -33,51 +33,51 @@ LEGEND = (
 REPLAYED = "replayed: score of their action sequences, played open-loop."
 
 
-def print_phases(console: Console, world: ScheduledWorld, count: int) -> None:
+def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
     """Print the first phases of a schedule.
 
     Args:
         console: where to print.
-        world: the schedule.
+        scheduled: the schedule.
         count: how many phases.
     """
-    schedule, phases = world.schedule, world.phases(count + 1)
+    schedule, phases = scheduled.schedule, scheduled.phases(count + 1)
     is_cut, phases = len(phases) > count, phases[:count]
     console.print(Text(schedule.name, style="bold"))
     if schedule.description:
         console.print(schedule.description, markup=False)
-    facts = [world.env_id, f"clock {schedule.clock}"]
+    facts = [scheduled.env_id, f"clock {schedule.clock}"]
     facts += [schedule.visibility] if schedule.visibility else []
     facts += ["control"] if schedule.control else []
     console.print(Text(", ".join(facts), style="dim"))
     console.print()
-    effects = _effects(world, phases)
-    rest = _table(world, phases, effects, with_knobs=False)
-    longest = max(len(word) for index in range(len(phases)) for word in _knobs(world, phases, index).split())
+    effects = _effects(scheduled, phases)
+    rest = _table(scheduled, phases, effects, with_knobs=False)
+    longest = max(len(word) for index in range(len(phases)) for word in _knobs(scheduled, phases, index).split())
     if console.measure(rest, options=console.options.update(max_width=MEASURED)).maximum + longest + 2 <= console.width:
-        console.print(_table(world, phases, effects, with_knobs=True))
+        console.print(_table(scheduled, phases, effects, with_knobs=True))
     else:  # the knobs below, where words would be broken
-        console.print(rest, "", _knob_table(world, phases))
+        console.print(rest, "", _knob_table(scheduled, phases))
     if is_cut:
         console.print(Text(f"and more from tick {phases[-1].stop} on; --phases N shows them", style="dim"))
-    if "map" in world.timeline.names:
+    if "map" in scheduled.timeline.names:
         console.print()
-        console.print(Columns(list(_maps(world, phases)), padding=(0, 3)))
-    if world.oracle is not None and len(phases) > 1:
-        is_car = world.oracle.effect(0, 0).replayed is not None
+        console.print(Columns(list(_maps(scheduled, phases)), padding=(0, 3)))
+    if scheduled.oracle is not None and len(phases) > 1:
+        is_car = scheduled.oracle.effect(0, 0).replayed is not None
         console.print()
         console.print(Text(f"{LEGEND} {REPLAYED}" if is_car else LEGEND, style="dim"))
 
 
-def _effects(world: ScheduledWorld, phases: list[Phase]) -> list[ChangeEffect]:
+def _effects(scheduled: ScheduledEnv, phases: list[Phase]) -> list[ChangeEffect]:
     """What each phase changes against the one before; nothing without an oracle."""
-    if world.oracle is None:
+    if scheduled.oracle is None:
         return []
-    ticks = [world.full_tick(phase) for phase in phases]
-    return [world.oracle.effect(old, new) for old, new in pairwise([ticks[0], *ticks])]
+    ticks = [scheduled.full_tick(phase) for phase in phases]
+    return [scheduled.oracle.effect(old, new) for old, new in pairwise([ticks[0], *ticks])]
 
 
-def _table(world: ScheduledWorld, phases: list[Phase], effects: list[ChangeEffect], *, with_knobs: bool) -> Table:
+def _table(scheduled: ScheduledEnv, phases: list[Phase], effects: list[ChangeEffect], *, with_knobs: bool) -> Table:
     """One row for each phase."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("phase", no_wrap=True)
@@ -91,7 +91,7 @@ def _table(world: ScheduledWorld, phases: list[Phase], effects: list[ChangeEffec
         for heading in headings:
             table.add_column(heading, justify="right", no_wrap=True)
     for index, phase in enumerate(phases):
-        cells = [phase.id, _ticks(world, phase), *([_knobs(world, phases, index)] if with_knobs else [])]
+        cells = [phase.id, _ticks(scheduled, phase), *([_knobs(scheduled, phases, index)] if with_knobs else [])]
         if effects:
             effect = effects[index]
             values = [f"{effect.magnitude:.0%}", f"{effect.after:.2f}", f"{effect.carried:.2f}", f"{effect.loss:.0%}"]
@@ -102,29 +102,29 @@ def _table(world: ScheduledWorld, phases: list[Phase], effects: list[ChangeEffec
     return table
 
 
-def _knob_table(world: ScheduledWorld, phases: list[Phase]) -> Table:
+def _knob_table(scheduled: ScheduledEnv, phases: list[Phase]) -> Table:
     """The knobs of each phase."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("phase", no_wrap=True)
     table.add_column("knobs", overflow="fold")
     for index, phase in enumerate(phases):
-        table.add_row(phase.id, _knobs(world, phases, index))
+        table.add_row(phase.id, _knobs(scheduled, phases, index))
     return table
 
 
-def _ticks(world: ScheduledWorld, phase: Phase) -> str:
+def _ticks(scheduled: ScheduledEnv, phase: Phase) -> str:
     """First and last tick, and the first tick of full weight."""
     span = f"{phase.start} -" if phase.stop == NEVER else f"{phase.start} - {phase.stop - 1}"
-    full = world.full_tick(phase)
+    full = scheduled.full_tick(phase)
     return span if full == phase.start else f"{span} (full at {full})"
 
 
-def _knobs(world: ScheduledWorld, phases: list[Phase], index: int) -> str:
+def _knobs(scheduled: ScheduledEnv, phases: list[Phase], index: int) -> str:
     """The values of the first phase, the changes of the others."""
-    values = world.timeline.values(world.full_tick(phases[index]))
+    values = scheduled.timeline.values(scheduled.full_tick(phases[index]))
     if index == 0:
         return ", ".join(_value(name, value) for name, value in values.items()) or "all at their defaults"
-    before = world.timeline.values(world.full_tick(phases[index - 1]))
+    before = scheduled.timeline.values(scheduled.full_tick(phases[index - 1]))
     changes = [describe_change(name, before[name], values[name]) for name in values if before[name] != values[name]]
     return ", ".join(changes) or "nothing"
 
@@ -137,11 +137,11 @@ def _value(name: str, value: Value) -> str:
     return f"{name} {show_value(value)}"
 
 
-def _maps(world: ScheduledWorld, phases: list[Phase]) -> Iterator[Text]:
+def _maps(scheduled: ScheduledEnv, phases: list[Phase]) -> Iterator[Text]:
     """The map of each phase under its name; an unchanged map is not repeated."""
     before = None
     for phase in phases:
-        lake = world.timeline.values(world.full_tick(phase))["map"]
+        lake = scheduled.timeline.values(scheduled.full_tick(phase))["map"]
         if lake == before:
             continue
         before = lake

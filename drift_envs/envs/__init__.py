@@ -1,4 +1,4 @@
-"""Environments that declare what can be turned, and have no notion of drift.
+"""Environments that declare what can be set, and have no notion of drift.
 
 * `FrozenLake` - Gymnasium's frozen lake: map, slip, goal rewards, transient responses
 * `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses

@@ -45,12 +45,12 @@ class Lifetime(NamedTuple):
 
     Args:
         drift: tick and knob values of the next step.
-        world: the state of the episode.
+        env_state: the state of the episode.
         time: steps of the episode.
     """
 
     drift: DriftCarry
-    world: Any
+    env_state: Any
     time: Any
 
 
@@ -121,8 +121,8 @@ class FunctionalEnv(ABC):
         """
         own, start = jax.random.split(key)
         drift = start_drift(params.drift, own)
-        world = self._start(params, drift, self.draw(start, (), params))
-        return self._observe(params, world), Lifetime(drift, world, jnp.zeros_like(params.max_steps))
+        env_state = self._start(params, drift, self.draw(start, (), params))
+        return self._observe(params, env_state), Lifetime(drift, env_state, jnp.zeros_like(params.max_steps))
 
     def step(
         self, key: Any, state: Lifetime, action: Any, params: Any
@@ -151,8 +151,8 @@ class FunctionalEnv(ABC):
             action: as in the environment of the same name.
             params: from `params`.
         """
-        drift, world = state.drift, state.world
-        world, reward, terminated = self._move(params, drift, world, action, draws)
+        drift, env_state = state.drift, state.env_state
+        env_state, reward, terminated = self._move(params, drift, env_state, action, draws)
         time = state.time + 1
         truncated = time >= params.max_steps
         done = terminated | truncated
@@ -160,11 +160,11 @@ class FunctionalEnv(ABC):
         following: Lifetime = jax.tree.map(
             lambda new, old: jnp.where(done, new, old),
             Lifetime(drift, self._start(params, drift, draws), jnp.zeros_like(time)),
-            Lifetime(drift, world, time),
+            Lifetime(drift, env_state, time),
         )
-        last = self._observe(params, world)
+        last = self._observe(params, env_state)
         info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
-        return self._observe(params, following.world), following, reward, terminated, truncated, info
+        return self._observe(params, following.env_state), following, reward, terminated, truncated, info
 
     def reset_batch(self, key: Any, params: Any, number: int) -> tuple[Any, Lifetime]:
         """Begin many lifetimes at once, see `step_batch`.
@@ -240,9 +240,9 @@ class FunctionalEnv(ABC):
         """The state at the start of an episode."""
 
     @abstractmethod
-    def _move(self, params: Any, drift: DriftCarry, world: Any, action: Any, draws: Any) -> tuple[Any, Any, Any]:
+    def _move(self, params: Any, drift: DriftCarry, env_state: Any, action: Any, draws: Any) -> tuple[Any, Any, Any]:
         """The next state, the reward and whether the episode terminates."""
 
     @abstractmethod
-    def _observe(self, params: Any, world: Any) -> Any:
+    def _observe(self, params: Any, env_state: Any) -> Any:
         """The observation of a state."""

@@ -107,13 +107,13 @@ def advance_drift(params: DriftParams, state: DriftCarry) -> DriftCarry:
     occurrences = find_occurrences(params, state)
     if features.walk or features.choice:
         state = extend_sums(params, state, occurrences.lead)
-    walked, turned = None, (None, None)
+    walked, chosen = None, (None, None)
     if features.slots:
         events = occurrences.lead + jnp.arange(features.slots)[:, None]
         walked = walk_steps(params, state.key, events) if features.walk else None
-        turned = choice_steps(params, state.key, events) if features.choice else turned
-    state = fold_numbers(params, state, occurrences, walked, turned[0])
-    return fold_objects(params, state, occurrences, turned[1])
+        chosen = choice_steps(params, state.key, events) if features.choice else chosen
+    state = fold_numbers(params, state, occurrences, walked, chosen[0])
+    return fold_objects(params, state, occurrences, chosen[1])
 
 
 def replay(params: DriftParams, key: Any, ticks: int) -> tuple[Any, Any]:

@@ -58,7 +58,7 @@ def _option_before(key: Any, purpose: int, counts: Any, options: Any, below: Any
 
 
 def fold_numbers(
-    params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, walked: Any, turned: Any
+    params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, walked: Any, chosen: Any
 ) -> DriftCarry:
     """Fold the layers of all numeric knobs, in the order of the file."""
     if not params.names:
@@ -82,7 +82,7 @@ def fold_numbers(
             place = before[-1] + state.chosen[drift]
             found = [pick(options, place % counts)]
             for slot in range(slots):
-                place = place + turned[slot, drift]
+                place = place + chosen[slot, drift]
                 found.append(pick(options, place % counts))
             target, *targets = [jnp.where(is_choice, each, argument) for each in found]
         values = jnp.where(is_set & (done > 0), target, values)
@@ -125,7 +125,7 @@ def _bounded(params: DriftParams, values: Any) -> Any:
     return jnp.where(params.whole, jnp.rint(values), values)
 
 
-def fold_objects(params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, turned: Any) -> DriftCarry:
+def fold_objects(params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, chosen: Any) -> DriftCarry:
     """Fold the layers of all other knobs: a value holds or does not."""
     if not params.object_names:
         return state
@@ -147,7 +147,7 @@ def fold_objects(params: DriftParams, state: DriftCarry, occurrences: Occurrence
             place = before[-1] + state.object_chosen[drift]
             found = pick(options, place % counts)
             for slot in range(slots):
-                place = place + turned[slot, drift]
+                place = place + chosen[slot, drift]
                 found = jnp.where(has_share[slot], pick(options, place % counts), found)
         new = jnp.where((operation == SET) & holds, params.object_argument[drift], values)
         new = jnp.where((operation == SWAP) & is_odd, swapped, new)

@@ -20,6 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from drift_envs.attribute_knobs import AttributeKnob, AttributeKnobs, DerivedAttribute, declared_knobs
+from drift_envs.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.base import Source, load_all
@@ -29,9 +31,7 @@ from drift_envs.functional.drift_params import DriftParams
 from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.attributes import AttributeKnob, AttributeKnobs, DerivedAttribute, declared_knobs
 from drift_envs.wrappers.binding import driven_names
-from drift_envs.wrappers.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""

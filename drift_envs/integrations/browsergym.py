@@ -68,7 +68,7 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
         self.viewport, self.slow_mo, self.timeout = {"width": 1280, "height": 900}, 0, 10_000
         self._episodes = check_integer("episodes", episodes, 1, MOST_EPISODES)
         self._seed = 0 if seed is None else seed
-        self._world = gym.make(SHOP, schedule=schedule, backend="http", text=True, **arguments)
+        self._env = gym.make(SHOP, schedule=schedule, backend="http", text=True, **arguments)
         self._check()
         self._ended, self._steps, self._score = 0, 0, 0.0
         core._set_global_playwright(DebianPlaywright.of(core._get_global_playwright()))
@@ -118,16 +118,16 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
 
     def teardown(self) -> None:
         """End the server."""
-        self._world.close()
+        self._env.close()
 
     @property
-    def world(self) -> gym.Env[Any, Any]:
+    def env(self) -> gym.Env[Any, Any]:
         """The drifting environment behind the pages. For evaluators."""
-        return self._world
+        return self._env
 
     def _begin(self, page: Any, seed: int | None) -> str:
         """Begin the next episode of the schedule, open it, and return its instruction."""
-        _, info = self._world.reset(seed=seed)
+        _, info = self._env.reset(seed=seed)
         self._steps = 0
         page.goto(f"{self._server.base_url}/{self._session}")
         return str(info["task"])
@@ -137,7 +137,7 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
 
     @property
     def _backend(self) -> Any:
-        shop: Any = self._world.unwrapped
+        shop: Any = self._env.unwrapped
         return shop.backend
 
     @property
@@ -151,7 +151,7 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Refuse what would not reach the pages."""
-        schedule = self._world.get_wrapper_attr("schedule")
+        schedule = self._env.get_wrapper_attr("schedule")
         if schedule is None:
             return
         if schedule.clock != "episode":
@@ -159,7 +159,7 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
         foreign = sorted(driven_names(schedule) - _SETTINGS)
         if foreign:
             raise ArgumentError(
-                f"`schedule` should turn knobs that pages show. Received {schedule.name!r}, which turns "
+                f"`schedule` should set knobs that pages show. Received {schedule.name!r}, which sets "
                 f"{', '.join(foreign)}"
             )
 

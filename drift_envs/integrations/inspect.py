@@ -1,6 +1,6 @@
 """Tasks for Inspect, the evaluation framework of the UK AI Security Institute; needs the extra `inspect`.
 
-* `lake`, `car`, `shop`, `house` - a task for each text world
+* `lake`, `car`, `shop`, `house` - a task for each text environment
 * `drift_task` - a task for any id and schedule
 * `play_lifetime` - the solver: a lifetime as a dialogue with the model
 * `lifetime_scorer` - score by phase, and recovery
@@ -41,7 +41,7 @@ def drift_task(
     first_seed: int = 0,
     history: int | None = None,
 ) -> Any:
-    """A task of lifetimes in one world.
+    """A task of lifetimes in one environment.
 
     Args:
         env_id: one of the ids of this package.
@@ -140,7 +140,7 @@ def lifetime_scorer() -> Any:
 
 
 def _task(name: str, env_id: str) -> Any:
-    """The task of one world, under a name of Inspect's registry; `-T` gives its arguments."""
+    """The task of one environment, under a name of Inspect's registry; `-T` gives its arguments."""
 
     @inspect.task(name=name)  # type: ignore[untyped-decorator, unused-ignore]
     def make(

@@ -85,7 +85,7 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
         self, env_id: str, schedule: Source = OWN, *, rounds: int | None = None, episodes: int | None = None
     ) -> None:
         super().__init__()
-        self._world = (env_id, schedule)
+        self._env = (env_id, schedule)
         self._plan = {"rounds": 2 if rounds is None and episodes is None else rounds, "episodes": episodes}
         self._life: TextLifetime | None = None
         self._dialogue: Dialogue | None = None
@@ -103,7 +103,7 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
         """
         self.close()
         self._lines = []
-        env_id, schedule = self._world
+        env_id, schedule = self._env
         self._life = TextLifetime(env_id, schedule, seed or 0, self._lines.append, **self._plan)
         self._dialogue = Dialogue(self._life)
         self._state = State(episode_id=episode_id, step_count=0)
@@ -139,11 +139,11 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
 
     def get_metadata(self) -> Any:
         """Name and description for OpenEnv's endpoint `/metadata`."""
-        env_id, _ = self._world
-        return EnvironmentMetadata(name=env_id, description="A lifetime in a world of text", version="1")
+        env_id, _ = self._env
+        return EnvironmentMetadata(name=env_id, description="A lifetime in a text environment", version="1")
 
     def close(self) -> None:
-        """Close the world."""
+        """Close the environment."""
         if self._life is not None:
             self._life.close()
             self._life = self._dialogue = None

@@ -26,7 +26,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError('`verifiers` is not installed, run `pip install "drift-envs[verifiers]"`') from error
 
-WORLDS = {
+ENVIRONMENTS = {
     "lake": "DriftFrozenLake-v0",
     "car": "DriftMountainCar-v0",
     "shop": "DriftWebShop-v0",
@@ -35,7 +35,7 @@ WORLDS = {
 
 
 def load_environment(
-    world: str = "lake",
+    env: str = "lake",
     schedule: Source = OWN,
     *,
     rounds: int | None = None,
@@ -45,11 +45,11 @@ def load_environment(
     first_seed: int = 0,
     **arguments: Any,
 ) -> LifetimeEnv:
-    """Make the environment of a world; verifiers calls it with the arguments of `--env-args`.
+    """Make the environment of an environment; verifiers calls it with the arguments of `--env-args`.
 
     Args:
-        world: `lake`, `car`, `shop` or `house`.
-        schedule: what drifts; by default the world's explicit schedule.
+        env: `lake`, `car`, `shop` or `house`.
+        schedule: what drifts; by default the environment's explicit schedule.
         rounds: the first so many episodes of every phase are played; 2 if neither this nor `episodes` is given.
         episodes: so many episodes are played, during which time goes on.
         num_train: lifetimes to train on, each with a seed of its own.
@@ -66,10 +66,10 @@ def load_environment(
         >>> [row["info"]["seed"] for row in env.get_dataset()]
         [0, 1]
     """
-    check_choice("world", world, tuple(WORLDS))
+    check_choice("env", env, tuple(ENVIRONMENTS))
     plan = {"rounds": 2 if rounds is None and episodes is None else rounds, "episodes": episodes}
     return LifetimeEnv(
-        WORLDS[world], schedule, plan, num_train=num_train, num_eval=num_eval, first_seed=first_seed, **arguments
+        ENVIRONMENTS[env], schedule, plan, num_train=num_train, num_eval=num_eval, first_seed=first_seed, **arguments
     )
 
 
@@ -104,7 +104,7 @@ class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
         check_integer("num_train", num_train, 1)
         check_integer("num_eval", num_eval, 1)
         check_integer("first_seed", first_seed)
-        self._world, self._plan = (env_id, schedule), plan
+        self._scheduled, self._plan = (env_id, schedule), plan
         seeds = range(first_seed, first_seed + num_train + num_eval)
         rows = [self._row(seed) for seed in seeds]
         life = self._make(first_seed)
@@ -149,7 +149,7 @@ class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
 
     @vf.cleanup  # type: ignore[untyped-decorator, unused-ignore]
     async def close_lifetime(self, state: Any) -> None:
-        """Score what was played, and close the world.
+        """Score what was played, and close the environment.
 
         Args:
             state: that of verifiers.
@@ -161,7 +161,7 @@ class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
             state["lifetime_scores"] = lifetime_scores(state["episodes"], life.planned)
 
     def _make(self, seed: int, keep: Callable[[dict[str, Any]], None] | None = None) -> TextLifetime:
-        env_id, schedule = self._world
+        env_id, schedule = self._scheduled
         return TextLifetime(env_id, schedule, seed, keep, **self._plan)
 
     def _row(self, seed: int) -> dict[str, Any]:

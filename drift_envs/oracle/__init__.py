@@ -1,6 +1,6 @@
 """Oracles of drifting environments: for evaluators, out of reach of agents.
 
-* `Oracle`, `Response`, `ChangeEffect`, `DriftingWorld`, `PlannedWorld` - the protocol and its types
+* `Oracle`, `Response`, `ChangeEffect`, `KnobSource`, `PlannedKnobs` - the protocol and its types
 * `PlanningOracle` - the base of the oracles that plan
 * `TransitionOracle` - classic control and MuJoCo: exact responses, no optimum
 * `make_oracle` - the oracle of a drifting environment, which its folder holds
@@ -16,9 +16,9 @@ from drift_envs.lazy import lazy_names
 if TYPE_CHECKING:
     from drift_envs.oracle.base import (
         ChangeEffect,
-        DriftingWorld,
+        KnobSource,
         Oracle,
-        PlannedWorld,
+        PlannedKnobs,
         PlanningOracle,
         Response,
     )
@@ -29,7 +29,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "base": ["ChangeEffect", "DriftingWorld", "Oracle", "PlannedWorld", "PlanningOracle", "Response"],
+            "base": ["ChangeEffect", "KnobSource", "Oracle", "PlannedKnobs", "PlanningOracle", "Response"],
             "make": ["make_oracle"],
             "severity": ["DriftSeverity", "measure_drifts"],
             "transitions": ["TransitionOracle"],
@@ -39,9 +39,9 @@ else:
 __all__ = [
     "ChangeEffect",
     "DriftSeverity",
-    "DriftingWorld",
+    "KnobSource",
     "Oracle",
-    "PlannedWorld",
+    "PlannedKnobs",
     "PlanningOracle",
     "Response",
     "TransitionOracle",

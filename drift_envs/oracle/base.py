@@ -3,10 +3,10 @@
 * `Oracle` - the protocol: responses, best actions and values at any tick
 * `PlanningOracle` - the base of oracles that plan: values and effects of changes from cached plans
 * `Response` - one possible response to an action, with its probability
-* `order_responses`, `completion_probability` - what an oracle of a world that loses actions computes
+* `order_responses`, `completion_probability` - what an oracle of an environment that loses actions computes
 * `ChangeEffect` - the effect of the change between two ticks on responses and on the policies optimal before it
-* `DriftingWorld` - the input of an oracle: the knobs at any tick
-* `PlannedWorld` - a drifting world made of a timeline alone, without an environment
+* `KnobSource` - the input of an oracle: the knobs at any tick
+* `PlannedKnobs` - the knobs of a timeline alone, without an environment
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Response(NamedTuple):
     """One possible response to an action.
 
     Args:
-        state: the next state, as the JSON text of the text world.
+        state: the next state, as the JSON text of the text environment.
         score: the score of the episode after this transition.
         ended: whether the episode terminates.
         probability: in (0, 1].
@@ -104,7 +104,7 @@ class SeesVisibility(Protocol):
         ...
 
 
-class DriftingWorld(Protocol):
+class KnobSource(Protocol):
     """The input of an oracle; `DriftWrapper` is one."""
 
     def knobs_at(self, tick: int) -> Mapping[str, Value]:
@@ -112,8 +112,8 @@ class DriftingWorld(Protocol):
         ...
 
 
-class PlannedWorld:
-    """A drifting world made of a timeline alone, to analyse a schedule without building an environment.
+class PlannedKnobs:
+    """The knobs of a timeline alone, to analyse a schedule without building an environment.
 
     Args:
         timeline: the values of the knobs that the schedule drives.
@@ -123,8 +123,8 @@ class PlannedWorld:
         >>> from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_KNOBS
         >>> from drift_envs.schedule import Schedule
         >>> schedule = Schedule(version=1, name="weak", drifts=[{"at": 3, "set": {"force": 0.0008}}])
-        >>> world = PlannedWorld(Timeline(schedule, MOUNTAIN_CAR_KNOBS, seed=0), MOUNTAIN_CAR_KNOBS)
-        >>> world.knobs_at(2)["force"], world.knobs_at(3)["force"]
+        >>> source = PlannedKnobs(Timeline(schedule, MOUNTAIN_CAR_KNOBS, seed=0), MOUNTAIN_CAR_KNOBS)
+        >>> source.knobs_at(2)["force"], source.knobs_at(3)["force"]
         (0.001, 0.0008)
     """
 
@@ -140,7 +140,7 @@ class PlannedWorld:
 class Oracle(Protocol):
     """Exact or best known responses, actions and values at any tick; for evaluators, out of reach of agents.
 
-    A state is an observation of the environment, or the JSON text of the text world; an action likewise.
+    A state is an observation of the environment, or the JSON text of the text environment; an action likewise.
     Every method uses the knobs of the given tick, as if they stayed constant.
     """
 
@@ -183,17 +183,17 @@ class PlanningOracle(ABC, Generic[Setting]):
     results by setting, so that ticks with equal knobs share one plan.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         limit: the step limit of an episode, at least 1.
 
     Raises:
         ArgumentError: if `limit` is below 1.
     """
 
-    def __init__(self, world: DriftingWorld, limit: int) -> None:
+    def __init__(self, source: KnobSource, limit: int) -> None:
         if limit < 1:
             raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
-        self._world = world
+        self._source = source
         self._limit = limit
 
     @abstractmethod

@@ -60,13 +60,13 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
     check_integer("episodes", episodes, 1)
     if schedule.env is None:
         raise NoOracleError(f"`{schedule.name}` names no environment, so that it has no oracle")
-    world = gym.make(schedule.env, schedule=schedule, text=True)
+    env = gym.make(schedule.env, schedule=schedule, text=True)
     try:
-        world.reset(seed=seed)
-        oracle: Oracle | None = world.get_wrapper_attr("oracle")
+        env.reset(seed=seed)
+        oracle: Oracle | None = env.get_wrapper_attr("oracle")
         if oracle is None:
             raise NoOracleError(f"there is no oracle for `{schedule.name}`")
-        timeline: Timeline = world.get_wrapper_attr("timeline")
+        timeline: Timeline = env.get_wrapper_attr("timeline")
         found = []
         for old, new in pairwise(_first_phases(timeline, drifts + 1)):
             before, after = (min(timeline.first_tick(one.id), one.stop - 1) for one in (old, new))
@@ -74,11 +74,11 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
             if isinstance(oracle, SeesVisibility):
                 visibility = oracle.visibility(before, after)
             else:
-                visibility = sum(_meets(world, oracle, before, after) for _ in range(episodes)) / episodes
+                visibility = sum(_meets(env, oracle, before, after) for _ in range(episodes)) / episodes
             found.append(DriftSeverity(new.id, effect.magnitude, visibility, effect.loss))
         return found
     finally:
-        world.close()
+        env.close()
 
 
 def _first_phases(timeline: Timeline, most: int) -> list[Phase]:
@@ -89,15 +89,15 @@ def _first_phases(timeline: Timeline, most: int) -> list[Phase]:
     return found[:most]
 
 
-def _meets(world: gym.Env[Any, Any], oracle: Oracle, before: int, after: int) -> bool:
+def _meets(env: gym.Env[Any, Any], oracle: Oracle, before: int, after: int) -> bool:
     """Whether the best known policy takes an action whose responses differ, in an episode at the first tick."""
-    state, _ = world.reset(options={"drift_tick": before, "drift_clock": "hold"})
-    limit = world.spec.max_episode_steps if world.spec is not None else None
+    state, _ = env.reset(options={"drift_tick": before, "drift_clock": "hold"})
+    limit = env.spec.max_episode_steps if env.spec is not None else None
     steps, ended = 0, False
     while not ended:
         action = oracle.action(state, before, None if limit is None else limit - steps)
         if oracle.changed(state, action, before, after):
             return True
-        state, _, terminated, truncated, _ = world.step(action)
+        state, _, terminated, truncated, _ = env.step(action)
         steps, ended = steps + 1, terminated or truncated
     return False

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from drift_envs.attribute_knobs import AttributeEnv
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.parts import parts_of
-from drift_envs.wrappers.attributes import AttributeEnv
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.describe import read_action
 from drift_envs.wrappers.field_text import FieldDescriber, FieldText
@@ -100,7 +100,7 @@ class TransitionOracle:
         hidden = [name for name in wrapper.timeline.names if name in ("action_delay", "observation_noise")]
         if hidden:
             raise NoOracleError(f"no oracle is known for {wrapper.unwrapped} while its schedule sets `{hidden[0]}`")
-        self._world, self._controller = wrapper, reference
+        self._source, self._controller = wrapper, reference
         self._base: AttributeEnv = copy.deepcopy(wrapper.unwrapped)
         self._base.hold(())
         self._base.render_mode = None  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ class TransitionOracle:
         Raises:
             NoOracleError: if there is no reference controller.
         """
-        reference, knobs = self._reference(tick), self._world.knobs_at(tick)
+        reference, knobs = self._reference(tick), self._source.knobs_at(tick)
         seen = np.asarray(self._text.read(state)[0] if isinstance(state, str) else state, float)
         action = reference.act(seen, knobs)
         carried_out = knobs.get("action_permutation")
@@ -180,7 +180,7 @@ class TransitionOracle:
             NoOracleError: if there is no reference controller.
         """
         self._reference(tick)
-        return self._mean_score(json.dumps(self._world.knobs_at(tick), sort_keys=True, default=str), tick)
+        return self._mean_score(json.dumps(self._source.knobs_at(tick), sort_keys=True, default=str), tick)
 
     def effect(self, t0: int, t1: int) -> NoReturn:
         """There is no optimum.
@@ -202,7 +202,7 @@ class TransitionOracle:
     def _reference(self, tick: int) -> Reference:
         """The reference controller for the knobs of a tick."""
         reference = self._controller
-        if reference is None or not reference.plays(self._world.knobs_at(tick)):
+        if reference is None or not reference.plays(self._source.knobs_at(tick)):
             self._refuse()
         return reference
 
@@ -226,8 +226,8 @@ class TransitionOracle:
         return self._values[knobs]
 
     def _set_knobs(self, tick: int) -> None:
-        knobs = self._world.knobs_at(tick)
-        self._binder.turn({name: knobs[name] for name in self._world.timeline.names})
+        knobs = self._source.knobs_at(tick)
+        self._binder.set_knobs({name: knobs[name] for name in self._source.timeline.names})
 
     def _step(self, state: Any, action: Any, tick: int) -> tuple[list[float], float, bool]:
         self._set_knobs(tick)

@@ -37,7 +37,7 @@ _MOST_OCCURRENCES = 1000
 _TICKS_AT_ONCE = 256
 _MANY = -1  # stands for a number of occurrences that is not known
 
-Turn = Callable[[Value], Value]
+Update = Callable[[Value], Value]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Variant:
     """One possible effect of a drift: the operation on each of its knobs."""
 
     drift: int
-    turns: Mapping[str, tuple[str, Turn]]
+    updates: Mapping[str, tuple[str, Update]]
 
 
 def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Finding]:
@@ -96,8 +96,8 @@ def reachable_values(schedule: Schedule, table: KnobTable) -> Iterator[dict[str,
     for combination in _combinations(schedule, table):
         values = dict(base)
         for variant in combination:
-            for name, (_, turn) in variant.turns.items():
-                values[name] = turn(values[name])
+            for name, (_, update) in variant.updates.items():
+                values[name] = update(values[name])
         yield {name: _settled(table[name], value) for name, value in values.items()}
 
 
@@ -110,7 +110,7 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
             for index, choice in enumerate(counts)
         ]
         for combination in product(*options):
-            yield [variant for variant in combination if variant.turns]
+            yield [variant for variant in combination if variant.updates]
             checked += 1
             if checked >= MOST_COMBINATIONS:
                 return
@@ -210,18 +210,19 @@ class _Examples:
 
     def _variants(self, index: int, count: int) -> list[_Variant]:
         drift = self._schedule.drifts[index]
-        turns: list[list[tuple[str, str, Turn]]] = []
+        updates: list[list[tuple[str, str, Update]]] = []
         for operation in OPERATIONS:
             for name, argument in getattr(drift, operation).items():
                 example = self._set[index].get(name)
-                options = _turns(self._table[name], operation, argument, example, count)
-                turns.append([(name, operation, turn) for turn in options])
+                options = _updates(self._table[name], operation, argument, example, count)
+                updates.append([(name, operation, update) for update in options])
         return [
-            _Variant(index, {name: (operation, turn) for name, operation, turn in chosen}) for chosen in product(*turns)
+            _Variant(index, {name: (operation, update) for name, operation, update in chosen})
+            for chosen in product(*updates)
         ]
 
 
-def _turns(knob: Knob, operation: str, argument: Any, example: Value, count: int) -> list[Turn]:
+def _updates(knob: Knob, operation: str, argument: Any, example: Value, count: int) -> list[Update]:
     if operation == "set":
         return [lambda below: example]
     if operation == "choice":
@@ -246,15 +247,15 @@ def _check(
 ) -> Iterator[Finding]:
     values = dict(base)
     for variant in combination:
-        for name, (operation, turn) in variant.turns.items():
+        for name, (operation, update) in variant.updates.items():
             try:
-                values[name] = turn(values[name])
+                values[name] = update(values[name])
             except KnobError as error:
                 yield ("drifts", variant.drift, operation, name), str(error)
     values = {name: _settled(table[name], value) for name, value in values.items()}
     for knob, rule in table.problems(values):
-        # a long schedule has many drifts that hold; those count that turned some knob last
-        last = {name: variant.drift for variant in combination for name in variant.turns}
+        # a long schedule has many drifts that hold; those count that set some knob last
+        last = {name: variant.drift for variant in combination for name in variant.updates}
         names = [schedule.drifts[index].name for index in sorted(set(last.values()))]
         held = f" (while {', '.join(names)} {'hold' if len(names) > 1 else 'holds'})" if names else ""
         yield _blamed(schedule, knob, combination), rule + held
@@ -270,10 +271,10 @@ def _settled(knob: Knob, value: Value) -> Value:
 
 
 def _blamed(schedule: Schedule, knob: str, combination: Sequence[_Variant]) -> Path:
-    """Where to look: what turned the knob last, else the base, else the last drift."""
+    """Where to look: what set the knob last, else the base, else the last drift."""
     for variant in reversed(combination):
-        if knob in variant.turns:
-            return ("drifts", variant.drift, variant.turns[knob][0], knob)
+        if knob in variant.updates:
+            return ("drifts", variant.drift, variant.updates[knob][0], knob)
     if knob in schedule.base or not combination:
         return ("base", knob)
     return ("drifts", combination[-1].drift)

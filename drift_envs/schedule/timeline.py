@@ -243,7 +243,7 @@ class Timeline:
                 named.update(dict.fromkeys(getattr(drift, operation)))
         unknown = [name for name in named if name not in self.table]
         if unknown:
-            raise ArgumentError(f"`schedule` turns knobs that the environment does not have: {', '.join(unknown)}")
+            raise ArgumentError(f"`schedule` sets knobs that the environment does not have: {', '.join(unknown)}")
         return tuple(name for name in self.table if name in named)
 
     def _column(self, knob: Knob) -> Column:

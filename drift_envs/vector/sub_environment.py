@@ -151,7 +151,7 @@ class VectorRenderer:
     def frame(self, index: int) -> np.ndarray:
         """The frame of a sub-environment, shape `(height, width, 3)`, `uint8`."""
         env: Any = self._vector.single_env.unwrapped
-        env.turn(self._envs[index].read_knobs())
+        env.set_knobs(self._envs[index].read_knobs())
         self._vector.pose(env, index)
         frame: np.ndarray = env.render()
         return frame

@@ -1,41 +1,21 @@
 """What stands around an environment: drift, text, and what evaluators see.
 
-* `DriftWrapper` - turns an environment's knobs as a schedule says
+* `DriftWrapper` - sets an environment's knobs as a schedule says
 * `TextObservation` - shows the states of an environment as text
 * `DriftOverlay` - draws phase, tick and what changed under pictures
 * `twin`, `Twin` - a second instance that follows the drift, for probing
 * `snapshot`, `Snapshot` - going back to an exact state, a privilege
 * `PhaseReturns`, `HeldClock` - returns by phase; an evaluation environment whose time stands at a given tick
 * `DriftState`, `DriftLog` - the truth about a drifting environment, for evaluators
-
-Each name is imported at first use.
 """
 
-from typing import TYPE_CHECKING
-
-from drift_envs.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from drift_envs.wrappers.drift import DriftWrapper
-    from drift_envs.wrappers.overlay.overlay import DriftOverlay
-    from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, PhaseReturns
-    from drift_envs.wrappers.records import DriftLog, DriftState
-    from drift_envs.wrappers.snapshot import Snapshot, snapshot
-    from drift_envs.wrappers.text import TextObservation
-    from drift_envs.wrappers.twin import Twin, twin
-else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "drift": ["DriftWrapper"],
-            "overlay.overlay": ["DriftOverlay"],
-            "phase_returns": ["HeldClock", "PhaseReturn", "PhaseReturns"],
-            "records": ["DriftLog", "DriftState"],
-            "snapshot": ["Snapshot", "snapshot"],
-            "text": ["TextObservation"],
-            "twin": ["Twin", "twin"],
-        },
-    )
+from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.overlay.overlay import DriftOverlay
+from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, PhaseReturns
+from drift_envs.wrappers.records import DriftLog, DriftState
+from drift_envs.wrappers.snapshot import Snapshot, snapshot
+from drift_envs.wrappers.text import TextObservation
+from drift_envs.wrappers.twin import Twin, twin
 
 __all__ = [
     "DriftLog",

@@ -16,12 +16,12 @@ from typing import Any
 import gymnasium as gym
 from pydantic import ValidationError
 
+from drift_envs.attribute_knobs import AttributeKnobs, declared_knobs
+from drift_envs.built_in_knobs import built_in_knobs
 from drift_envs.errors import ArgumentError, DeclaredKnobsError
 from drift_envs.knobs import KnobTable, Tunable, Value
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.attributes import AttributeKnobs, declared_knobs
-from drift_envs.wrappers.built_in_knobs import built_in_knobs
 from drift_envs.wrappers.effects import Effects, effect_knobs
 
 
@@ -122,7 +122,7 @@ class KnobBinder:
         schedule: whatever `load_schedule` takes.
 
     Attributes:
-        env: the environment, inside `Effects` where the schedule turns a knob of those.
+        env: the environment, inside `Effects` where the schedule sets a knob of those.
         table: all knobs.
         schedule: the schedule, checked against them.
     """
@@ -172,17 +172,17 @@ class KnobBinder:
         return frozenset(held | {paths[name] for name in held if name in paths})
 
     @property
-    def turn(self) -> Callable[[Mapping[str, Value]], None]:
-        """Sets knobs to canonical values, all at once: the environment's own `turn` where it has all of them."""
-        return self._tunable.turn if self._effects is None else self._turn_both
+    def set_knobs(self) -> Callable[[Mapping[str, Value]], None]:
+        """Sets knobs to canonical values, all at once: the environment's own `set_knobs` where it has all of them."""
+        return self._tunable.set_knobs if self._effects is None else self._set_both
 
-    def _turn_both(self, values: Mapping[str, Value]) -> None:
+    def _set_both(self, values: Mapping[str, Value]) -> None:
         """Set knobs of the environment and of the effects."""
         own = {name: value for name, value in values.items() if name in self._own}
         if own:
-            self._tunable.turn(own)
+            self._tunable.set_knobs(own)
         if self._effects is not None:
-            self._effects.turn({name: value for name, value in values.items() if name not in self._own})
+            self._effects.set_knobs({name: value for name, value in values.items() if name not in self._own})
 
     def read(self) -> dict[str, Value]:
         """The value of every knob that is at work, read back."""

@@ -131,7 +131,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._key: int | None = None  # the seed of the present timeline
         self._clock = DriftClock(self._effective_schedule.clock)
         self._visited = VisitedTicks()
-        self._set_knobs = binder.turn
+        self._set_knobs = binder.set_knobs
         self._walk: Iterator[tuple[int, Mapping[str, Value]]] | None = None
         self._leader: DriftWrapper | None = None
         self._oracle_factory = oracle

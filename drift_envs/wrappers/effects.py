@@ -141,7 +141,7 @@ class Effects(InternalWrapper):
         self._done: deque[Any] = deque(maxlen=LONGEST_DELAY + 1)
         self._random: np.random.Generator | None = None
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values.
 
         Args:

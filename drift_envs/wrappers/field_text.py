@@ -28,7 +28,7 @@ def _same(numbers: Numbers) -> list[float]:
 
 
 class FieldText(NamedTuple):
-    """Fields, actions, aim and score of one world.
+    """Fields, actions, aim and score of one environment.
 
     The score of a step is (reward + offset) / scale, or 1 for a step that ends the episode at a goal.
 
@@ -63,7 +63,7 @@ class FieldText(NamedTuple):
             state: a state as text.
 
         Raises:
-            ArgumentError: if the text is no state of this world.
+            ArgumentError: if the text is no state of this environment.
         """
         try:
             data = json.loads(state)
@@ -88,10 +88,10 @@ class FieldText(NamedTuple):
 
 
 class FieldDescriber:
-    """The words for a world whose state is a list of numbers.
+    """The words for an environment whose state is a list of numbers.
 
     Args:
-        env: the world.
+        env: the environment.
         text: its fields, actions, aim and score.
     """
 
@@ -137,6 +137,6 @@ class FieldDescriber:
         """The highest score of an undisturbed episode; no knob is read.
 
         Args:
-            knobs: the world's knobs.
+            knobs: the environment's knobs.
         """
         return self.text.best

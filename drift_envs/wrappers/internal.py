@@ -1,7 +1,7 @@
 """Wrappers that an environment's constructor adds, which its spec leaves out.
 
 * `InternalWrapper` - a mixin: `spec` is the inner one where the environment's own constructor added the wrapper
-* `layers` - a world and everything inside of it
+* `layers` - an environment and everything inside of it
 * `mark_internal` - marks a wrapper as put there by the constructor
 """
 
@@ -50,16 +50,16 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
         """
 
 
-def layers(world: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
-    """A world and everything inside of it, from the outside to the inside.
+def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
+    """An environment and everything inside of it, from the outside to the inside.
 
     Args:
-        world: the world.
+        env: the environment.
     """
-    yield world
-    while isinstance(world, gym.Wrapper):
-        world = world.env
-        yield world
+    yield env
+    while isinstance(env, gym.Wrapper):
+        env = env.env
+        yield env
 
 
 def mark_internal(wrapper: Any) -> Any:

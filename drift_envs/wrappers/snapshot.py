@@ -1,7 +1,7 @@
 """Restoring an exact state; privileged, for references and evaluators.
 
 * `snapshot` - saves the state of an episode
-* `Snapshot` - restores it, in the same world or in its twin
+* `Snapshot` - restores it, in the same environment or in its twin
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _NOT_COPIED = ("pygame",)
 """Modules whose objects can't be copied: windows, surfaces, clocks."""
 
 
-def snapshot(world: gym.Env[Any, Any]) -> Snapshot:
+def snapshot(env: gym.Env[Any, Any]) -> Snapshot:
     """Save the state of an episode: the environment's state, the score so far and the random generator.
 
-    Drift time, knobs and step limits are not part of it: the state is restored into the world as it
+    Drift time, knobs and step limits are not part of it: the state is restored into the environment as it
     is then. An agent can't reach exact states by acting, so this is for references and evaluators.
 
     Args:
-        world: the world, or a twin.
+        env: the environment, or a twin.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -40,19 +40,19 @@ def snapshot(world: gym.Env[Any, Any]) -> Snapshot:
         >>> [lake.step(1)[0] for _ in range(5)] == first
         True
     """
-    return Snapshot(world)
+    return Snapshot(env)
 
 
 class Snapshot:
     """The saved state of an episode; built by `snapshot`.
 
     Args:
-        world: the world, or a twin.
+        env: the environment, or a twin.
     """
 
-    def __init__(self, world: gym.Env[Any, Any]) -> None:
-        self._world = world
-        inner = inside(world)
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self._env = env
+        inner = inside(env)
         base = inner.unwrapped
         self._kind = type(base)
         self._state = copy.deepcopy(_save(base))
@@ -64,14 +64,14 @@ class Snapshot:
         """Restore the state.
 
         Args:
-            into: a world of the same kind, for instance a twin; by default the one that was saved.
+            into: an environment of the same kind, for instance a twin; by default the one that was saved.
                 Only there the random generator is restored; others keep their own.
 
         Raises:
-            ArgumentError: if the other world is of another kind.
+            ArgumentError: if the other environment is of another kind.
             StateError: if `into` is a twin that was never reset.
         """
-        target = self._world if into is None else into
+        target = self._env if into is None else into
         if isinstance(target, Twin) and not target.is_ready:
             raise StateError("a state was restored into a twin before its first `reset`; call `reset` first")
         inner = inside(target)
@@ -79,16 +79,16 @@ class Snapshot:
         if type(base) is not self._kind:
             raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
         _load(base, copy.deepcopy(self._state))
-        if target is self._world:
+        if target is self._env:
             base.np_random.bit_generator.state = copy.deepcopy(self._random)
         for name, layer in _layers_of(inner).items():
             if name in self._episode:
                 layer.load_episode(copy.deepcopy(self._episode[name]))
 
 
-def _layers_of(world: gym.Env[Any, Any]) -> dict[str, InternalWrapper]:
-    """The wrappers of this package in a world, by class."""
-    return {type(layer).__name__: layer for layer in layers(world) if isinstance(layer, InternalWrapper)}
+def _layers_of(env: gym.Env[Any, Any]) -> dict[str, InternalWrapper]:
+    """The wrappers of this package in an environment, by class."""
+    return {type(layer).__name__: layer for layer in layers(env) if isinstance(layer, InternalWrapper)}
 
 
 def _save(base: gym.Env[Any, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A second instance of a drifting world, for probing.
+"""A second instance of a drifting environment, for probing.
 
-* `twin` - a world that follows another one's drift with random numbers of its own
-* `Twin` - what it gives: a world without the truth
+* `twin` - an environment that follows another one's drift with random numbers of its own
+* `Twin` - what it gives: an environment without the truth
 * `inside` - the second instance behind a twin, for evaluators
 """
 
@@ -37,54 +37,54 @@ _TWIN_TAG = 0x7717
 """Sets the streams of twins apart from all other streams of the same seed."""
 
 
-def twin(world: gym.Env[Any, Any], stream: int = 0) -> Twin:
-    """A second instance of a drifting world that follows its drift.
+def twin(env: gym.Env[Any, Any], stream: int = 0) -> Twin:
+    """A second instance of a drifting environment that follows its drift.
 
-    The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
+    The twin has the knobs that the environment has at that moment, whenever it resets or steps; its own
     steps do not move time. What happens in it, and which random numbers it draws, are its own, except
-    that its visits of places count in the world (`drift_envs.visits`); a shopper in it has the
-    same instruction. It has the world's text form and all wrappers inside of the outermost one that changes spaces,
-    such as a text form of one's own; those around it, such as a step limit, it has not.
+    that its visits of places count in the environment (`drift_envs.visits`); a shopper in it has the
+    same instruction. It has the environment's text form and all wrappers inside of the outermost one that changes
+    spaces, such as a text form of one's own; those around it, such as a step limit, it has not.
 
     Args:
-        world: a world with a `DriftWrapper` in it.
+        env: an environment with a `DriftWrapper` in it.
         stream: the number of the twin: those of equal number draw the same random numbers, and
-            draw them again when the world is seeded again.
+            draw them again when the environment is seeded again.
 
     Raises:
-        ArgumentError: if there is no `DriftWrapper` in the world.
+        ArgumentError: if there is no `DriftWrapper` in the environment.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
         >>> schedule = {"version": 1, "name": "b", "drifts": [{"at": 1, "set": {"map": ["SG"]}}]}
-        >>> world = DriftWrapper(FrozenLake(is_slippery=False, show_prob=False, room_for=[(1, 2)]), schedule)
-        >>> _ = world.reset(seed=0)
-        >>> _ = world.reset()
-        >>> second = twin(world)
+        >>> env = DriftWrapper(FrozenLake(is_slippery=False, show_prob=False, room_for=[(1, 2)]), schedule)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.reset()
+        >>> second = twin(env)
         >>> _ = second.reset()
         >>> second.step(2)
         (1, 1, True, False, {})
-        >>> world.drift_state.step
+        >>> env.drift_state.step
         0
     """
-    return Twin(world, stream)
+    return Twin(env, stream)
 
 
 class Twin(gym.Env[Any, Any]):
-    """A world without the truth; built by `twin`.
+    """An environment without the truth; built by `twin`.
 
     Args:
-        world: the world that is followed.
+        env: the environment that is followed.
         stream: the number of the twin.
     """
 
-    def __init__(self, world: gym.Env[Any, Any], stream: int = 0) -> None:
+    def __init__(self, env: gym.Env[Any, Any], stream: int = 0) -> None:
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
             raise ArgumentError(f"`stream` should be a whole number, at least 0. Received {stream!r}")
-        leader = next((layer for layer in layers(world) if isinstance(layer, DriftWrapper)), None)
+        leader = next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
         if leader is None:
-            raise ArgumentError(f"`world` should have a `DriftWrapper` in it. Received {world}")
-        top = next(layer for layer in layers(world) if isinstance(layer, DriftWrapper) or _shows_otherwise(layer))
+            raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
+        top = next(layer for layer in layers(env) if isinstance(layer, DriftWrapper) or _shows_otherwise(layer))
         # The timeline is a pure function and may hold much: it is shared, not copied.
         inner = copy.deepcopy(top, {id(leader.timeline): leader.timeline})
         inner.unwrapped.render_mode = None
@@ -102,7 +102,7 @@ class Twin(gym.Env[Any, Any]):
         self.observation_space = inner.observation_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in the present world.
+        """Begin an episode in the present environment.
 
         Args:
             seed: must not be given.
@@ -110,13 +110,13 @@ class Twin(gym.Env[Any, Any]):
 
         Raises:
             ArgumentError: if a seed or options are given.
-            StateError: if the world that is followed was never reset.
+            StateError: if the environment that is followed was never reset.
         """
         if seed is not None or options:
             given = f"seed={seed!r}" if seed is not None else f"options={options!r}"
             raise ArgumentError(f"a twin should be reset without seed and options. Received {given}")
         if not self.__leader.rewinds:
-            raise StateError("a twin was reset before its world; reset the world first")
+            raise StateError("a twin was reset before its environment; reset the environment first")
         own = None
         if self.__seeded != self.__leader.rewinds:
             self.__seeded = self.__leader.rewinds
@@ -127,10 +127,10 @@ class Twin(gym.Env[Any, Any]):
         return self.__inner.reset(seed=own, options=task)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step in the present world; its time stands still meanwhile.
+        """Step in the present environment; its time stands still meanwhile.
 
         Args:
-            action: as in the world that is followed.
+            action: as in the environment that is followed.
 
         Raises:
             StateError: before the first `reset`.
@@ -150,7 +150,7 @@ class Twin(gym.Env[Any, Any]):
         Raises:
             StateError: always.
         """
-        raise StateError("a twin has no picture; render its world")
+        raise StateError("a twin has no picture; render its environment")
 
     def close(self) -> None:
         """Close the second instance."""
@@ -159,7 +159,9 @@ class Twin(gym.Env[Any, Any]):
     def __getattribute__(self, name: str) -> Any:
         """Refuse the attributes in `HIDDEN`."""
         if name in HIDDEN:
-            raise HiddenError(f"`{name}` is hidden from the holder of a twin; evaluators read it from the world itself")
+            raise HiddenError(
+                f"`{name}` is hidden from the holder of a twin; evaluators read it from the environment itself"
+            )
         return super().__getattribute__(name)
 
     def __str__(self) -> str:
@@ -174,10 +176,10 @@ def _shows_otherwise(layer: gym.Env[Any, Any]) -> bool:
     return layer.observation_space != inner.observation_space or layer.action_space != inner.action_space
 
 
-def inside(world: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The second instance behind a twin, or the world itself if it is none. For evaluators: `snapshot` needs it.
+def inside(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """The second instance behind a twin, or the environment itself if it is none. For evaluators: `snapshot` needs it.
 
     Args:
-        world: a twin or any other world.
+        env: a twin or any other environment.
     """
-    return world._Twin__inner if isinstance(world, Twin) else world
+    return env._Twin__inner if isinstance(env, Twin) else env

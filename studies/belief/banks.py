@@ -1,6 +1,6 @@
 """The experiences of an agent before a drift, and the memories that the belief studies build from them.
 
-* `History` - the experiences of an agent before the first drift, with the evaluator's world
+* `History` - the experiences of an agent before the first drift, with the evaluator's environment
 * `live` - plays an instance up to its first drift
 * `Method` - a memory under study
 * `METHODS` - BeliefMem, its ablations, and two memories that keep no probabilities
@@ -35,14 +35,14 @@ class History(NamedTuple):
     Args:
         experiences: what happened, in order.
         matching: the agent's rule for what counts as the same, with what it has learned.
-        world: the world, for an evaluator.
+        env: the environment, for an evaluator.
         before: a tick before the drift.
         after: the tick of the drift.
     """
 
     experiences: tuple[Experience, ...]
     matching: Matching
-    world: EvaluationWrapper
+    env: EvaluationWrapper
     before: int
     after: int
 
@@ -95,7 +95,7 @@ def live(schedule: str, seed: int, rounds: int = ROUNDS, memory: str = "beliefme
         raise ExperimentError(
             f"{schedule}: should have a drift after {rounds} episodes. Received {len(ticks)} episodes"
         )
-    return History(tuple(found), setup.agent.matching, setup.world, ticks[0], ticks[rounds])  # type: ignore[union-attr]
+    return History(tuple(found), setup.agent.matching, setup.env, ticks[0], ticks[rounds])  # type: ignore[union-attr]
 
 
 class Method(NamedTuple):

@@ -55,7 +55,7 @@ def find_questions(history: History) -> list[ConvergenceCase]:
         key = history.matching.state_key(experience.state), experience.action
         if key in found:
             continue
-        responses = history.world.oracle.response(experience.state, experience.action, history.before)
+        responses = history.env.oracle.response(experience.state, experience.action, history.before)
         if len(responses) < 2 or responses[0].probability - responses[1].probability < 1e-9:
             continue
         answers = tuple(

@@ -38,14 +38,14 @@ def corpus_rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
                 "name": "belief-corpus",
                 "schedules": list(SCHEDULES),
                 "agents": {"memory": list(MEMORIES), "policy": {"planner": {"conflict": "frequency"}}},
-                "construct": {"episodes": corpus, "where": "same"},
+                "train": {"episodes": corpus, "where": "same"},
                 "learning": "frozen",
                 "seeds": list(seeds),
                 "rounds": ROUNDS,
             }
         )
         for cell in plan_cells(experiment):
-            rows = [row for row in play(cell, experiment.world(cell.schedule)) if row["stage"] == "test"]
+            rows = [row for row in play(cell, experiment.settings_of(cell.schedule)) if row["stage"] == "test"]
             first = rows[0]["phase"]
             yield {
                 "schedule": cell.schedule,

@@ -39,7 +39,7 @@ class Flaw(NamedTuple):
 
     Args:
         believed: what memory says about the best action before the drift, or after it, and what is false.
-        right: what the world would answer.
+        right: what the environment would answer.
         wrong: false conclusions that noise is made of, `believed` among them.
     """
 
@@ -49,13 +49,13 @@ class Flaw(NamedTuple):
 
 
 def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
-    """The flaws in what a memory made of a history, once the world has drifted; state by state.
+    """The flaws in what a memory made of a history, once the environment has drifted; state by state.
 
     Args:
         history: what was lived through.
         method: the memory.
     """
-    oracle, matching, memory = history.world.oracle, history.matching, history.memory(method.options)
+    oracle, matching, memory = history.env.oracle, history.matching, history.memory(method.options)
     flaws = []
     for state in memory.states():
         recalled = memory.retrieve(state, None, history.now).records

@@ -114,7 +114,7 @@ def run(name: str, seeds: int, plot: Path | None = None) -> None:
     for cell in plan_cells(experiment):
         if cell.reference is None:
             verifier = "" if cell.labels[1] == "none" else f" + {cell.labels[1]}"
-            executions = watch_cell(cell, experiment.world(cell.schedule))
+            executions = watch_cell(cell, experiment.settings_of(cell.schedule))
             who = f"{cell.labels[0]}{verifier}"
             played.setdefault(cell.place, {}).setdefault(who, []).append(executions)
     if plot is not None:

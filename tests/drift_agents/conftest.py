@@ -32,9 +32,9 @@ class TextCar(gym.Wrapper):
     def __init__(self, limit: int = 300, **physics: float) -> None:
         super().__init__(gym.wrappers.TimeLimit(MountainCarEnv(), limit))
         self.observation_space = gym.spaces.Text(128)
-        self.turn(**physics)
+        self.set_knobs(**physics)
 
-    def turn(self, **physics: float) -> None:
+    def set_knobs(self, **physics: float) -> None:
         for name, value in physics.items():
             setattr(self.unwrapped, name, value)
 
@@ -58,28 +58,28 @@ class TextCar(gym.Wrapper):
         return {"task": "Reach the flag.", "actions": ["0", "1", "2"], "score": score}
 
 
-def drive_car(world: TextCar, steps: int, seed: int = 0, hold: int = 1) -> Iterator[Experience]:
+def drive_car(env: TextCar, steps: int, seed: int = 0, hold: int = 1) -> Iterator[Experience]:
     """Experiences of random driving; an action is held for `hold` steps."""
     rng = np.random.default_rng(seed)
-    state, _ = world.reset(seed=seed)
+    state, _ = env.reset(seed=seed)
     episode = 0
     for step in range(steps):
         if step % hold == 0:
             action = str(rng.integers(3))
-        after, reward, ended, cut, info = world.step(action)
+        after, reward, ended, cut, info = env.step(action)
         now = AgentClock(episode, step)
         yield Experience(state, action, Outcome(after, info["score"], ended), float(reward), now)
         state = after
         if ended or cut:
-            state, _ = world.reset()
+            state, _ = env.reset()
             episode += 1
 
 
-def step_car(world: TextCar, x: float, v: float, action: str) -> Experience:
+def step_car(env: TextCar, x: float, v: float, action: str) -> Experience:
     """One step from a given state."""
-    world.reset(seed=0)
-    world.put(x, v)
-    after, reward, ended, _, info = world.step(action)
+    env.reset(seed=0)
+    env.put(x, v)
+    after, reward, ended, _, info = env.step(action)
     state = f'{{"position": {x:.6f}, "velocity": {v:.6f}}}'
     return Experience(state, action, Outcome(after, info["score"], ended), float(reward), AgentClock())
 

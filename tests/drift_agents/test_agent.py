@@ -62,7 +62,7 @@ class NewestWins(NoVerifier):
         self.says_so = says_so
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        known = memory.counterparts(experience.state, experience.action)
+        known = memory.same_transitions(experience.state, experience.action)
         wrong = [record.id for record in known if record.outcome != experience.outcome]
         removed = memory.remove(wrong)
         memory.observe(experience, now)

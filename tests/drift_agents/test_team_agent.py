@@ -33,15 +33,15 @@ from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Usage
 from drift_agents.verifier.base import make_verifier
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 HERE = {"drift_clock": "continue", "drift_tick": 0}
 
 
 def lake(schedule: str | dict[str, Any] = "frozen_lake/explicit") -> gym.Env[str, Any]:
-    world = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
-    world.reset(seed=0)
-    return world
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    env.reset(seed=0)
+    return env
 
 
 class FixedPolicy:
@@ -65,24 +65,24 @@ def planners(*risks: float) -> list[Member]:
 def test_a_team_of_one_is_the_agent_to_the_byte(memory: str) -> None:
     episodes = []
     for is_team in (False, True):
-        kept, policy, world = make_memory(memory), make_policy("planner"), lake()
+        kept, policy, env = make_memory(memory), make_policy("planner"), lake()
         verifier = make_verifier("overwrite")
         agent: Any = (
             TeamAgent(Solo([Member("only", policy)]), kept, verifier, seed=5)
             if is_team
             else Agent(policy, kept, verifier, seed=5)
         )
-        episodes.append([agent.run_episode(world) for _ in range(6)] + [kept.content_hash()])
+        episodes.append([agent.run_episode(env) for _ in range(6)] + [kept.content_hash()])
     assert episodes[0] == episodes[1]
 
 
 def test_all_trajectories_are_of_one_task_and_count_as_interaction() -> None:
-    world = gym.make("DriftWebShop-v0", schedule="webshop/implicit", text=True)
-    world.reset(seed=0)
+    env = gym.make("DriftWebShop-v0", schedule="webshop/implicit", text=True)
+    env.reset(seed=0)
     agent = TeamAgent(Router([Member(name, make_policy("planner")) for name in "abc"]), make_memory("vanilla"))
     tasks = []
     for number in range(3):
-        episodes = agent.construct_episode(world, seed=number, options=HERE)
+        episodes = agent.train_episode(env, seed=number, options=HERE)
         assert len({episode.task for episode in episodes}) == 1
         assert len({episode.trace[0].experience.state for episode in episodes}) == 1
         tasks.append(episodes[0].task)
@@ -92,13 +92,13 @@ def test_all_trajectories_are_of_one_task_and_count_as_interaction() -> None:
 
 
 def test_the_router_plays_with_the_best_member() -> None:
-    world = lake()
+    env = lake()
     lost, wins = FixedPolicy("0"), make_policy("planner")
     agent = TeamAgent(Router([Member("lost", lost), Member("wins", wins)]), make_memory("vanilla"))
     for number in range(6):
-        agent.construct_episode(world, seed=number, options=HERE)
+        agent.train_episode(env, seed=number, options=HERE)
     asked = len(lost.prompts)
-    agent.run_episode(world, seed=9, options=HERE)
+    agent.run_episode(env, seed=9, options=HERE)
     assert agent.member == "wins"
     assert len(lost.prompts) == asked
 
@@ -129,17 +129,17 @@ def test_an_invalid_judgement_is_replaced_by_the_majority() -> None:
 
 
 def test_edv_learns_a_lake_and_plays_it() -> None:
-    world = lake()
+    env = lake()
     memory = ConsensusMemory()
     agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9)), memory, seed=1)
     for number in range(8):
-        assert len(agent.construct_episode(world, seed=number, options=HERE)) == 4
+        assert len(agent.train_episode(env, seed=number, options=HERE)) == 4
     items = len(memory.items())
     assert items > 0
-    scores = [agent.run_episode(world, seed=100 + number, options=HERE).score for number in range(5)]
+    scores = [agent.run_episode(env, seed=100 + number, options=HERE).score for number in range(5)]
     assert scores == [1.0] * 5
     assert len(memory.items()) == items, "nothing is distilled in the test"
-    trace = agent.run_episode(world, seed=200, options=HERE).trace
+    trace = agent.run_episode(env, seed=200, options=HERE).trace
     notes = {item.id for item in memory.items()}
     assert any(notes & set(step.retrieved) for step in trace)
     lessons = [lesson for step in trace for lesson in parse_prompt(step.prompt).lessons]
@@ -156,32 +156,32 @@ def test_usage_of_distillers_and_voters_is_in_the_last_trajectory() -> None:
         members[2]._replace(model=ReaskingModel(asked, meter=meter)),
     ]
     agent = TeamAgent(EDV(members, rotate=False), ConsensusMemory(), meter=meter)
-    episodes = agent.construct_episode(lake(), seed=1, options=HERE)
+    episodes = agent.train_episode(lake(), seed=1, options=HERE)
     assert [episode.model_calls for episode in episodes] == [0, 0, 0, 1]
     assert agent.run_episode(lake(), seed=2, options=HERE).model_calls == 0
 
 
 def test_a_member_reads_its_own_private_bank() -> None:
-    world = lake()
+    env = lake()
     memory = ConsensusMemory()
     agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9), banks="private", rotate=False), memory)
     for number in range(4):
-        agent.construct_episode(world, seed=number, options=HERE)
+        agent.train_episode(env, seed=number, options=HERE)
     owners = {item.id: item.owner for item in memory.items()}
     assert set(owners.values()) == {"risk-0.2", "risk-0.5"}
     for number in range(4):
-        trace = agent.run_episode(world, seed=50 + number, options=HERE).trace
+        trace = agent.run_episode(env, seed=50 + number, options=HERE).trace
         read = {owners[item] for step in trace for item in step.retrieved if item in owners}
         assert read == {agent.member}
 
 
 def test_an_unknown_member_is_refused() -> None:
     class UnknownMemberTeam(Solo):
-        def construct(self, task: str, rollout: Any) -> Any:
+        def train(self, task: str, rollout: Any) -> Any:
             return [rollout("missing")]
 
     with pytest.raises(ArgumentError, match="the team 'solo' has no member 'missing'"):
-        TeamAgent(UnknownMemberTeam([Member("only", FixedPolicy("0"))])).construct_episode(lake())
+        TeamAgent(UnknownMemberTeam([Member("only", FixedPolicy("0"))])).train_episode(lake())
 
 
 def test_glove_repairs_what_a_team_agreed_on() -> None:
@@ -193,15 +193,15 @@ def test_glove_repairs_what_a_team_agreed_on() -> None:
 
     left = {}
     for name in ("none", "glove"):
-        world = lake()
-        verifier = Glove(epsilon=0.5, prober=ReplayProber(twin(world))) if name == "glove" else make_verifier("none")
+        env = lake()
+        verifier = Glove(epsilon=0.5, prober=ReplayProber(twin(env))) if name == "glove" else make_verifier("none")
         memory = ConsensusMemory()
         agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9)), memory, verifier, seed=1)
         for number in range(6):
-            agent.construct_episode(world, seed=number, options=HERE)
+            agent.train_episode(env, seed=number, options=HERE)
         before = {item.id: item for item in memory.items()}
         after = {"drift_clock": "continue", "drift_tick": 20}
-        fell = [agent.run_episode(world, seed=100 + number, options=after) for number in range(6)]
+        fell = [agent.run_episode(env, seed=100 + number, options=after) for number in range(6)]
         lost = [item for number, item in before.items() if item not in memory.items()]
         left[name] = (len(lost), sum(episode.realignments for episode in fell))
     assert left["none"] == (0, 0)
@@ -211,15 +211,15 @@ def test_glove_repairs_what_a_team_agreed_on() -> None:
 
 @pytest.mark.parametrize("is_frozen", [False, True])
 def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: bool) -> None:
-    world, memory = lake(), ConsensusMemory()
+    env, memory = lake(), ConsensusMemory()
     team = EDV(planners(0.2, 0.5, 0.9), online=True)
     agent = TeamAgent(team, memory, seed=1)
-    agent.construct_episode(world, seed=0, options=HERE)
+    agent.train_episode(env, seed=0, options=HERE)
     before = team.report()["proposed"]
     if is_frozen:
         agent.agent.memory = freeze(memory)
     for number in range(4):
-        agent.run_episode(world, seed=50 + number, options=HERE)
+        agent.run_episode(env, seed=50 + number, options=HERE)
     assert (team.report()["proposed"] > before) != is_frozen
 
 
@@ -265,8 +265,8 @@ def test_the_member_that_plays_makes_the_strategies() -> None:
     ann = StrategyModel("ann", "2", wants=True)
     router = Router([*model_members(ann), Member("plan", make_policy("planner"))])
     agent = TeamAgent(router, make_memory("adamem", pool="all"), controller=make_controller("adamem"))
-    world = lake({"name": "line", **LINE})
-    by_model, by_rule = agent.construct_episode(world, seed=0)
+    env = lake({"name": "line", **LINE})
+    by_model, by_rule = agent.train_episode(env, seed=0)
     assert agent.member == "plan"
     assert "ann says" in by_model.trace[0].prompt
     assert by_rule.refreshes > 0, "of what the model has lived"

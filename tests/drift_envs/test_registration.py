@@ -92,7 +92,7 @@ def test_spaces_never_change(env_id, schedule):
 @ids
 @drifting
 @texts
-def test_a_spec_builds_the_same_world(env_id, drifts, text):
+def test_a_spec_builds_the_same_environment(env_id, drifts, text):
     env = gym.make(env_id, schedule=CORE_IDS[env_id].schedule if drifts else None, text=text, notify="change")
     spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
     assert spec == env.spec
@@ -155,9 +155,9 @@ def test_clones_after_a_render(env_id, clone, mode):
     env.render()
     other = clone(env)
     action = actions_of(env, 1)[0]
-    for world in (env, other):
-        world.reset()
-        world.step(action)
+    for each in (env, other):
+        each.reset()
+        each.step(action)
     assert np.array_equal(env.render(), other.render()) if mode == "rgb_array" else other.render() is None
     env.close()
     other.close()
@@ -216,8 +216,8 @@ def test_make_vec(env_id):
 def test_videos_and_statistics_in_both_orders(env_id, inner_video, tmp_path):
     env = gym.make(env_id, render_mode="rgb_array", overlay=True, max_episode_steps=4)
 
-    def video(world):
-        return gym.wrappers.RecordVideo(world, str(tmp_path / "videos"), episode_trigger=lambda _: True, fps=4)
+    def video(inner):
+        return gym.wrappers.RecordVideo(inner, str(tmp_path / "videos"), episode_trigger=lambda _: True, fps=4)
 
     env = (
         gym.wrappers.RecordEpisodeStatistics(video(env))
@@ -350,8 +350,8 @@ def test_a_short_name_is_a_schedule_of_the_environment(env_id):
 
 
 def test_an_environment_without_its_extra_says_what_to_install() -> None:
-    parts = replace(HOUSE, env="package_that_is_missing.env:World", extra="worlds")
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[worlds]"`')):
+    parts = replace(HOUSE, env="package_that_is_missing.env:Environment", extra="environments")
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[environments]"`')):
         parts.env_class  # noqa: B018  reading it is the test
     with pytest.raises(ModuleNotFoundError):
         replace(parts, extra=None).env_class  # noqa: B018

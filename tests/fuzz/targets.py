@@ -317,9 +317,9 @@ def _action_reader() -> Callable[[str], object]:
     del drift_envs  # registers the ids
     session = Shop(_inventory()).start(0)
     session.act("search[shirt]")
-    worlds = [gym.make(name) for name in ("DriftFrozenLake-v0", "DriftMountainCarContinuous-v0")]
-    for world in worlds:
-        world.reset(seed=0)
+    environments = [gym.make(name) for name in ("DriftFrozenLake-v0", "DriftMountainCarContinuous-v0")]
+    for env in environments:
+        env.reset(seed=0)
 
     def read(text: str) -> None:
         session.act(text)
@@ -328,13 +328,13 @@ def _action_reader() -> Callable[[str], object]:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        for world in worlds:
+        for env in environments:
             try:
-                *_, terminated, truncated, _ = world.step(value)
+                *_, terminated, truncated, _ = env.step(value)
             except DriftEnvsError:
                 continue
             if terminated or truncated:
-                world.reset()
+                env.reset()
 
     return read
 

@@ -37,7 +37,7 @@ def test_a_history_ends_where_the_drift_begins(history: History) -> None:
 
 
 def test_flaws_meet_the_criteria(history: History) -> None:
-    flaws, oracle = find_flaws(history), history.world.oracle
+    flaws, oracle = find_flaws(history), history.env.oracle
     assert flaws
     memory = history.memory(BELIEF.options)
     for believed, right, wrong in flaws:
@@ -97,7 +97,7 @@ def test_questions_have_several_answers_and_one_that_is_most_probable() -> None:
         assert chances[0] == max(chances) > chances[1]
         assert sum(chances) == pytest.approx(1)
         outcome = answers[0].outcome
-        assert history.world.oracle.holds(*answers[0][:2], outcome.state, outcome.ended, 0)
+        assert history.env.oracle.holds(*answers[0][:2], outcome.state, outcome.ended, 0)
 
 
 def test_frequency_converges_and_belief_follows_the_newest() -> None:

@@ -52,14 +52,14 @@ def scores(**changed: float) -> dict[tuple[str, str, str], float]:
 def test_the_rule_is_chosen_for_all_memories_and_then_each_memorys_options() -> None:
     # With `newest` the best of vanilla is lower than with `majority`, but voyager gains more than vanilla loses.
     kept = scores(**{"vanilla(k=50)/majority": 0.8, "voyager/newest": 1.0, "vanilla(k=50)/newest": 0.6})
-    chosen = choose([run(kept)])["worlds"][LAKE]
+    chosen = choose([run(kept)])["environments"][LAKE]
     assert chosen["policy"] == {"planner": {"conflict": "newest"}}
     assert chosen["memory"] == {"vanilla": {"k": 50}, "voyager": {"k": 5}}
     assert chosen["kept"]["planner(conflict=newest)"]["voyager"] == 100
 
 
 def test_of_equals_the_first_of_the_file_is_taken() -> None:
-    chosen = choose([run(scores())])["worlds"][LAKE]
+    chosen = choose([run(scores())])["environments"][LAKE]
     assert chosen["policy"] == {"planner": {"conflict": "majority"}}
     assert chosen["memory"]["vanilla"] == {"k": 5}
 
@@ -76,14 +76,14 @@ def test_the_shipped_choices_are_those_of_the_shipped_experiment() -> None:
     tuned = yaml.safe_load(TUNED.read_text("utf-8"))
     experiments: list[Experiment] = [load_experiment(name) for name in RUNS]
     assert [one["experiment"] for one in tuned["runs"]] == list(RUNS)
-    assert list(tuned["worlds"]) == list(dict.fromkeys(name for one in experiments for name in one.schedules))
+    assert list(tuned["environments"]) == list(dict.fromkeys(name for one in experiments for name in one.schedules))
     for stated, experiment in zip(tuned["runs"], experiments, strict=True):
         played = load_experiment(experiment.name, {"seeds": len(stated["seeds"])})
         assert stated["config_hash"] == played.config_hash()
         assert max(stated["seeds"]) < 1000
         for name in experiment.schedules:
             candidates = {part.name for block in experiment.agents for part in block.memory}
-            assert candidates <= set(tuned["worlds"][name]["memory"])
+            assert candidates <= set(tuned["environments"][name]["memory"])
 
 
 def test_a_later_run_adds_memories_played_with_the_chosen_rule() -> None:
@@ -101,7 +101,7 @@ def test_a_later_run_adds_memories_played_with_the_chosen_rule() -> None:
         ]
         return {**manifest, "experiment": file}, own
 
-    chosen = choose([first, play("newest")])["worlds"][LAKE]
+    chosen = choose([first, play("newest")])["environments"][LAKE]
     assert chosen["memory"] == {"vanilla": {"k": 5}, "voyager": {"k": 5}, "synapse": {"k": 1}}
     assert chosen["kept"]["planner(conflict=newest)"]["synapse(k=4)"] == 50
     assert "synapse(k=4)" not in chosen["kept"]["planner(conflict=majority)"]
@@ -114,12 +114,12 @@ LIKE = {
     "frozen_lake/slippery:family": "frozen_lake/slippery:family",
     "frozen_lake/thaw": "frozen_lake/slippery:family",
 }
-"""Worlds whose options are those of another than the first of their kind."""
+"""Environments whose options are those of another than the first of their kind."""
 
 
 @pytest.mark.parametrize("name", ["board", "all-memories"])
 def test_boards_play_with_the_chosen_options(name: str) -> None:
-    tuned = yaml.safe_load(TUNED.read_text("utf-8"))["worlds"]
+    tuned = yaml.safe_load(TUNED.read_text("utf-8"))["environments"]
     experiment = load_experiment(name)
     # The choices of later runs are newer than `all-memories`.
     names = {part.name for block in experiment.agents for part in block.memory}
@@ -127,32 +127,32 @@ def test_boards_play_with_the_chosen_options(name: str) -> None:
         names &= {part.name for part in load_experiment("tuning").agents[0].memory}
     for schedule in experiment.schedules:
         kind = schedule.partition("/")[0]
-        world = experiment.world(schedule)
+        env = experiment.settings_of(schedule)
         if kind.startswith("mountain_car"):
-            assert not world.memory, "cars play with the defaults"
+            assert not env.memory, "cars play with the defaults"
             continue
         default = {"frozen_lake": "frozen_lake/explicit:family", "webshop": "webshop/explicit"}[kind]
         chosen = tuned[LIKE.get(schedule, default)]
-        assert world.policy == chosen["policy"]
+        assert env.policy == chosen["policy"]
         # Vanilla's order is an axis of the board.
         options = {memory: {"k": own["k"]} for memory, own in chosen["memory"].items() if memory in names}
         if "beliefmem" in options:  # its k is the default
             options["beliefmem"] = {key: value for key, value in chosen["memory"]["beliefmem"].items() if key != "k"}
-        assert world.memory == {memory: own for memory, own in options.items() if own}
+        assert env.memory == {memory: own for memory, own in options.items() if own}
     orders = [part.options["order"] for part in experiment.agents[0].memory if part.name == "vanilla"]
     assert orders == ["newest", "oldest"]
 
 
 def test_the_chosen_options_are_the_best_of_their_candidates() -> None:
-    worlds = yaml.safe_load(TUNED.read_text("utf-8"))["worlds"]
+    environments = yaml.safe_load(TUNED.read_text("utf-8"))["environments"]
     for name in RUNS:
         experiment = load_experiment(name)
         parts = [part for block in experiment.agents for part in block.memory]
         for schedule in experiment.schedules:
-            world = worlds[schedule]
-            rule = max(world["kept"], key=lambda one: one.endswith(f"={world['policy']['planner']['conflict']})"))
-            kept = {part.label(parts): world["kept"][rule][part.label(parts)] for part in parts}
-            for memory, options in world["memory"].items():
+            env = environments[schedule]
+            rule = max(env["kept"], key=lambda one: one.endswith(f"={env['policy']['planner']['conflict']})"))
+            kept = {part.label(parts): env["kept"][rule][part.label(parts)] for part in parts}
+            for memory, options in env["memory"].items():
                 own = [part for part in parts if part.name == memory]
                 if own:
                     best = max(own, key=lambda part: kept[part.label(parts)])

@@ -52,7 +52,7 @@ LEGEND = (
     "**Ranks**: those that 95 % of the resamples give. All agents are resampled in the same way, so that differences "
     "between instances cancel out. Where a schedule draws no map from the seed, its instances differ in random "
     "outcomes and ties alone; that other schedules could have been played is in the intervals, that other kinds of "
-    "worlds could have been is not.",
+    "environments could have been is not.",
     "**Gain**: kept with the verifier minus kept without it, over the same instances; `*`: the interval excludes 0. "
     "**Before**: the share of the optimum before any drift. **Lost**: instances that kept at most {failed:.0%} of the "
     "optimum.",
@@ -248,7 +248,7 @@ def _by_part(standings: Standings) -> Table:
     names = _rows(standings)
     agents = [one for one in (*standings.ranked, *standings.references) if one.key in names]
     parts = list(agents[0].groups)
-    table = Table("Kept, by kind of drift and by world", ("agent", *parts))
+    table = Table("Kept, by kind of drift and by environment", ("agent", *parts))
     for one in agents:
         table.add(names[one.key], *(format_estimate(one.groups[part]) for part in parts))
     return table

@@ -34,7 +34,7 @@ from drift_envs.metrics import Estimate
 AXES = ("memory", "verifier", "controller", "team", "policy")
 """The parts of an agent, in the order of the fields of a row."""
 
-WORLDS = {
+ENVIRONMENTS = {
     "lakes": ("DriftFrozenLake-v0",),
     "cars": ("DriftMountainCar-v0", "DriftMountainCarContinuous-v0"),
     "shop": ("DriftWebShop-v0",),
@@ -135,7 +135,7 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
 
     Args:
         manifest: the run's manifest.
-        rows: its rows; those of a construction do not count.
+        rows: its rows; those of a training phase do not count.
 
     Raises:
         ExperimentError: if there is no instance that all agents played beyond a drift.
@@ -219,7 +219,7 @@ def measure_instances(rows: Sequence[Row]) -> pd.DataFrame:
     """The figures of every agent and instance.
 
     Args:
-        rows: the rows of a run; those of a construction do not count.
+        rows: the rows of a run; those of a training phase do not count.
 
     Returns:
         One line an agent (`AXES`) and instance (schedule and seed), with the columns `kept` and `before` (the score as
@@ -320,7 +320,7 @@ def _group_schedules(about: Mapping[str, Any], common: Sequence[Instance]) -> di
     """Groups of instances by the visibility of the drift and by the environment; empty groups are left out."""
     kinds = [(about[schedule]["visibility"], about[schedule]["env"]) for schedule, _ in common]
     groups = {kind: [visibility == kind for visibility, _ in kinds] for kind in ("explicit", "implicit")}
-    groups |= {name: [env in ids for _, env in kinds] for name, ids in WORLDS.items()}
+    groups |= {name: [env in ids for _, env in kinds] for name, ids in ENVIRONMENTS.items()}
     return {name: places for name, places in groups.items() if any(places)}
 
 

@@ -151,13 +151,13 @@ def _about(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
 def _stages(known: Mapping[str, Any]) -> str:
     """The training phase, and whether memory is frozen in the test, where that is not the default."""
     text = ""
-    construct = known.get("construct")
-    if construct is not None:
-        where = "the same" if construct.get("where") == "same" else "other"
-        epochs = construct.get("epochs", 1)
-        text += f"; before the test {construct['episodes']} {where} tasks"
+    training = known.get("train")
+    if training is not None:
+        where = "the same" if training.get("where") == "same" else "other"
+        epochs = training.get("epochs", 1)
+        text += f"; before the test {training['episodes']} {where} tasks"
         text += f" in {epochs} epochs" if epochs > 1 else ""
-        text += f", played by {construct['policy']['name']}" if "policy" in construct else ""
+        text += f", played by {training['policy']['name']}" if "policy" in training else ""
     return text + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")
 
 

@@ -41,8 +41,8 @@ class Run:
     def frame(self) -> pd.DataFrame:
         """A row for every episode and a column for every field of its line (`docs/logging.md`).
 
-        What has no value is missing in the frame, too: `NaN` among numbers, else `None`. Episodes of a construction
-        have `construct` as `stage` and belong to no phase.
+        What has no value is missing in the frame, too: `NaN` among numbers, else `None`. Episodes of a training phase
+        have `train` as `stage` and belong to no phase.
         """
         import pandas as pd
 

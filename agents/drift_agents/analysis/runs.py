@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES, read_manifest
-from drift_agents.experiment.logs import CONSTRUCT, LoggedRow, read_rows
+from drift_agents.experiment.logs import TRAIN, LoggedRow, read_rows
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
 Row = Mapping[str, Any]
@@ -81,7 +81,7 @@ class Runs:
         rows: one tuple of rows an instance, in order of the episodes.
         is_one_run: whether all instances are one and the same run from its beginning to its end, but
             for their seeds; a part of the rows keeps what was found for the whole.
-        construction: the rows of what was played before the test, one tuple an instance; they stand in no
+        training: the rows of what was played before the test, one tuple an instance; they stand in no
             phase, and count as interaction.
     """
 
@@ -89,15 +89,15 @@ class Runs:
     seeds: tuple[int, ...]
     rows: tuple[tuple[Row, ...], ...]
     is_one_run: bool
-    construction: tuple[tuple[Row, ...], ...] = ()
+    training: tuple[tuple[Row, ...], ...] = ()
 
     @property
     def whole(self) -> Runs:
-        """All that was played, construction included, as rows."""
-        if not self.construction:
+        """All that was played, training included, as rows."""
+        if not self.training:
             return self
-        rows = tuple((*before, *after) for before, after in zip(self.construction, self.rows, strict=True))
-        return replace(self, rows=rows, construction=())
+        rows = tuple((*before, *after) for before, after in zip(self.training, self.rows, strict=True))
+        return replace(self, rows=rows, training=())
 
     def phase(self, phase: str, last: int | None = None) -> Runs:
         """The rows of one phase, or only its last ones.
@@ -148,11 +148,11 @@ def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
     is_one_run = all(
         len(instance) == len(rows[0]) and all(map(_are_equal_but_for_seed, instance, rows[0])) for instance in rows[1:]
     )
-    test, construction = (
-        tuple(tuple(row for row in instance if (row["stage"] == CONSTRUCT) is wanted) for instance in rows)
+    test, training = (
+        tuple(tuple(row for row in instance if (row["stage"] == TRAIN) is wanted) for instance in rows)
         for wanted in (False, True)
     )
-    return Runs(player, seeds, test, is_one_run, construction)
+    return Runs(player, seeds, test, is_one_run, training)
 
 
 def _are_equal_but_for_seed(one: Row, other: Row) -> bool:

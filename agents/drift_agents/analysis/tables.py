@@ -157,7 +157,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             "supervision",
         ),
     )
-    constructs = any(rows for run in part.players.runs.values() for rows in run.construction)
+    trains = any(rows for run in part.players.runs.values() for rows in run.training)
     for name, test, reference in part.players.rows():
         run = test.whole
 
@@ -168,7 +168,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
         dollars = sum(run.per_instance(sum_of("cost"))) / len(run.rows)
         table.add(
             name,
-            format_count(_estimate_training(test)) if constructs else MISSING,
+            format_count(_estimate_training(test)) if trains else MISSING,
             count("steps"),
             count("probe_steps"),
             count("steps", "probe_steps"),
@@ -184,7 +184,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
 
 
 def _estimate_training(run: Runs) -> Estimate:
-    return estimate([interactions(rows) for rows in run.construction])
+    return estimate([interactions(rows) for rows in run.training])
 
 
 def _last_size(rows: Sequence[Row]) -> float:

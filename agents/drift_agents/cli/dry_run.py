@@ -50,7 +50,7 @@ class CostEstimate(NamedTuple):
         schedule: its name.
         cells: cells with a language model.
         episodes: of all these cells.
-        decisions: requests for an action, where episodes are as long as the reader's.
+        decisions: requests for an action, where episodes are as long as the rule-based message policy's.
         most: decisions where every episode lasts as long as it may.
         others: requests of memories, controllers and teams: importance, reflection, critique, votes and the like.
         tokens_in: of the prompts of `decisions` and `others`.
@@ -68,7 +68,7 @@ class CostEstimate(NamedTuple):
 class CountingService(Service):
     """Language models that count their requests and send none.
 
-    Actions are chosen by the reader of messages (`drift_agents.policy.message_reader`); all other requests are
+    Actions are chosen by a rule-based message policy (`drift_agents.policy.message_reader`); all other requests are
     answered by the declared rules of the memory, controller or team that makes them.
 
     Example:
@@ -117,8 +117,8 @@ class _CountingModel:
 def estimate(experiment: Experiment) -> list[CostEstimate]:
     """CostEstimate what an experiment would send to language models; no request is sent.
 
-    On every schedule every agent plays a few episodes without a verifier, with a reader in the place of its models. A
-    model that succeeds needs about as many steps as the reader; one that fails needs the step limit. Repeated
+    On every schedule every agent plays a few episodes without a verifier, with a rule-based message policy in the
+    place of its models. A model that succeeds needs about as many steps; one that fails needs the step limit. Repeated
     requests are not included, equal ones, which are sent once, are not left out.
 
     Args:
@@ -136,10 +136,10 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
 
 
 def _has_model(cell: Cell, experiment: Experiment) -> bool:
-    """Whether a cell's policy, a member of its team or the policy of its construction takes a model."""
-    construction = experiment.world(cell.schedule).construction
+    """Whether a cell's policy, a member of its team or the policy of its training phase takes a model."""
+    training = experiment.settings_of(cell.schedule).training
     parts = [cell.policy, *(spec.policy for spec in read_members(cell.decision.team))]
-    parts += [construction.policy] if construction is not None and construction.policy is not None else []
+    parts += [training.policy] if training is not None and training.policy is not None else []
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
@@ -147,10 +147,10 @@ def _estimate_place(experiment: Experiment, place: str, agents: Sequence[Sequenc
     total = CostEstimate(place, 0, 0, 0, 0, 0, 0)
     for cells in agents:
         service = CountingService()
-        player, settings = replace(cells[0], verifier=NO_PART), experiment.world(cells[0].schedule)
+        player, settings = replace(cells[0], verifier=NO_PART), experiment.settings_of(cells[0].schedule)
         setup = make_setup(player, settings, service)
-        spec = setup.world.env.spec
-        episodes = len(setup.episodes) + (0 if setup.construction is None else len(setup.construction.tasks))
+        spec = setup.env.env.spec
+        episodes = len(setup.episodes) + (0 if setup.training_phase is None else len(setup.training_phase.tasks))
         played: list[Episode] = []
 
         def keep(_: CellSetup, __: int, episode: Episode, played: list[Episode] = played) -> None:
@@ -209,7 +209,7 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
         f"{options.concurrency})"
     )
     console.print(
-        "Each agent played a few episodes with a reader in the place of its models: `decisions` are requests for an "
+        "Each agent played a few episodes with a rule-based message policy: `decisions` are requests for an "
         "action, `others` those of memories, controllers and teams; `at most` is where every episode lasts as long as "
         "it may. Repeated requests come on top; equal ones are sent once. Nothing was sent."
     )

@@ -51,7 +51,7 @@ def _sizes(snapshot: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for key, value in snapshot.items():
         if key in ("store", "stream") and isinstance(value, Mapping):
             yield from _sizes(value)
-        elif key != "ledger" and isinstance(value, (list, Mapping)) and value:
+        elif key != "transitions" and isinstance(value, (list, Mapping)) and value:
             yield key, len(value)
 
 

@@ -1,7 +1,8 @@
 """The options of `drift-agents run` about language models.
 
 * `ModelOptions` - the options
-* `name_models` - the values of an experiment that they replace: policies, members of teams, policy of the construction
+* `name_models` - the values of an experiment that they replace: policies, members of teams, policy of the training
+  phase
 * `with_models`, `with_members` - the policies of a block, and a team, with the models of the options
 * `make_service` - the service that sends the requests
 * `describe_totals` - requests, tokens and cost so far, for the progress bar
@@ -126,9 +127,9 @@ def _fill_policy(policy: Any, options: ModelOptions, turn: Iterator[str | None])
 
 
 def name_models(data: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
-    """The values of an experiment that the options replace: policies, members of teams, policy of the construction.
+    """The values of an experiment that the options replace: policies, members of teams, policy of the training phase.
 
-    A policy of the construction that names no model gets the first one of the options.
+    A policy of the training phase that names no model gets the first one of the options.
 
     Args:
         data: the experiment as plain data, after the other options.
@@ -144,27 +145,29 @@ def name_models(data: Mapping[str, Any], options: ModelOptions) -> dict[str, Any
             for block in data["agents"]
         ]
     }
-    if "construct" in data:
-        replaced["construct"] = _fill_construction(data["construct"], options)
-    if "worlds" in data:
-        replaced["worlds"] = {name: _fill_world(world, options) for name, world in data["worlds"].items()}
+    if "train" in data:
+        replaced["train"] = _fill_training(data["train"], options)
+    if "environments" in data:
+        replaced["environments"] = {
+            name: _fill_settings(settings, options) for name, settings in data["environments"].items()
+        }
     return replaced
 
 
-def _fill_construction(construct: Any, options: ModelOptions) -> Any:
-    policy = None if construct is None else construct.get("policy")
+def _fill_training(training: Any, options: ModelOptions) -> Any:
+    policy = None if training is None else training.get("policy")
     if policy is None:
-        return construct
-    return {**construct, "policy": _fill_policy(policy, options, cycle(options.names or [None]))}
+        return training
+    return {**training, "policy": _fill_policy(policy, options, cycle(options.names or [None]))}
 
 
-def _fill_world(world: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
+def _fill_settings(settings: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
     """The settings of one schedule, with the models of the options."""
-    named = dict(world)
-    if "construct" in world:
-        named["construct"] = _fill_construction(world["construct"], options)
-    if "team" in world:
-        teams = {name: with_members({"name": name, "options": own}, options) for name, own in world["team"].items()}
+    named = dict(settings)
+    if "train" in settings:
+        named["train"] = _fill_training(settings["train"], options)
+    if "team" in settings:
+        teams = {name: with_members({"name": name, "options": own}, options) for name, own in settings["team"].items()}
         named["team"] = {name: team["options"] for name, team in teams.items()}
     return named
 

@@ -33,7 +33,7 @@ def _show_memory(
 
 @app.command(
     "stale",
-    short_help="Count what the world contradicts in a memory.",
+    short_help="Count what the environment contradicts in a memory.",
     epilog="Example: drift-agents stale memory.json --schedule frozen_lake/explicit --phase drift-1",
 )
 def _stale(
@@ -41,10 +41,12 @@ def _stale(
         Path,
         typer.Argument(metavar="STORE", help="JSON file of a memory, or file or folder of a store (Chroma, mem0)."),
     ],
-    schedule: Annotated[str, typer.Option(metavar="NAME|FILE", help="Schedule of the world.")],
-    tick: Annotated[int | None, typer.Option(min=0, metavar="N", help="Tick of the world.")] = None,
-    phase: Annotated[str | None, typer.Option(metavar="ID", help="Phase of the world, at its first tick.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the world.")] = 0,
+    schedule: Annotated[str, typer.Option(metavar="NAME|FILE", help="Schedule of the environment.")],
+    tick: Annotated[int | None, typer.Option(min=0, metavar="N", help="Tick of the environment.")] = None,
+    phase: Annotated[
+        str | None, typer.Option(metavar="ID", help="Phase of the environment, at its first tick.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the environment.")] = 0,
     kind: Annotated[
         Literal["memory", "chroma", "langgraph_sqlite", "mem0"] | None,
         typer.Option(help="What wrote the store (default: found out)."),
@@ -56,7 +58,7 @@ def _stale(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Count the records of a memory or a store that the world contradicts now, whole or in part.
+    """Count the records of a memory or a store that the environment contradicts now, whole or in part.
 
     The oracle of the environment judges them; nothing is played. The records stay as they are.
     """

@@ -1,7 +1,7 @@
-"""The command `drift-agents stale`: how much of a memory or a store the world contradicts now.
+"""The command `drift-agents stale`: how much of a memory or a store the environment contradicts now.
 
 * `Contents`, `read_contents` - what a file or a folder holds
-* `print_stale` - the comparison with the world
+* `print_stale` - the comparison with the environment
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.evaluator import true_share
-from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.export import read_export
 from drift_agents.memory.store import stored_records
 from drift_agents.memory.transcript import render_statement
@@ -112,41 +112,41 @@ def _is_json(path: Path) -> bool:
 def print_stale(
     contents: Contents, schedule: str, seed: int, tick: int | None, phase: str | None, listed: int, console: Console
 ) -> float:
-    """Compare records with a world, and print what it contradicts.
+    """Compare records with an environment, and print what it contradicts.
 
     Args:
         contents: the records.
-        schedule: name or path of the world's schedule.
-        seed: of the world.
-        tick: the tick of the world; `None` for the first one of `phase`.
+        schedule: name or path of the environment's schedule.
+        seed: of the environment.
+        tick: the tick of the environment; `None` for the first one of `phase`.
         phase: the id of a phase.
         listed: how many of the contradicted records are printed, the newest first.
         console: where to print.
 
     Returns:
-        The share of the records that the world contradicts, in whole or in part; 0 without records.
+        The share of the records that the environment contradicts, in whole or in part; 0 without records.
 
     Raises:
-        ArgumentError: if the schedule has no such phase, or the world no oracle.
-        MemoryStateError: if a record is not of this world.
+        ArgumentError: if the schedule has no such phase, or the environment no oracle.
+        MemoryStateError: if a record is not of this environment.
         ExperimentError: if the schedule names no environment.
         ScheduleError: if the schedule cannot be used.
     """
-    world = make_world(read_schedule(schedule))
-    with closing(world):
-        world.reset(seed=seed)
-        if world.oracle is None:
-            raise ArgumentError(f"`--schedule` should be of a world with an oracle. Received {schedule!r}")
-        tick = world.timeline.first_tick(phase) if tick is None and phase is not None else tick or 0
-        shares = [_true_share(world.oracle, record, tick, schedule) for record in contents.records]
-        now = world.timeline.phase(tick).id
+    env = make_env(read_schedule(schedule))
+    with closing(env):
+        env.reset(seed=seed)
+        if env.oracle is None:
+            raise ArgumentError(f"`--schedule` should be of an environment with an oracle. Received {schedule!r}")
+        tick = env.timeline.first_tick(phase) if tick is None and phase is not None else tick or 0
+        shares = [_true_share(env.oracle, record, tick, schedule) for record in contents.records]
+        now = env.timeline.phase(tick).id
     false = sum(share == 0.0 for share in shares)
     # Probabilities of an outcome are shares of few responses; their sums are exact but for rounding.
     partly = sum(0.0 < share < 1.0 - 1e-9 for share in shares)
     count = len(shares)
     rows = {
         "store": contents.kind,
-        "world": f"{schedule}, seed {seed}, tick {tick} ({now})",
+        "environment": f"{schedule}, seed {seed}, tick {tick} ({now})",
         "records": f"{count:,}",
         "true": _share(count - false - partly, count),
         "contradicted": _share(false, count),
@@ -169,7 +169,7 @@ def _true_share(oracle: Any, record: Record, tick: int, schedule: str) -> float:
     try:
         return true_share(oracle, record, tick)
     except DriftEnvsError as error:
-        raise MemoryStateError(f"record {record.id} does not fit the world of {schedule}: {error}") from error
+        raise MemoryStateError(f"record {record.id} does not fit the environment of {schedule}: {error}") from error
 
 
 def _share(part: int, count: int) -> str:

@@ -5,10 +5,10 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 
 * `config`, `loader` - the experiment file: its model; reading and validation
 * `plan` - the cells of an experiment, and the episodes of each
-* `worlds`, `evaluation_wrapper` - the environment of a cell, and the evaluator's bookkeeping around it
+* `environments`, `evaluation_wrapper` - the environment of a cell, and the evaluator's bookkeeping around it
 * `members`, `players` - the members of teams; the policy, memory, agent or team of a cell
 * `memory_dependencies`, `references` - correct executions for memories that need them; the privileged references
-* `construction`, `extra_episodes` - episodes before the test; the control that spends probe steps on ordinary episodes
+* `training`, `extra_episodes` - episodes before the test; the control that spends probe steps on ordinary episodes
 * `evaluator` - regret, truth of memory, item audit and drift detection
 * `episode` - the rows of a cell
 * `trace`, `trace_writer` - the file with the steps of a cell: reading and writing

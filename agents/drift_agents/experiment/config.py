@@ -3,7 +3,7 @@
 * `Experiment` - a checked experiment; plain data, hashable by `config_hash`
 * `Agents` - memories, verifiers, controllers, teams and policies whose combinations are played
 * `PartSpec` - a name with options
-* `Construct` - what is played before the test, to fill memory
+* `TrainingSettings` - what is played before the test, to fill memory
 * `ScheduleSettings` - what is different on one schedule
 * `SweptValue` - one value that a sweep gives a schedule
 
@@ -167,7 +167,7 @@ def _as_part(data: Any) -> Any:
     return data if data is None or isinstance(data, PartSpec) else PartSpec.model_validate(data)
 
 
-class Construct(_Model):
+class TrainingSettings(_Model):
     """What is played before the test, to fill memory: always in the schedule's source phase.
 
     Args:
@@ -242,7 +242,7 @@ class ScheduleSettings(_Model):
         rounds: instead of the experiment's.
         episodes: instead of the experiment's.
         sweep: instead of the experiment's; empty for none.
-        construction: in a file `construct`; instead of the experiment's; `{episodes: 0}` for none.
+        training: in a file `train`; instead of the experiment's; `{episodes: 0}` for none.
         learning: instead of the experiment's.
         matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
@@ -257,7 +257,7 @@ class ScheduleSettings(_Model):
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep | None = None
-    construction: Construct | None = Field(default=None, alias="construct")
+    training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning | None = None
     matching: PartSpec | None = None
     recall: RecallOptions | None = None
@@ -288,10 +288,10 @@ class Experiment(_Model):
         rounds: the first so many episodes of every phase.
         episodes: the first so many episodes, for schedules whose phases have no fixed episodes.
         sweep: a place in the schedules -> values: every schedule is played with each of them.
-        construction: in a file `construct`; what is played before the test, to fill memory; nothing if not given.
+        training: in a file `train`; what is played before the test, to fill memory; nothing if not given.
         learning: what the test does to memory.
         trace: which episodes are kept step by step, unless the command says otherwise.
-        worlds: schedule -> what is different there.
+        environments: schedule -> what is different there.
 
     Example:
         >>> experiment = Experiment.model_validate(
@@ -311,28 +311,28 @@ class Experiment(_Model):
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep = Field(default_factory=dict)
-    construction: Construct | None = Field(default=None, alias="construct")
+    training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning = "online"
     trace: Kept = "none"
-    worlds: dict[str, ScheduleSettings] = Field(default_factory=dict)
+    environments: dict[str, ScheduleSettings] = Field(default_factory=dict)
 
-    def world(self, schedule: str) -> ScheduleSettings:
+    def settings_of(self, schedule: str) -> ScheduleSettings:
         """What is different on that schedule, with the experiment's own length and stages filled in."""
-        world = self.worlds.get(schedule, ScheduleSettings())
+        settings = self.environments.get(schedule, ScheduleSettings())
         own: dict[str, Any] = {}
-        if world.rounds is None and world.episodes is None:
+        if settings.rounds is None and settings.episodes is None:
             own |= {"rounds": self.rounds, "episodes": self.episodes}
-        own |= {key: getattr(self, key) for key in ("construction", "learning") if getattr(world, key) is None}
-        return world.model_copy(update=own)
+        own |= {key: getattr(self, key) for key in ("training", "learning") if getattr(settings, key) is None}
+        return settings.model_copy(update=own)
 
     def seeds_of(self, schedule: str) -> tuple[int, ...]:
         """The instances of that schedule."""
-        own = self.world(schedule).seeds
+        own = self.settings_of(schedule).seeds
         return self.seeds if own is None else own
 
     def changes(self, schedule: str) -> tuple[SweptValue | None, ...]:
         """What a sweep makes of that schedule: one change after the other, or none at all."""
-        own = self.world(schedule).sweep
+        own = self.settings_of(schedule).sweep
         sweep = self.sweep if own is None else own
         return tuple(SweptValue(path, value) for path, values in sweep.items() for value in values) or (None,)
 

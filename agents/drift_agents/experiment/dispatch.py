@@ -66,7 +66,7 @@ def play_cells(
     """
 
     def play_here(cell: Cell) -> None:
-        _play_cell(cell, experiment.world(cell.schedule), folder.path, trace, service)
+        _play_cell(cell, experiment.settings_of(cell.schedule), folder.path, trace, service)
 
     if not cells:
         return
@@ -75,7 +75,7 @@ def play_cells(
         yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
     elif where.backend != "processes":
         ours = versions()
-        calls = ((cell, experiment.world(cell.schedule), trace, ours) for cell in cells)
+        calls = ((cell, experiment.settings_of(cell.schedule), trace, ours) for cell in cells)
         with open_cluster(where.address, where.jobs) as cluster:
             for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
                 folder.keep_cell(cell.key, lines, files)
@@ -87,7 +87,7 @@ def play_cells(
     else:
         yield from play_in_processes(
             _play_in_worker,
-            ((cell, experiment.world(cell.schedule), folder.path, trace) for cell in cells),
+            ((cell, experiment.settings_of(cell.schedule), folder.path, trace) for cell in cells),
             min(jobs, len(cells)),
         )
 

@@ -1,8 +1,8 @@
 """The episodes of one cell.
 
-* `CellSetup` - the world, the player and the stages of a cell
+* `CellSetup` - the environment, the player and the stages of a cell
 * `make_setup` - makes all of it
-* `play` - the rows of a cell: construction first, if there is one, then the test
+* `play` - the rows of a cell: the training phase first, if there is one, then the test
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from drift_agents.controller.base import make_controller
 from drift_agents.environment import find_environment
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
-from drift_agents.experiment.construction import Construction, episode_seed, has_construction, plan_construction
+from drift_agents.experiment.environments import make_env, make_prober, read_schedule
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.evaluator import EpisodeEvaluator
 from drift_agents.experiment.extra_episodes import ExtraEpisodes, read_like
-from drift_agents.experiment.logs import CONSTRUCT, TEST
+from drift_agents.experiment.logs import TEST, TRAIN
 from drift_agents.experiment.memory_dependencies import memory_dependencies
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
 from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
-from drift_agents.experiment.worlds import make_prober, make_world, read_schedule
+from drift_agents.experiment.training import TrainingPhase, episode_seed, has_training, plan_training
 from drift_agents.llm.service import Service
 from drift_agents.matching.base import Matching, make_matching
 from drift_agents.memory.base import Memory
@@ -56,32 +56,32 @@ SUCCESS = 1.0
 
 @dataclass
 class CellSetup:
-    """The world, the player and the stages of a cell.
+    """The environment, the player and the stages of a cell.
 
     Args:
         schedule: the schedule.
-        world: the world; it is not seeded yet.
+        env: the environment; it is not seeded yet.
         agent: the agent, the team or the reference.
         memory: its memory.
         supervision: one of `drift_agents.types.SUPERVISION`.
         episodes: the episodes of the test.
         extra: the extra episodes of the control `base+extra`.
-        construction: the episodes before the test, if there are any.
-        constructor: the policy of the construction, where it is not the agent's own.
+        training_phase: the episodes before the test, if there are any.
+        training_policy: the policy of the training phase, where it is not the agent's own.
         frozen: whether memory's own write rule is off in the test.
         stage: the present stage.
         stream: the seed of the present episode.
     """
 
     schedule: Schedule
-    world: EvaluationWrapper
+    env: EvaluationWrapper
     agent: Agent | TeamAgent | Clairvoyant
     memory: Memory
     supervision: str
     episodes: tuple[PlannedEpisode, ...]
     extra: ExtraEpisodes | None = None
-    construction: Construction | None = None
-    constructor: Policy | None = None
+    training_phase: TrainingPhase | None = None
+    training_policy: Policy | None = None
     frozen: bool = False
     stage: str = TEST
     stream: int = 0
@@ -91,32 +91,32 @@ def make_setup(
     cell: Cell,
     settings: ScheduleSettings,
     service: Service | None = None,
-    world: EvaluationWrapper | None = None,
+    env: EvaluationWrapper | None = None,
 ) -> CellSetup:
-    """Make everything that a cell needs; its schedule is loaded and its world is made once.
+    """Make everything that a cell needs; its schedule is loaded and its environment is made once.
 
     Args:
         cell: the cell.
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
-        world: the world of another cell of this place and seed, for setups that play nothing.
+        env: the environment of another cell of this place and seed, for setups that play nothing.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
         ScheduleError: if the schedule cannot be used.
     """
     schedule = read_schedule(cell.schedule, cell.change)
-    if world is None:
-        world = make_world(schedule)
-        world.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
-    episodes = plan_episodes(schedule, world.timeline, settings)
-    if cell.reference is not None and world.oracle is None:
+    if env is None:
+        env = make_env(schedule)
+        env.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
+    episodes = plan_episodes(schedule, env.timeline, settings)
+    if cell.reference is not None and env.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
-    construct, construction = settings.construction, None
-    if construct is not None and has_construction(cell, construct):
-        construction = plan_construction(schedule, world, construct, cell.seed)
+    training, training_phase = settings.training, None
+    if training is not None and has_training(cell, training):
+        training_phase = plan_training(schedule, env, training, cell.seed)
     if cell.reference == "clairvoyant":
-        return CellSetup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
+        return CellSetup(schedule, env, Clairvoyant(env), NoMemory(), "privileged", episodes)
     environment = find_environment(str(schedule.env))
     rule = settings.matching
     matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
@@ -124,12 +124,12 @@ def make_setup(
     recall = Recall(**environment.recall)
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
-    defaults = {"matching": matching, **memory_dependencies(cell.memory, world, schedule, cell.seed)}
+    defaults = {"matching": matching, **memory_dependencies(cell.memory, env, schedule, cell.seed)}
     policy, memory, meter = make_policy_and_memory(cell.policy, cell.memory, service, defaults)
     if cell.reference is not None:
-        verifier: Verifier = OracleVerifier(cell.reference, world, memory)
+        verifier: Verifier = OracleVerifier(cell.reference, env, memory)
     else:
-        verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
+        verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, env))
     options: dict[str, Any] = {
         "controller": make_controller(cell.decision.controller.name, **cell.decision.controller.options),
         "matching": matching,
@@ -138,24 +138,24 @@ def make_setup(
         "meter": meter,
     }
     agent = make_player(cell.decision.team, policy, memory, verifier, service, **options)
-    constructor = None
-    if construction is not None and construct is not None and construct.policy is not None:
+    training_policy = None
+    if training_phase is not None and training is not None and training.policy is not None:
         if cell.decision.team.name != SOLO.name:
             raise ExperimentError(
-                f"`construct: {{policy: {construct.policy.name}}}` needs the team 'solo': a team's members construct "
+                f"`train: {{policy: {training.policy.name}}}` needs the team 'solo': a team's members train "
                 f"themselves. Received {cell.decision.labels[1]!r}"
             )
-        constructor, _ = make_policy_and_model(construct.policy, service)
+        training_policy, _ = make_policy_and_model(training.policy, service)
     return CellSetup(
         schedule,
-        world,
+        env,
         agent,
         memory,
         strongest_supervision(memory.supervision, verifier.supervision),
         episodes,
-        _make_extra(cell, settings, world, service),
-        construction,
-        constructor,
+        _make_extra(cell, settings, env, service),
+        training_phase,
+        training_policy,
         frozen=settings.learning == "frozen",
     )
 
@@ -176,7 +176,7 @@ def _export_name(memory: PartSpec) -> str | None:
 
 
 def _make_extra(
-    cell: Cell, settings: ScheduleSettings, world: EvaluationWrapper, service: Service | None
+    cell: Cell, settings: ScheduleSettings, env: EvaluationWrapper, service: Service | None
 ) -> ExtraEpisodes | None:
     """The extra episodes of `base+extra`; the cell of the verifier it is compared with is played beside its own.
 
@@ -187,14 +187,14 @@ def _make_extra(
     like = read_like(cell.verifier, settings)
     other = replace(cell, verifier=like, labels=(cell.labels[0], like.name, cell.labels[2]))
     rows = _play(other, make_setup(other, settings, service))
-    return ExtraEpisodes((row["probe_steps"] for row in rows), world)
+    return ExtraEpisodes((row["probe_steps"] for row in rows), env)
 
 
-def _with_prober(part: PartSpec, world: EvaluationWrapper) -> dict[str, Any]:
+def _with_prober(part: PartSpec, env: EvaluationWrapper) -> dict[str, Any]:
     """The options of a verifier, with the prober itself where the verifier takes one."""
     options = dict(part.options)
     if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters:
-        options["prober"] = make_prober(PartSpec.model_validate(options.get("prober", "replay")), world)
+        options["prober"] = make_prober(PartSpec.model_validate(options.get("prober", "replay")), env)
     return options
 
 
@@ -209,9 +209,9 @@ def play(
     service: Service | None = None,
     folder: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Play a cell: construction first, if there is one, then the test.
+    """Play a cell: the training phase first, if there is one, then the test.
 
-    The world is seeded once a stage, for maps and drift; every episode then begins with its own random stream.
+    The environment is seeded once a stage, for maps and drift; every episode then begins with its own random stream.
 
     Args:
         cell: the cell.
@@ -229,17 +229,17 @@ def play(
         yield from _play(cell, setup, on_episode)
         if name is not None and folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            given = {**memory_dependencies(cell.memory, setup.world, setup.schedule, cell.seed), **cell.memory.options}
+            given = {**memory_dependencies(cell.memory, setup.env, setup.schedule, cell.seed), **cell.memory.options}
             options = {key: value for key, value in given.items() if key not in ("file", "model")}
             export_memory(setup.memory, folder / name, options)
     finally:
-        setup.world.close()  # a browser, if there is one
+        setup.env.close()  # a browser, if there is one
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
     agent = setup.agent
-    evaluator = EpisodeEvaluator(setup.world, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
-    for index, played in enumerate(chain(_construct(setup), _test(setup, cell.seed))):
+    evaluator = EpisodeEvaluator(setup.env, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
+    for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
         episode = played.episode
         if setup.extra is not None and isinstance(agent, (Agent, TeamAgent)):
             probes = setup.extra.play(agent)
@@ -257,30 +257,30 @@ class _PlayedEpisode(NamedTuple):
     episode: Episode
 
 
-def _construct(setup: CellSetup) -> Iterator[_PlayedEpisode]:
-    """Play the construction; a team may play a task several times."""
-    if setup.construction is None:
+def _train(setup: CellSetup) -> Iterator[_PlayedEpisode]:
+    """Play the training phase; a team may play a task several times."""
+    if setup.training_phase is None:
         return
-    setup.world.env.reset(seed=setup.construction.world_seed)
-    with _constructing_policy(setup):
-        for task in setup.construction.tasks:
-            setup.stage, setup.stream = CONSTRUCT, task.seed
+    setup.env.env.reset(seed=setup.training_phase.env_seed)
+    with _training_policy(setup):
+        for task in setup.training_phase.tasks:
+            setup.stage, setup.stream = TRAIN, task.seed
             options = {"drift_clock": "continue", "drift_tick": 0, **task.options}
             if isinstance(setup.agent, TeamAgent):
-                episodes = setup.agent.construct_episode(setup.world, seed=task.seed, options=options)
+                episodes = setup.agent.train_episode(setup.env, seed=task.seed, options=options)
             else:
-                episodes = [setup.agent.run_episode(setup.world, seed=task.seed, options=options)]
+                episodes = [setup.agent.run_episode(setup.env, seed=task.seed, options=options)]
             for episode in episodes:
-                yield _PlayedEpisode(CONSTRUCT, task.round, episode)
+                yield _PlayedEpisode(TRAIN, task.round, episode)
 
 
 @contextmanager
-def _constructing_policy(setup: CellSetup) -> Iterator[None]:
-    """Replace the agent's policy by the one that constructs, if there is one."""
-    if setup.constructor is None or not isinstance(setup.agent, Agent):
+def _training_policy(setup: CellSetup) -> Iterator[None]:
+    """Replace the agent's policy by the policy of the training phase, if there is one."""
+    if setup.training_policy is None or not isinstance(setup.agent, Agent):
         yield
         return
-    own, setup.agent.policy = setup.agent.policy, setup.constructor
+    own, setup.agent.policy = setup.agent.policy, setup.training_policy
     try:
         yield
     finally:
@@ -292,17 +292,17 @@ def _test(setup: CellSetup, seed: int) -> Iterator[_PlayedEpisode]:
     if setup.frozen and isinstance(setup.agent, (Agent, TeamAgent)):
         agent = setup.agent.agent if isinstance(setup.agent, TeamAgent) else setup.agent
         agent.memory = freeze(setup.memory)
-    world = setup.world
-    world.env.reset(seed=seed)
+    env = setup.env
+    env.env.reset(seed=seed)
     phase, number = None, 0
     for planned in setup.episodes:
         options: dict[str, Any] = {"drift_clock": "continue"}
         if planned.tick is not None or planned.episode == 0:
             options["drift_tick"] = planned.tick or 0
         setup.stage, setup.stream = TEST, episode_seed(seed, planned.episode)
-        episode = setup.agent.run_episode(world, seed=setup.stream, options=options)
-        number = number + 1 if world.phase == phase else 1
-        phase = world.phase
+        episode = setup.agent.run_episode(env, seed=setup.stream, options=options)
+        number = number + 1 if env.phase == phase else 1
+        phase = env.phase
         yield _PlayedEpisode(TEST, number, episode)
 
 
@@ -327,8 +327,8 @@ def _row(
         "stage": played.stage,
         "episode": index,
         "round": played.round,
-        "phase": setup.world.phase.id,
-        "tick": setup.world.start,
+        "phase": setup.env.phase.id,
+        "tick": setup.env.start,
         "success": episode.score >= SUCCESS,
         "score": episode.score,
         "steps": episode.steps,

@@ -1,4 +1,4 @@
-"""The world of a cell with the evaluator's bookkeeping.
+"""The environment of a cell with the evaluator's bookkeeping.
 
 * `EvaluationWrapper` - logs the tick of every interaction and gives access to the oracle
 """
@@ -20,22 +20,22 @@ NO_PHASE = Phase("", -1, 0, None, NEVER)
 
 
 class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
-    """A world that notes the tick of every interaction.
+    """An environment that notes the tick of every interaction.
 
-    It hands everything on unchanged; agents use it as the world that it wraps. Interactions are
+    It hands everything on unchanged; agents use it as the environment that it wraps. Interactions are
     counted as an agent's own clock counts them, so that a record's time says at which tick it was
     written.
 
     Args:
-        env: a drifting world that shows text.
+        env: a drifting environment that shows text.
 
     Example:
         >>> import gymnasium as gym
         >>> import drift_envs
-        >>> world = EvaluationWrapper(gym.make("DriftFrozenLake-v0", text=True))
-        >>> _ = world.reset(seed=0, options={"drift_tick": 20})
-        >>> _ = world.step(1)
-        >>> world.phase.id, world.tick, world.tick_of(0)
+        >>> env = EvaluationWrapper(gym.make("DriftFrozenLake-v0", text=True))
+        >>> _ = env.reset(seed=0, options={"drift_tick": 20})
+        >>> _ = env.step(1)
+        >>> env.phase.id, env.tick, env.tick_of(0)
         ('drift-1', 20, 20)
     """
 
@@ -105,8 +105,8 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
     def changed(self, record: Record, tick: int) -> bool:
         """Whether a record is answered otherwise at a tick than when it was written.
 
-        What was written in another world (`drift_agents.experiment.construction`) has no tick in this one:
-        there the question is whether this world could answer so.
+        What was written in another environment (`drift_agents.experiment.training`) has no tick in this one:
+        there the question is whether this environment could answer so.
 
         Args:
             record: what is remembered.
@@ -140,7 +140,7 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
 
     @property
     def oracle(self) -> Any:
-        """The oracle, or `None` for a world that has none."""
+        """The oracle, or `None` for an environment that has none."""
         if self._oracle is None:
             try:
                 self._oracle = self.env.get_wrapper_attr("oracle")

@@ -31,7 +31,7 @@ class EpisodeTruth(NamedTuple):
 
     Args:
         memory_size: records about transitions.
-        memory_truth_rate: the share of what they say that the world could answer at this tick;
+        memory_truth_rate: the share of what they say that the environment could answer at this tick;
             `None` when nothing is remembered or no oracle is known.
         false_realignments: realignments that touched nothing that had changed; `None` without oracle.
         regret: the optimum's expected score minus the score; that of a reference controller where no optimum is
@@ -45,10 +45,10 @@ class EpisodeTruth(NamedTuple):
 
 
 def true_share(oracle: Any, record: Record, tick: int) -> float:
-    """The share of what a record says that the world could answer at a tick: 1 if all of it, 0 if nothing.
+    """The share of what a record says that the environment could answer at a tick: 1 if all of it, 0 if nothing.
 
     Args:
-        oracle: of the world.
+        oracle: of the environment.
         record: what is remembered.
         tick: of the interaction.
     """
@@ -64,14 +64,14 @@ def true_share(oracle: Any, record: Record, tick: int) -> float:
 class GroundTruth:
     """Keeps track of what is remembered and of what is still true.
 
-    A record's truth is cached until the world changes, which keeps long runs cheap.
+    A record's truth is cached until the environment changes, which keeps long runs cheap.
 
     Args:
-        world: where the agent plays.
+        env: where the agent plays.
     """
 
-    def __init__(self, world: EvaluationWrapper) -> None:
-        self._world = world
+    def __init__(self, env: EvaluationWrapper) -> None:
+        self._env = env
         self._known: dict[RecordId, Record] = {}
         self._true: dict[RecordId, float] = {}
         self._values: Mapping[str, Any] | None = None
@@ -83,23 +83,23 @@ class GroundTruth:
             episode: what happened, with its steps.
             memory: the agent's memory after it.
         """
-        oracle, world = self._world.oracle, self._world
+        oracle, env = self._env.oracle, self._env
         records = list(memory.records())
         false = rate = regret = None
         if oracle is not None:
             false = self._false_realignments(episode, {record.id: record for record in records})
             rate = self._truth_rate(records)
             with suppress(NoOracleError):  # exact responses without an optimum
-                regret = float(oracle.value(world.start)) - episode.score
+                regret = float(oracle.value(env.start)) - episode.score
         self._known = {record.id: record for record in records}
         return EpisodeTruth(len(records), rate, false, regret)
 
     def _truth_rate(self, records: list[Record]) -> float | None:
-        """The share of what the records say that the world could answer in the next interaction."""
+        """The share of what the records say that the environment could answer in the next interaction."""
         if not records:
             return None
-        oracle, tick = self._world.oracle, self._world.tick
-        values = self._world.knobs(tick)
+        oracle, tick = self._env.oracle, self._env.tick
+        values = self._env.knobs(tick)
         if values != self._values:
             self._true, self._values = {}, values
         true = self._true
@@ -120,12 +120,12 @@ class GroundTruth:
         written: dict[RecordId, Record] = dict(self._known)
         for clock, about, verdict in episode.verdicts():
             if verdict.realigned:
-                tick = self._world.tick_of(clock.step)
+                tick = self._env.tick_of(clock.step)
                 touched = [written[record_id] for record_id in verdict.removed.records if record_id in written]
                 touched = touched or [
                     record for record in written.values() if about is None or (record.state, record.action) == about
                 ]
-                false += not any(self._world.changed(record, tick) for record in touched)
+                false += not any(self._env.changed(record, tick) for record in touched)
             for record_id in (verdict.observed, verdict.inserted):
                 if record_id is not None and about is not None:
                     # One that is gone by now can no longer be read; what it answered is of no account here.
@@ -152,7 +152,7 @@ class ItemCounts(NamedTuple):
 
     Args:
         items: how many items there are after it; `None` for a memory without any.
-        truth: the share of them whose evidence the world could still answer, all of it; `None` without
+        truth: the share of them whose evidence the environment could still answer, all of it; `None` without
             items or oracle.
         shared: steps at which an item of the shared bank stood in the prompt.
         private: the same of private banks.
@@ -168,14 +168,14 @@ class ItemAudit:
     """Keeps track of the items of a memory.
 
     An item is true as long as every transition that it cites and that is still held could happen in the
-    world as it is at this tick. What its words say beyond that is not judged.
+    environment as it is at this tick. What its words say beyond that is not judged.
 
     Args:
-        world: where the agent plays.
+        env: where the agent plays.
     """
 
-    def __init__(self, world: EvaluationWrapper) -> None:
-        self._world = world
+    def __init__(self, env: EvaluationWrapper) -> None:
+        self._env = env
         self._owners: dict[RecordId, str] = {}
         self._true: dict[RecordId, bool] = {}
         self._values: Mapping[str, Any] | None = None
@@ -198,10 +198,10 @@ class ItemAudit:
 
     def _truth(self, items: Sequence[AuditedItem], memory: Memory) -> float | None:
         """The share of the items that are true."""
-        oracle, tick = self._world.oracle, self._world.tick
+        oracle, tick = self._env.oracle, self._env.tick
         if oracle is None or not items:
             return None
-        values = self._world.knobs(tick)
+        values = self._env.knobs(tick)
         if values != self._values:
             self._true, self._values = {}, values
         cited = {number for item in items for number in item.evidence}
@@ -250,12 +250,12 @@ class DetectionTracker:
     begin anew with every episode, since their drifts come again and again.
 
     Args:
-        world: where the agent plays.
+        env: where the agent plays.
         matching: the task's rule for what counts as the same state; by text if not given.
     """
 
-    def __init__(self, world: EvaluationWrapper, matching: Matching | None = None) -> None:
-        self._world = world
+    def __init__(self, env: EvaluationWrapper, matching: Matching | None = None) -> None:
+        self._env = env
         self._matching: Matching = Exact() if matching is None else matching
         self._phase = NO_PHASE
         self._since = 0
@@ -269,19 +269,19 @@ class DetectionTracker:
             episode: what happened, with its steps.
             memory: the agent's memory after it.
         """
-        world = self._world
-        if world.oracle is None or world.env.get_wrapper_attr("schedule").clock == "episode_step":
+        env = self._env
+        if env.oracle is None or env.env.get_wrapper_attr("schedule").clock == "episode_step":
             return DetectionResult()
         known = Counter(map(self._pair, self._written.values()))
         delay: int | None = None
         exposures: int | None = None
         noticed: str | None = None
-        self._enter(world.phase)
+        self._enter(env.phase)
         for step in episode.trace:
             now = step.experience.now.step
-            tick = world.tick_of(now)
+            tick = env.tick_of(now)
             if not self._phase.start <= tick < self._phase.stop:  # a drift within the episode
-                self._enter(world.timeline.phase(tick))
+                self._enter(env.timeline.phase(tick))
             self._since += 1
             verdicts = (*step.checks, step.verdict)
             if self._phase.start > 0:
@@ -300,13 +300,13 @@ class DetectionTracker:
                     known[self._pair(written)] += 1
         if episode.closing and episode.trace and self._phase.start > 0 and not self._noticed:
             last = episode.trace[-1].experience
-            tick = world.tick_of(last.now.step)
+            tick = env.tick_of(last.now.step)
             self._noticed = any(self._touches(last, verdict, tick) for verdict in episode.closing)
             if self._noticed:
                 delay = self._since
         self._written = {
             record.id: self._written.get(record.id)
-            or _Written(record.state, record.action, world.tick_of(record.now.step))
+            or _Written(record.state, record.action, env.tick_of(record.now.step))
             for record in memory.records()
         }
         return DetectionResult(delay, exposures, noticed)
@@ -323,7 +323,7 @@ class DetectionTracker:
 
     def _changed(self, about: _Written, tick: int) -> bool:
         """Whether the response is another one than at the last tick before the drift."""
-        return bool(self._world.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
+        return bool(self._env.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
 
     def _is_exposed(self, experience: Experience, known: Mapping[Hashable, int], tick: int) -> bool:
         about = _Written(experience.state, experience.action, tick)
@@ -358,14 +358,14 @@ class EpisodeEvaluator:
     """Measures the episodes of one agent, in the order in which they are played.
 
     Args:
-        world: where the agent plays.
+        env: where the agent plays.
         matching: the agent's rule for equal states; by text if not given.
     """
 
-    def __init__(self, world: EvaluationWrapper, matching: Matching | None = None) -> None:
-        self._audit = ItemAudit(world)
-        self._truth = GroundTruth(world)
-        self._detection = DetectionTracker(world, matching)
+    def __init__(self, env: EvaluationWrapper, matching: Matching | None = None) -> None:
+        self._audit = ItemAudit(env)
+        self._truth = GroundTruth(env)
+        self._detection = DetectionTracker(env, matching)
 
     def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
         """Measure an episode that has just ended.

@@ -57,22 +57,22 @@ def read_like(part: PartSpec, settings: ScheduleSettings) -> PartSpec:
 class ExtraEpisodes:
     """The extra episodes of one cell.
 
-    They are played in a twin of the world, as GLOVE's probes are, so they do not move time. After
+    They are played in a twin of the environment, as GLOVE's probes are, so they do not move time. After
     every ordinary episode the agent gets as many steps there as the probing verifier took for its
     probes during that episode, to the step: the last extra episode is cut off where they end.
 
     Args:
         budgets: how many steps the probing verifier took, episode by episode.
-        world: where the agent plays.
+        env: where the agent plays.
     """
 
-    def __init__(self, budgets: Iterator[int], world: EvaluationWrapper) -> None:
+    def __init__(self, budgets: Iterator[int], env: EvaluationWrapper) -> None:
         self._budgets = budgets
         self.meter = Meter()
         """What language models cost in the extra episodes."""
-        self._world = world
-        spec = world.env.spec
-        self._room = _Room(twin(world.env), None if spec is None else spec.max_episode_steps)
+        self._env = env
+        spec = env.env.spec
+        self._room = _Room(twin(env.env), None if spec is None else spec.max_episode_steps)
 
     def play(self, agent: Agent | TeamAgent) -> ProbeCost:
         """Play the extra episodes that belong to the ordinary one that has just ended.
@@ -100,12 +100,12 @@ class ExtraEpisodes:
                 falls=int(episode.terminated and episode.score <= 0),
                 purchases=int(episode.terminated and episode.score > 0),
             )
-        self._world.note_elsewhere(cost.steps)
+        self._env.note_elsewhere(cost.steps)
         return cost
 
 
 class _Room(gym.Wrapper[str, Any, str, Any]):
-    """A twin with the world's step limit, which also ends an episode when no step is left.
+    """A twin with the environment's step limit, which also ends an episode when no step is left.
 
     Args:
         second: the twin, which has no limit of its own.

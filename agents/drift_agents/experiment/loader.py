@@ -25,12 +25,12 @@ from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
     Agents,
-    Construct,
     Experiment,
     Options,
     PartSpec,
     RecallOptions,
     ScheduleSettings,
+    TrainingSettings,
 )
 from drift_agents.experiment.members import read_members
 from drift_agents.matching.base import matching_names
@@ -95,16 +95,23 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     seeds, count = data.get("seeds"), overrides.get("seeds")
     if isinstance(seeds, Mapping) and isinstance(count, int):
         overrides = {**overrides, "seeds": {**seeds, "count": count}}
-    worlds = data.get("worlds")
-    if isinstance(worlds, Mapping):
+    environments = data.get("environments")
+    if isinstance(environments, Mapping):
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
-        overrides = {"worlds": {name: _without(world, replaced) for name, world in worlds.items()}, **overrides}
+        overrides = {
+            "environments": {name: _without(settings, replaced) for name, settings in environments.items()},
+            **overrides,
+        }
     return {**data, **overrides}
 
 
-def _without(world: Any, keys: set[str]) -> Any:
-    return {key: value for key, value in world.items() if key not in keys} if isinstance(world, Mapping) else world
+def _without(settings: Any, keys: set[str]) -> Any:
+    return (
+        {key: value for key, value in settings.items() if key not in keys}
+        if isinstance(settings, Mapping)
+        else settings
+    )
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
@@ -213,22 +220,22 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             double = next(value for value, count in Counter(values).items() if count > 1)
             yield (key,), f"every entry should be there once. Received {double!r} twice"
     yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
-    for schedule, world in experiment.worlds.items():
+    for schedule, settings in experiment.environments.items():
         if schedule not in experiment.schedules:
             yield (
-                ("worlds", schedule),
+                ("environments", schedule),
                 str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
             )
-        if world.matching is not None and world.matching.name not in matching_names():
+        if settings.matching is not None and settings.matching.name not in matching_names():
             yield (
-                ("worlds", schedule, "matching"),
-                str(UnknownNameError("matching", world.matching.name, matching_names())),
+                ("environments", schedule, "matching"),
+                str(UnknownNameError("matching", settings.matching.name, matching_names())),
             )
-        yield from _construct_findings(world.construction, ("worlds", schedule, "construct"))
+        yield from _training_findings(settings.training, ("environments", schedule, "train"))
         for axis, registry in AXES.items():
             named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
-            for name, options in getattr(world, axis).items():
-                path = ("worlds", schedule, axis, name)
+            for name, options in getattr(settings, axis).items():
+                path = ("environments", schedule, axis, name)
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
                 if name in named and name in registry.names():
@@ -238,12 +245,12 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                         path,
                         str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
                     )
-    yield from _construct_findings(experiment.construction, ("construct",))
+    yield from _training_findings(experiment.training, ("train",))
     if experiment.rounds is not None and experiment.episodes is not None:
         yield ("episodes",), "`rounds` and `episodes` exclude each other"
     for position, schedule in enumerate(experiment.schedules):
-        world = experiment.world(schedule)
-        if world.rounds is None and world.episodes is None:
+        settings = experiment.settings_of(schedule)
+        if settings.rounds is None and settings.episodes is None:
             yield (
                 ("schedules", position),
                 f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
@@ -309,9 +316,9 @@ def _member_findings(team: PartSpec) -> Iterator[str]:
             yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
 
 
-def _construct_findings(construct: Construct | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if construct is not None and construct.policy is not None and construct.policy.name not in POLICIES.names():
-        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, construct.policy.name, POLICIES.names()))
+def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    if training is not None and training.policy is not None and training.policy.name not in POLICIES.names():
+        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, training.policy.name, POLICIES.names()))
 
 
 def data_at(data: Any, path: KeyPath) -> Any:
@@ -367,7 +374,7 @@ def _known_keys(parent: KeyPath) -> tuple[str, ...]:
         return _keys(Experiment)
     if parent[0] == "agents":
         return tuple(Agents.model_fields)
-    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "construct": Construct}
+    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "train": TrainingSettings}
     return _keys(models.get(parent[-1], ScheduleSettings))
 
 

@@ -1,7 +1,7 @@
 """Lines of a run and the files that hold them.
 
 * `FIELDS` - the fields of a line, in order
-* `CONSTRUCT`, `TEST` - the stages of a cell
+* `TRAIN`, `TEST` - the stages of a cell
 * `to_line`, `from_line` - a row to its line and back
 * `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
 * `first_difference` - the first field in which two lines differ
@@ -22,8 +22,8 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.appended_file import AppendedFile
 from drift_agents.types import NO_USAGE
 
-CONSTRUCT, TEST = "construct", "test"
-"""The stages of a cell, see `drift_agents.experiment.construction`."""
+TRAIN, TEST = "train", "test"
+"""The stages of a cell, see `drift_agents.experiment.training`."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "env": (str,),

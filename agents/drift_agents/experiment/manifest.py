@@ -11,11 +11,11 @@ from typing import Any
 
 from drift_agents.errors import DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import CellSetup, make_setup
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.packages import run_versions
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
 
@@ -35,12 +35,12 @@ def describe(
     Raises:
         ExperimentError: if a part cannot be made, or two schedules have one name.
     """
-    with ExitStack() as worlds:
-        return _describe(experiment, cells, service, worlds)
+    with ExitStack() as environments:
+        return _describe(experiment, cells, service, environments)
 
 
 def _describe(
-    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None, worlds: ExitStack
+    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None, environments: ExitStack
 ) -> tuple[dict[str, Any], dict[str, int]]:
     schedules: dict[str, dict[str, Any]] = {}
     players: list[dict[str, Any]] = []
@@ -49,12 +49,12 @@ def _describe(
     for cell in cells:
         if cell.seed != experiment.seeds_of(cell.schedule)[0]:
             continue
-        # One world a place: a browser takes seconds to start.
-        player = _make(cell, experiment.world(cell.schedule), service, made.get(cell.place))
+        # One environment a place: a browser takes seconds to start.
+        player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
         schedule = player.schedule
         if cell.place not in made:
-            made[cell.place] = player.world
-            worlds.callback(player.world.close)
+            made[cell.place] = player.env
+            environments.callback(player.env.close)
             if schedule.name in schedules:
                 raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
             lengths[cell.place] = len(player.episodes)
@@ -68,9 +68,9 @@ def _describe(
                 "description": schedule.description,
                 "episodes": len(player.episodes),
             }
-            construct = experiment.world(cell.schedule).construction
-            if construct is not None and construct.episodes:
-                schedules[schedule.name]["construct"] = construct.model_dump(mode="json", exclude_defaults=True)
+            training = experiment.settings_of(cell.schedule).training
+            if training is not None and training.episodes:
+                schedules[schedule.name]["train"] = training.model_dump(mode="json", exclude_defaults=True)
             if player.frozen:
                 schedules[schedule.name]["learning"] = "frozen"
             if cell.change is not None:
@@ -104,11 +104,9 @@ def _describe(
     return manifest, lengths
 
 
-def _make(
-    cell: Cell, settings: ScheduleSettings, service: Service | None, world: EvaluationWrapper | None
-) -> CellSetup:
+def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: EvaluationWrapper | None) -> CellSetup:
     try:
-        return make_setup(cell, settings, service, world=world)
+        return make_setup(cell, settings, service, env=env)
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"

@@ -16,11 +16,11 @@ import numpy as np
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec
+from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.experiment.worlds import make_world
 from drift_agents.registry import MEMORIES
+from drift_agents.text_env import read_outcome, to_env
 from drift_agents.types import AgentClock, Episode, Experience
-from drift_agents.world import read_outcome, to_env
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.twin import twin
 
@@ -34,26 +34,26 @@ STREAM = 0xDE30
 class Demonstrator:
     """The clairvoyant as a teacher: it plays, and its steps become records.
 
-    What it shows first is played at the schedule's first tick in a world of its own with the seed of
+    What it shows first is played at the schedule's first tick in an environment of its own with the seed of
     the cell, so that maps and goals are those of the run. What it corrects is played in a twin of the
-    agent's world, at the tick of the episode that has just ended; both leave the agent's world alone.
+    agent's environment, at the tick of the episode that has just ended; both leave the agent's environment alone.
 
     Args:
-        world: where the agent plays.
+        env: where the agent plays.
         schedule: its schedule.
         seed: the cell's.
 
     Raises:
-        ExperimentError: if no oracle is known for that world.
+        ExperimentError: if no oracle is known for that environment.
     """
 
-    def __init__(self, world: EvaluationWrapper, schedule: Schedule, seed: int) -> None:
-        if world.oracle is None:
+    def __init__(self, env: EvaluationWrapper, schedule: Schedule, seed: int) -> None:
+        if env.oracle is None:
             raise ExperimentError(
                 f"{schedule.name}: no oracle is known for {schedule.env}, which correct executions need"
             )
-        self._world, self._schedule, self._seed = world, schedule, seed
-        self._limit = None if world.env.spec is None else world.env.spec.max_episode_steps
+        self._env, self._schedule, self._seed = env, schedule, seed
+        self._limit = None if env.env.spec is None else env.env.spec.max_episode_steps
         self._second: gym.Env[str, Any] | None = None
 
     def show(self, count: int) -> Sequence[Sequence[Experience]]:
@@ -62,14 +62,14 @@ class Demonstrator:
         Args:
             count: how many.
         """
-        world = make_world(self._schedule)
-        world.env.reset(seed=self._seed)
+        env = make_env(self._schedule)
+        env.env.reset(seed=self._seed)
         shown = []
         for number in range(count):
             seed = int(np.random.SeedSequence([self._seed, STREAM, number]).generate_state(1)[0])
             options = {"drift_clock": "continue", "drift_tick": 0}
-            # The oracle of this world: the agent's own has not been seeded yet.
-            shown.append(self._play(world, world.oracle, 0, [AgentClock()], seed, options)[0])
+            # The oracle of this environment: the agent's own has not been seeded yet.
+            shown.append(self._play(env, env.oracle, 0, [AgentClock()], seed, options)[0])
         return shown
 
     def correct(self, result: Episode) -> Sequence[Experience]:
@@ -81,12 +81,12 @@ class Demonstrator:
         if not result.trace:
             return ()
         if self._second is None:
-            self._second = twin(self._world.env)
+            self._second = twin(self._env.env)
         clocks = [step.experience.now for step in result.trace]
-        tick = self._world.tick_of(clocks[0].step)
+        tick = self._env.tick_of(clocks[0].step)
         best: tuple[Sequence[Experience], float] = ((), -1.0)
         for _ in range(TRIES):
-            found = self._play(self._second, self._world.oracle, tick, clocks)
+            found = self._play(self._second, self._env.oracle, tick, clocks)
             best = max(best, found, key=lambda pair: pair[1])
             if best[1] >= 1.0:
                 break
@@ -94,7 +94,7 @@ class Demonstrator:
 
     def _play(
         self,
-        world: gym.Env[str, Any],
+        env: gym.Env[str, Any],
         oracle: Any,
         tick: int,
         clocks: Sequence[AgentClock],
@@ -102,15 +102,15 @@ class Demonstrator:
         options: dict[str, Any] | None = None,
     ) -> tuple[Sequence[Experience], float]:
         """Play one episode; its steps, at the times of another one's, and its score."""
-        observation, info = world.reset(seed=seed, options=options)
+        observation, info = env.reset(seed=seed, options=options)
         steps: list[Experience] = []
         score, ended = float(info["score"]), False
         while not ended and (self._limit is None or len(steps) < self._limit):
             left = None if self._limit is None else self._limit - len(steps)
             chosen = oracle.action(observation, tick, left)
-            action = told_action(world.action_space, info["actions"], chosen)
+            action = told_action(env.action_space, info["actions"], chosen)
             state = str(observation)
-            observation, reward, ended, truncated, info = world.step(chosen)
+            observation, reward, ended, truncated, info = env.step(chosen)
             outcome = read_outcome(observation, ended, info)
             now = clocks[min(len(steps), len(clocks) - 1)]
             steps.append(Experience(state, action, outcome, float(reward), now))
@@ -122,9 +122,9 @@ def told_action(space: gym.Space[Any], actions: Sequence[str], chosen: Any) -> s
     """How agents would name an action.
 
     Args:
-        space: the world's action space.
+        space: the environment's action space.
         actions: the admissible actions as text.
-        chosen: the action, as the world takes it.
+        chosen: the action, as the environment takes it.
 
     Example:
         >>> told_action(gym.spaces.Discrete(4), ["0", "1", "2", "3"], 2)
@@ -136,20 +136,20 @@ def told_action(space: gym.Space[Any], actions: Sequence[str], chosen: Any) -> s
     return next(named, json.dumps(np.asarray(chosen).tolist()))
 
 
-def memory_dependencies(part: PartSpec, world: EvaluationWrapper, schedule: Schedule, seed: int) -> Mapping[str, Any]:
+def memory_dependencies(part: PartSpec, env: EvaluationWrapper, schedule: Schedule, seed: int) -> Mapping[str, Any]:
     """What a memory is given beside the options of the file: its seed, and a teacher where it needs one.
 
     Args:
         part: the memory.
-        world: where the agent plays.
+        env: where the agent plays.
         schedule: its schedule.
         seed: the cell's.
 
     Raises:
-        ExperimentError: if it needs a teacher, and no oracle is known for that world.
+        ExperimentError: if it needs a teacher, and no oracle is known for that environment.
     """
     takes = inspect.signature(MEMORIES.load(part.name)).parameters
     given: dict[str, Any] = {"seed": seed} if "seed" in takes else {}
     if "teacher" in takes and (part.options.get("initial") or part.options.get("error_free")):
-        given["teacher"] = Demonstrator(world, schedule, seed)
+        given["teacher"] = Demonstrator(env, schedule, seed)
     return given

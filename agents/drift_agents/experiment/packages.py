@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import versions
-from drift_agents.experiment.worlds import read_schedule
 from drift_agents.registry import REGISTRIES
 
 UNKNOWN = "unknown"

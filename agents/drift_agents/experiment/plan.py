@@ -120,7 +120,9 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         Cell(schedule, memory, verifier, policy, seed, labels, reference, change, decision)
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
-        for memory, verifier, policy, labels, reference, decision in _players(experiment, experiment.world(schedule))
+        for memory, verifier, policy, labels, reference, decision in _players(
+            experiment, experiment.settings_of(schedule)
+        )
         for seed in experiment.seeds_of(schedule)
     ]
     seen: dict[str, Cell] = {}
@@ -154,7 +156,7 @@ def _check_size(experiment: Experiment) -> None:
 _Player = tuple[PartSpec, PartSpec, PartSpec, tuple[str, str, str], str | None, DecisionSetup]
 
 
-def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
+def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player]:
     """All players of a schedule: each memory's agents and its references, then those without memory."""
     beside = {
         axis: _distinct([part for agents in experiment.agents for part in getattr(agents, axis)])
@@ -171,9 +173,9 @@ def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
             policy.label(beside["policy"]),
         )
         player = (
-            with_overrides(memory, world.memory),
-            with_overrides(verifier, world.verifier),
-            with_overrides(policy, world.policy),
+            with_overrides(memory, settings.memory),
+            with_overrides(verifier, settings.verifier),
+            with_overrides(policy, settings.policy),
             labels,
             reference,
             decision,
@@ -183,8 +185,8 @@ def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):
             decision = DecisionSetup(
-                with_overrides(controller, world.controller),
-                with_overrides(team, world.team),
+                with_overrides(controller, settings.controller),
+                with_overrides(team, settings.team),
                 (controller.label(beside["controller"]), team.label(beside["team"])),
             )
             for memory in agents.memory:
@@ -208,7 +210,7 @@ def with_overrides(part: PartSpec, changes: Mapping[str, Options]) -> PartSpec:
 
     Args:
         part: as a block of agents names it.
-        changes: name -> options, as a schedule's `worlds` entry gives them.
+        changes: name -> options, as a schedule's `environments` entry gives them.
     """
     changed = changes.get(part.name)
     return part if changed is None else PartSpec(name=part.name, options={**part.options, **changed})
@@ -230,7 +232,7 @@ class PlannedEpisode(NamedTuple):
     tick: int | None = None
 
 
-def plan_episodes(schedule: Schedule, timeline: Timeline, world: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
+def plan_episodes(schedule: Schedule, timeline: Timeline, settings: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
     """The episodes of a schedule.
 
     With `rounds` the first so many episodes of every phase are played; each is jumped to, so that a
@@ -239,21 +241,21 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, world: ScheduleSetting
     Args:
         schedule: the schedule.
         timeline: its timeline.
-        world: says how long it is played.
+        settings: says how long it is played.
 
     Raises:
         ExperimentError: if the schedule's phases have no fixed episodes, or a phase holds fewer.
     """
-    if world.episodes is not None:
-        return tuple(PlannedEpisode(episode) for episode in range(world.episodes))
-    rounds = world.rounds or 0
+    if settings.episodes is not None:
+        return tuple(PlannedEpisode(episode) for episode in range(settings.episodes))
+    rounds = settings.rounds or 0
     odd = [f"its clock is `{schedule.clock}`"] if schedule.clock != "episode" else []
     odd += [f"the drift {drift.name!r} has {_odd_keys(drift)}" for drift in schedule.drifts if _odd_keys(drift)]
     if odd:
         raise ExperimentError(
             f"{schedule.name}: `rounds` needs phases with fixed episodes, that is `clock: episode` and drifts with "
             f"a plain `at`, but {odd[0]}. Give this schedule `episodes` instead: "
-            f"worlds: {{{schedule.name}: {{episodes: N}}}}"
+            f"environments: {{{schedule.name}: {{episodes: N}}}}"
         )
     stop = max((drift.at or 0 for drift in schedule.drifts), default=0) + 1
     planned: list[PlannedEpisode] = []

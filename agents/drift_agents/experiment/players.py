@@ -53,12 +53,15 @@ def needs_model(experiment: Experiment) -> bool:
     Args:
         experiment: a checked experiment.
     """
-    worlds = [experiment.world(schedule) for schedule in experiment.schedules]
-    stages = [world.construction for world in worlds]
+    all_settings = [experiment.settings_of(schedule) for schedule in experiment.schedules]
+    stages = [settings.training for settings in all_settings]
     parts = [part for agents in experiment.agents for part in agents.policy]
     parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
     teams = [
-        with_overrides(team, world.team) for world in worlds for agents in experiment.agents for team in agents.team
+        with_overrides(team, settings.team)
+        for settings in all_settings
+        for agents in experiment.agents
+        for team in agents.team
     ]
     parts += [spec.policy for team in teams for spec in read_members(team)]
     return any(takes_model(POLICIES, part.name) for part in parts)

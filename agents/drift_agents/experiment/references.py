@@ -24,7 +24,7 @@ from drift_envs.schedule.timeline import Timeline
 
 
 class OracleVerifier(BaseVerifier):
-    """Puts memory right at the very tick at which the world changes, or after every step; writes every experience.
+    """Repairs memory at the tick at which the environment changes, or after every step; writes every experience.
 
     *Oracle realign* removes exactly the records whose response is another one now than when they were
     written: the upper reference for everything that repairs a memory where all responses are true. *Oracle reset*
@@ -34,16 +34,16 @@ class OracleVerifier(BaseVerifier):
 
     Args:
         name: `oracle_realign`, `oracle_reset` or `oracle_truth`.
-        world: where the agent plays.
+        env: where the agent plays.
         memory: the agent's memory.
     """
 
     supervision = "privileged"
 
-    def __init__(self, name: str, world: EvaluationWrapper, memory: Memory) -> None:
+    def __init__(self, name: str, env: EvaluationWrapper, memory: Memory) -> None:
         super().__init__()
         self.name = name
-        self._world, self._memory = world, memory
+        self._env, self._memory = env, memory
         self._plain = NoVerifier()
         self._values: Mapping[str, Any] | None = None
         self._timeline: Timeline | None = None
@@ -54,20 +54,20 @@ class OracleVerifier(BaseVerifier):
         self._plain.bind(matching, rng)
 
     def begin_episode(self) -> None:
-        """Put memory right before the first decision, if the world has changed."""
+        """Repair memory before the first decision, if the environment has changed."""
         self._follow()
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write the experience; put memory right before the next decision, if the world changes in between."""
+        """Write the experience; repair memory before the next decision, if the environment changes in between."""
         verdict = self._plain.verify(experience, memory, prefix, now)
         self._follow()
         return verdict
 
     def _follow(self) -> None:
-        tick = self._world.tick
-        values = self._world.knobs(tick)
-        # Another world, as the test is one after construction, is no drift.
-        same = self._world.timeline is self._timeline
+        tick = self._env.tick
+        values = self._env.knobs(tick)
+        # Another environment, as the test is one after training, is no drift.
+        same = self._env.timeline is self._timeline
         if self.name == "oracle_truth":
             self._remove_false(tick, same and values == self._values)
         elif same and values != self._values:
@@ -75,16 +75,16 @@ class OracleVerifier(BaseVerifier):
                 [
                     record.id
                     for record in self._memory.records()
-                    if self.name == "oracle_reset" or self._world.changed(record, tick)
+                    if self.name == "oracle_reset" or self._env.changed(record, tick)
                 ]
             )
-        self._values, self._timeline = values, self._world.timeline
+        self._values, self._timeline = values, self._env.timeline
 
     def _remove_false(self, tick: int, is_same: bool) -> None:
         if not is_same:
             self._true.clear()
         records = [record for record in self._memory.records() if record.id not in self._true]
-        false = [record.id for record in records if not self._world.holds(record, tick)]
+        false = [record.id for record in records if not self._env.holds(record, tick)]
         self._memory.remove(false)
         self._true.update(record.id for record in records)
         self._true.difference_update(false)
@@ -96,29 +96,29 @@ class Clairvoyant:
     It has no memory and reads no prompt; it stands where an `Agent` would.
 
     Args:
-        world: where it plays.
+        env: where it plays.
     """
 
-    def __init__(self, world: EvaluationWrapper) -> None:
-        self._watched = world
+    def __init__(self, env: EvaluationWrapper) -> None:
+        self._watched = env
 
     def run_episode(
-        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+        self, env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> Episode:
         """Play one episode to its end.
 
         Args:
-            world: the environment; it is reset first.
+            env: the environment; it is reset first.
             seed: handed to `reset`.
             options: handed to `reset`.
         """
-        state, info = world.reset(seed=seed, options=None if options is None else dict(options))
+        state, info = env.reset(seed=seed, options=None if options is None else dict(options))
         steps, terminated, truncated = 0, False, False
-        limit = None if world.spec is None else world.spec.max_episode_steps
+        limit = None if env.spec is None else env.spec.max_episode_steps
         while not (terminated or truncated):
             # The optimum depends on the remaining steps: a policy for an infinite horizon may wait for ever.
             left = None if limit is None else limit - steps
             action = self._watched.oracle.action(state, self._watched.tick, left)
-            state, _, terminated, truncated, info = world.step(action)
+            state, _, terminated, truncated, info = env.step(action)
             steps += 1
         return Episode(str(info["task"]), float(info["score"]), steps, bool(terminated))

@@ -15,7 +15,6 @@ from drift_agents.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.dispatch import WorkPlace, play_cells
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash
 from drift_agents.experiment.logs import TEST, read_rows
@@ -23,6 +22,7 @@ from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
+from drift_agents.experiment.training import has_training
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
@@ -160,10 +160,8 @@ def _run(
     manifest, lengths = describe(experiment, cells, service)
 
     def length(cell: Cell) -> int:
-        construct = experiment.world(cell.schedule).construction
-        before = (
-            construct.episodes * construct.epochs if construct is not None and has_construction(cell, construct) else 0
-        )
+        training = experiment.settings_of(cell.schedule).training
+        before = training.episodes * training.epochs if training is not None and has_training(cell, training) else 0
         return lengths[cell.place] + before
 
     try:

@@ -95,7 +95,7 @@ class StepView:
     Args:
         tick: the schedule's tick.
         knobs: the value of every knob at that tick.
-        state: the state before, as the world showed it.
+        state: the state before, as the environment showed it.
         action: what was done.
         prompt: what the policy was given.
         outcome: the state after, the score so far, and whether the episode ended there.

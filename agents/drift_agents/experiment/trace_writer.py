@@ -68,7 +68,7 @@ class CellTracer:
                 controller=self._cell.decision.labels[0],
                 team=self._cell.decision.labels[1],
             )
-            self._writer = TraceWriter(self._path, header, setup.world)
+            self._writer = TraceWriter(self._path, header, setup.env)
         self._writer.note(index, episode, failed=episode.score < SUCCESS, seed=setup.stream, stage=setup.stage)
 
 
@@ -78,17 +78,17 @@ class TraceWriter:
     Args:
         path: the file.
         header: whose steps they are.
-        world: where they are made; lends ticks and knobs.
+        env: where they are made; lends ticks and knobs.
 
     Raises:
         ArgumentError: if the header keeps nothing.
         ExperimentError: if the file cannot be written.
     """
 
-    def __init__(self, path: Path, header: TraceHeader, world: EvaluationWrapper) -> None:
+    def __init__(self, path: Path, header: TraceHeader, env: EvaluationWrapper) -> None:
         if header.kept not in TRACE[:2]:
             raise ArgumentError(f"`kept` should be one of {', '.join(TRACE[:2])}. Received {header.kept!r}")
-        self.path, self._header, self._world = path, header, world
+        self.path, self._header, self._env = path, header, env
         self._part = path.with_name(f"{path.name}.part")
         self._texts, self._knobs = _Numbers(), _Numbers()
         self._written: dict[RecordId, tuple[Experience, int]] = {}
@@ -109,7 +109,7 @@ class TraceWriter:
             episode: what happened, with its steps.
             failed: whether it was no success.
             seed: of its own stream.
-            stage: `construct` or `test`; only the latter can be played again from the header alone.
+            stage: `train` or `test`; only the latter can be played again from the header alone.
         """
         kept = self._header.kept == "all" or failed
         steps = []
@@ -122,7 +122,7 @@ class TraceWriter:
         line: dict[str, Any] = {"episode": index, "seed": seed}
         line |= {} if stage == TEST else {"stage": stage}
         line |= {"member": episode.member} if episode.member else {}
-        line |= {"start": self._world.start, "knobs_at_start": self._knobs_of(self._world.start)}
+        line |= {"start": self._env.start, "knobs_at_start": self._knobs_of(self._env.start)}
         line |= {"task": self._texts(episode.task), "steps": steps}
         line["closing"] = [self._verdict(verdict) for verdict in episode.closing]
         self._write({"texts": self._texts.take_new(), "knobs": self._knobs.take_new(), **line})
@@ -145,7 +145,7 @@ class TraceWriter:
 
     def _step(self, step: StepTrace) -> dict[str, Any]:
         experience = step.experience
-        tick = self._world.tick_of(experience.now.step)
+        tick = self._env.tick_of(experience.now.step)
         data: dict[str, Any] = {
             "step": experience.now.step,
             "tick": tick,
@@ -218,10 +218,10 @@ class TraceWriter:
                 self._written[verdict.inserted] = experience, len(verdict.probed)
 
     def _knobs_of(self, tick: int) -> int:
-        driven = self._world.knobs(tick)
+        driven = self._env.knobs(tick)
         # The same object while nothing changes, so that the table is rarely compared.
         if (number := self._knobs.find(id(driven))) is None:
-            values = self._world.env.get_wrapper_attr("knobs_at")(tick)
+            values = self._env.env.get_wrapper_attr("knobs_at")(tick)
             number = self._knobs(_plain(values), key=json.dumps(_plain(values), sort_keys=True))
             self._knobs.alias(id(driven), number, driven)
         return number

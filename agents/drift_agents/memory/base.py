@@ -39,7 +39,7 @@ class Memory(Protocol):
     The contract, beyond the signatures:
 
     * ids grow: what is written later has the larger id; no id is used twice;
-    * `counterparts`, `records`, `states`, `snapshot` and `content_hash` have no side effect;
+    * `same_transitions`, `records`, `states`, `snapshot` and `content_hash` have no side effect;
       `retrieve` may update strengths and times of last access, and nothing else;
     * records that `remove` took appear in no later result, nor does a derived item that lost most of
       its evidence;
@@ -60,7 +60,7 @@ class Memory(Protocol):
         """Write an experience by the memory's own rule; `None` when the rule does not write it."""
         ...
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state (by the matching rule) and action, oldest first."""
         ...
 

@@ -39,8 +39,8 @@ def check_cascade(cascade: str) -> str:
 class Citations:
     """Which items cite which evidence, and which are removed with it.
 
-    Items and evidence are numbers of one ledger (`Ledger.new_id`), so an item may cite items too; then
-    a removal cascades. The cost of a removal depends on the citations it touches, not on how many there are.
+    Items and evidence are numbers of one transition store (`TransitionStore.new_id`), so an item may cite items too;
+    then a removal cascades. The cost of a removal depends on the citations it touches, not on how many there are.
 
     Args:
         cascade: how much of its evidence an item may lose, one of `CASCADES`.

@@ -1,4 +1,4 @@
-"""The common part of AdaMEM, Synapse and ReasoningBank: a ledger, and the present episode.
+"""The common part of AdaMEM, Synapse and ReasoningBank: a transition store, and the present episode.
 
 * `EpisodicMemory` - writes every transition, learns from an episode when it ends
 * `Choice` - a retrieved item, and a place in it
@@ -18,8 +18,8 @@ import numpy as np
 from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
 from drift_agents.memory.transcript import attempt_steps, is_success
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -52,10 +52,10 @@ class Choice(NamedTuple):
     similarity: float
 
 
-class EpisodicMemory(LedgerMemory):
+class EpisodicMemory(TransitionStoreMemory):
     """Writes every transition, learns from an episode when it ends.
 
-    The ledger holds every transition, since verifiers query transitions. A prompt shows the records of
+    The transition store holds every transition, since verifiers query transitions. A prompt shows the records of
     the present episode, verified summaries, and what the memory's own rule retrieves. That is chosen by
     `_choose`, at most once a step: the first query at a time of the clock is about the present state.
     Subclasses define what is learned (`_learn`), what a removal cascades to (`_cascade`) and the rest of a
@@ -79,7 +79,7 @@ class EpisodicMemory(LedgerMemory):
     def __init__(self, k: int, pool: str, matching: Matching | None) -> None:
         self.k = check_integer("k", k, 1, MOST)
         self.pool = check_choice("pool", pool, POOLS)
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         # What was written in the present episode.
         self._written: dict[RecordId, None] = {}
         # The number of the present episode, and its steps so far as pairs of state and action.
@@ -117,7 +117,7 @@ class EpisodicMemory(LedgerMemory):
     def _load(self, data: Plain) -> None:
         """Replace the subclass's attributes by those of a snapshot; errors of Python's own refuse it.
 
-        The ledger is replaced before. The call is made on a shallow copy, so it may assign attributes, but
+        The transition store is replaced before. The call is made on a shallow copy, so it may assign attributes, but
         not change the objects that they hold.
         """
 
@@ -136,7 +136,7 @@ class EpisodicMemory(LedgerMemory):
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records shown for this state; the first query at a time is about the present one, and chooses."""
         self._update_choice(state, k, now)
-        records = self._shown_by_state().get(self._ledger.matching.state_key(state), ())
+        records = self._shown_by_state().get(self._transitions.matching.state_key(state), ())
         return Retrieved(records, (1.0,) * len(records))
 
     def in_mind(self) -> Iterator[str]:
@@ -159,13 +159,13 @@ class EpisodicMemory(LedgerMemory):
         if self._shown is None:
             ids = {*self._written, *self._verified(), *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
-            for record in self._ledger.select(sorted(ids)):
-                groups.setdefault(self._ledger.matching.state_key(record.state), []).append(record)
+            for record in self._transitions.select(sorted(ids)):
+                groups.setdefault(self._transitions.matching.state_key(record.state), []).append(record)
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
 
     def _verified(self) -> Iterator[RecordId]:
-        return (record.id for record in self._ledger.verified())
+        return (record.id for record in self._transitions.verified())
 
     def _note_written(self, number: RecordId) -> RecordId:
         self._written[number] = None
@@ -174,7 +174,7 @@ class EpisodicMemory(LedgerMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, remove or cut the items that depend on them, and choose anew."""
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         for number in removed:
             self._written.pop(number, None)
         items = self._cascade(removed)
@@ -191,7 +191,7 @@ class EpisodicMemory(LedgerMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Learn from the episode, if it belongs to the pool."""
-        steps = attempt_steps(self._ledger.select(self._written), self._ledger.matching.state_key)
+        steps = attempt_steps(self._transitions.select(self._written), self._transitions.matching.state_key)
         if steps and (self.pool == "all" or is_success(result)):
             self._learn(result, steps, now)
         self._written = {}
@@ -201,7 +201,7 @@ class EpisodicMemory(LedgerMemory):
         """The whole content as plain data."""
         return {
             "kind": self.name,
-            "ledger": self._ledger.snapshot(),
+            "transitions": self._transitions.snapshot(),
             "today": list(self._written),
             "episode": self._episode,
             "path": [list(step) for step in self._path],
@@ -218,11 +218,11 @@ class EpisodicMemory(LedgerMemory):
         """
         check_kind(self.name, data)
         loaded = copy(self)
-        loaded._ledger = self._ledger.restored(data.get("ledger", {}))
+        loaded._transitions = self._transitions.restored(data.get("transitions", {}))
         with reading_snapshot(f"the memory {self.name!r}", data):
             loaded._written = {int(number): None for number in data["today"]}
-            if any(number not in loaded._ledger for number in loaded._written):
-                raise ValueError("records of the present episode should be in the ledger")
+            if any(number not in loaded._transitions for number in loaded._written):
+                raise ValueError("records of the present episode should be in the transition store")
             loaded._episode = int(data["episode"])
             loaded._path = [(str(state), str(action)) for state, action in data["path"]]
             moment = data["moment"]

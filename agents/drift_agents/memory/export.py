@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import DriftAgentsError, MemoryStateError
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.ledger import read_record, reading_snapshot
+from drift_agents.memory.transitions import read_record, reading_snapshot
 from drift_agents.types import Record
 
 FORMAT = "drift-agents memory 1"
@@ -41,8 +41,8 @@ class Export(NamedTuple):
         Raises:
             MemoryStateError: if they are no records.
         """
-        with reading_snapshot("a ledger", self.snapshot):
-            return [read_record(entry) for entry in _find_ledger(self.snapshot).get("records", ())]
+        with reading_snapshot("a transition store", self.snapshot):
+            return [read_record(entry) for entry in _find_transitions(self.snapshot).get("records", ())]
 
 
 def export_memory(memory: Memory, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> int:
@@ -131,14 +131,14 @@ def read_export(path: str | os.PathLike[str]) -> Export:
     return Export(name, options, snapshot)
 
 
-def _find_ledger(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a snapshot that is a ledger's: directly, or in that of a managed store or a stream."""
-    if isinstance(snapshot.get("ledger"), Mapping):
-        found: Mapping[str, Any] = snapshot["ledger"]
+def _find_transitions(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a snapshot that is a transition store's: directly, or in that of a managed store or a stream."""
+    if isinstance(snapshot.get("transitions"), Mapping):
+        found: Mapping[str, Any] = snapshot["transitions"]
         return found
     parts = (snapshot.get(key) for key in ("store", "stream"))
-    ledgers = (_find_ledger(part) for part in parts if isinstance(part, Mapping))
-    return next((ledger for ledger in ledgers if ledger), {})
+    stores = (_find_transitions(part) for part in parts if isinstance(part, Mapping))
+    return next((transitions for transitions in stores if transitions), {})
 
 
 def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,8 +27,15 @@ from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, read_clock, read_integer, reading_snapshot
 from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
+from drift_agents.memory.transitions import (
+    TransitionStore,
+    TransitionStoreMemory,
+    check_kind,
+    read_clock,
+    read_integer,
+    reading_snapshot,
+)
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -128,7 +135,7 @@ def retention(faded: float) -> float:
     return max(math.exp(-faded), FAINTEST)
 
 
-class MemoryBank(LedgerMemory):
+class MemoryBank(TransitionStoreMemory):
     """Records that are retrieved gain strength, others fade (Zhong et al. 2024, as in GLOVE's B.1).
 
     A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
@@ -193,7 +200,7 @@ class MemoryBank(LedgerMemory):
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
         self._unit, self._recall_unit = UNITS.index(unit), UNITS.index(recall_unit)
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         self._strengths: dict[RecordId, MemoryStrength] = {}
         self._summaries: dict[RecordId, tuple[Note, AgentClock]] = {}
         self._citations = Citations(cascade)
@@ -221,7 +228,7 @@ class MemoryBank(LedgerMemory):
         if self._cached_at != time:
             self._clear_cache()
             self._cached_at = time
-        key = self._ledger.matching.state_key(state)
+        key = self._transitions.matching.state_key(state)
         results = self._cache.setdefault(key, {})
         if k not in results:
             results[k] = self._retrieve_uncached(state, key, k, now)
@@ -234,7 +241,7 @@ class MemoryBank(LedgerMemory):
     def _retrieve_uncached(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
         orders = self._orders.get(key)
         if orders is None:
-            groups = self._ledger.by_action(state).items()
+            groups = self._transitions.by_action(state).items()
             orders = self._orders[key] = {action: self._rank(records, now) for action, records in groups}
         best = sorted(entry for order in orders.values() for entry in order[:k])
         if self.per == "state":
@@ -263,7 +270,7 @@ class MemoryBank(LedgerMemory):
         Raises:
             ArgumentError: if there is no such record.
         """
-        record = self._ledger.get(record_id)
+        record = self._transitions.get(record_id)
         if record is None:
             raise ArgumentError(f"`record_id` should be the id of a record. Received {record_id!r}")
         ((faded, _, _),) = self._rank([record], now)
@@ -295,8 +302,8 @@ class MemoryBank(LedgerMemory):
                 insort(order, (0.0, -record.id, record))
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._ledger.select([record_id])
-        key = self._ledger.matching.state_key(record.state)
+        (record,) = self._transitions.select([record_id])
+        key = self._transitions.matching.state_key(record.state)
         self._cache.pop(key, None)
         if record.now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
@@ -316,7 +323,7 @@ class MemoryBank(LedgerMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and the summaries that lose too much evidence."""
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         for record_id in removed:
             del self._strengths[record_id]
         notes = self._citations.remove(removed)
@@ -331,13 +338,13 @@ class MemoryBank(LedgerMemory):
         Raises:
             ModelError: if the model's answer is no summary.
         """
-        written = self._ledger.select(self._written)
+        written = self._transitions.select(self._written)
         self._written.clear()
         if not written or not self.days:
             return
         messages = read_messages("memory/templates/memory_bank_day.txt", day=render_steps(result, written))
         summary = ask(self.model, messages, DAY).data["summary"]
-        note = Note(self._ledger.new_id(), summary, tuple(record.id for record in written))
+        note = Note(self._transitions.new_id(), summary, tuple(record.id for record in written))
         self._summaries[note.id] = note, now
         self._citations.add(note.id, note.evidence)
         self._cache.clear()
@@ -347,7 +354,7 @@ class MemoryBank(LedgerMemory):
         """The whole content as plain data."""
         return {
             "kind": self.name,
-            "ledger": self._ledger.snapshot(),
+            "transitions": self._transitions.snapshot(),
             "traces": [[record_id, strength, *since] for record_id, (strength, since) in self._strengths.items()],
             "diary": [[note.id, note.text, list(note.evidence), *day] for note, day in self._summaries.values()],
             "today": list(self._written),
@@ -361,7 +368,7 @@ class MemoryBank(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        ledger = self._ledger.restored(data.get("ledger", {}))
+        transitions = self._transitions.restored(data.get("transitions", {}))
         with reading_snapshot(f"the memory {self.name!r}", data):
             strengths = {
                 read_integer(i): MemoryStrength(float(s), read_clock(*since)) for i, s, *since in data["traces"]
@@ -372,12 +379,19 @@ class MemoryBank(LedgerMemory):
             }
             written = [read_integer(i) for i in data["today"]]
             moment = None if data["moment"] is None else read_clock(*data["moment"])
-            if list(strengths) != [record.id for record in ledger] or any(not s > 0 for s, _ in strengths.values()):
+            if list(strengths) != [record.id for record in transitions] or any(
+                not s > 0 for s, _ in strengths.values()
+            ):
                 raise ValueError("every record should have one positive strength")
-            if any(i in ledger or i >= data["ledger"]["next_id"] for i in summaries):
+            if any(i in transitions or i >= data["transitions"]["next_id"] for i in summaries):
                 raise ValueError("a summary should have an id of its own")
             citations = Citations(self.cascade)
             for note, _ in summaries.values():
-                citations.add(note.id, note.evidence, {i for i in note.evidence if i not in ledger})
-        self._ledger, self._strengths, self._summaries, self._citations = ledger, strengths, summaries, citations
+                citations.add(note.id, note.evidence, {i for i in note.evidence if i not in transitions})
+        self._transitions, self._strengths, self._summaries, self._citations = (
+            transitions,
+            strengths,
+            summaries,
+            citations,
+        )
         self._written, self._queried_at, self._cached_at = written, moment, None

@@ -10,7 +10,7 @@ from typing import Any
 
 from drift_agents.errors import MemoryStateError
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import hash_plain
+from drift_agents.memory.transitions import hash_plain
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -50,7 +50,7 @@ class NoMemory:
         """Write nothing."""
         return None
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """No records."""
         return []
 

@@ -286,17 +286,17 @@ class ReasoningBank(EpisodicMemory):
             numbers.append(self._write(ReasoningItem(**entry), [record.id for record in steps]))
         self._correct += len(numbers)
         for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self._ledger, self._ledger.matching.state_key, self._wrong)
+            claims = self.contaminator.claims(self._transitions, self._transitions.matching.state_key, self._wrong)
             if not claims:
                 break
             numbers.append(self._write_wrong(claims, now))
         if numbers:
-            task = self._ledger.new_id()
+            task = self._transitions.new_id()
             self._tasks[task] = PastTask(steps[0].state, result.task, tuple(numbers))
             self._starts.add(task, steps[0].state)
 
     def _write(self, item: ReasoningItem, evidence: Sequence[RecordId]) -> RecordId:
-        number = self._ledger.new_id()
+        number = self._transitions.new_id()
         self._items[number] = item
         self._citations.add(number, evidence)
         return number
@@ -306,7 +306,7 @@ class ReasoningBank(EpisodicMemory):
         self._wrong += 1
         steps = [Recollection(*claim, 1.0, now.step) for claim in claims]
         paths = " ".join(render_trajectory(path) for path in build_trajectories(steps))
-        evidence = [self._ledger.append(Experience(*claim, 0.0, now), now) for claim in claims]
+        evidence = [self._transitions.append(Experience(*claim, 0.0, now), now) for claim in claims]
         return self._write(ReasoningItem("A way that worked.", "What these actions lead to.", paths), evidence)
 
     def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:
@@ -334,7 +334,7 @@ class ReasoningBank(EpisodicMemory):
         self._items, self._citations = {}, Citations(self.cascade)
         for number, (title, description, content), evidence in data["items"]:
             self._items[int(number)] = ReasoningItem(str(title), str(description), str(content))
-            self._citations.add(int(number), map(int, evidence), {n for n in evidence if n not in self._ledger})
+            self._citations.add(int(number), map(int, evidence), {n for n in evidence if n not in self._transitions})
         self._tasks, self._starts = {}, TaskIndex(self._starts.embedding)
         for number, start, task, items in data["tasks"]:
             self._tasks[int(number)] = PastTask(str(start), str(task), tuple(map(int, items)))
@@ -342,7 +342,7 @@ class ReasoningBank(EpisodicMemory):
         if any(item not in self._items for past in self._tasks.values() for item in past.items):
             raise ValueError("the items of past tasks should be stored")
         numbers = (*self._items, *self._tasks)
-        if any(number in self._ledger or number >= data["ledger"]["next_id"] for number in numbers):
+        if any(number in self._transitions or number >= data["transitions"]["next_id"] for number in numbers):
             raise ValueError("items and past tasks should have numbers of their own")
         if any(choice.item not in self._tasks for choice in self._chosen):
             raise ValueError("what was chosen should be stored")

@@ -1,10 +1,10 @@
-"""A memory in a store of texts, with the evidence ledger beside it.
+"""A memory in a store of texts, with the transition store beside it.
 
 * `StoreMemory` - the memory
 * `stored_records` - the records in a store, with their entries
 
 Products for the memory of agents add, search and delete texts. Verifiers need the records of a state and action,
-which such a product cannot list. So the ledger holds the records, and the store decides what is retrieved.
+which such a product cannot list. So the transition store holds the records, and the store decides what is retrieved.
 `docs/stores.md` says what was decided here.
 """
 
@@ -17,14 +17,21 @@ from typing import Any
 from drift_agents.checks import check_flag, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, plain_record, read_record, reading_snapshot
 from drift_agents.memory.transcript import quote_state, render_statement
+from drift_agents.memory.transitions import (
+    TransitionStore,
+    TransitionStoreMemory,
+    check_kind,
+    plain_record,
+    read_record,
+    reading_snapshot,
+)
 from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId, Removed, Retrieved
 
 
-class StoreMemory(LedgerMemory):
-    """Texts in a store of another package, with the evidence ledger beside it.
+class StoreMemory(TransitionStoreMemory):
+    """Texts in a store of another package, with the transition store beside it.
 
     Every transition is added as a statement of one line, and a query searches for the present state. The store's
     order decides which records are retrieved; they may be about other states. Records that a verifier removes are
@@ -33,9 +40,9 @@ class StoreMemory(LedgerMemory):
     A store that appends returns a statement as often as it was added, so that one may fill all `k` places. `merge`
     adds each statement once.
 
-    The ledger is what counts: an entry that the store returns although its records are removed, or that someone
-    else added, is ignored. A record is part of its entry's metadata, so that a store which is opened again brings its
-    records along.
+    The transition store is what counts: an entry that the store returns although its records are removed, or that
+    someone else added, is ignored. A record is part of its entry's metadata, so that a store which is opened again
+    brings its records along.
 
     Args:
         k: hits of each search; positive.
@@ -73,7 +80,7 @@ class StoreMemory(LedgerMemory):
         matching: Matching | None = None,
     ) -> None:
         self.k, self.merge = check_integer("k", k), check_flag("merge", merge)
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         self._store = make_store(store, embedding)
         # The entry of every record, and the records of every entry: a store may merge equal texts.
         self._entries: dict[RecordId, str] = {}
@@ -89,22 +96,22 @@ class StoreMemory(LedgerMemory):
         """Take over the records of a store that was opened again, numbered anew in the order of its entries."""
         held = list(stored_records(store))
         records = [[number, *plain_record(record)[1:]] for number, (_, record) in enumerate(held)]
-        self._ledger.restore({"next_id": len(held), "records": records})
+        self._transitions.restore({"next_id": len(held), "records": records})
         for number, (entry, record) in enumerate(held):
             self._note_entry(number, entry, _render(record))
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """The records of the `k` entries that are most similar to this state; no side effect in the ledger."""
+        """The records of the `k` entries that are most similar to this state; no side effect."""
         query = quote_state(state), self.k if k is None else k
         if query not in self._cache:
             hits = self._store.search(*query)
             found = dict.fromkeys(number for entry, _, _ in hits for number in self._cited.get(entry, ()))
-            records = tuple(self._ledger.select(found))
+            records = tuple(self._transitions.select(found))
             self._cache[query] = Retrieved(records, (1.0,) * len(records))
         return self._cache[query]
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._ledger.select([record_id])
+        (record,) = self._transitions.select([record_id])
         self._add(record)
         return record_id
 
@@ -130,7 +137,7 @@ class StoreMemory(LedgerMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         self._drop(removed)
         return Removed(removed)
 
@@ -147,13 +154,13 @@ class StoreMemory(LedgerMemory):
         """Do nothing: every step was written when it happened."""
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data: the ledger, and which records share an entry, if some do.
+        """The whole content as plain data: the transition store, and which records share an entry, if some do.
 
         The entries are written anew from these in the same order, by which a store may break ties.
         """
         groups = [list(ids) for ids in self._cited.values()]
         shared = {} if groups == [[number] for number in sorted(self._entries)] else {"entries": groups}
-        return {"kind": self.name, "ledger": self._ledger.snapshot(), **shared}
+        return {"kind": self.name, "transitions": self._transitions.snapshot(), **shared}
 
     def restore(self, data: Plain) -> None:
         """Load a snapshot: delete the present entries, and add those of its records.
@@ -162,15 +169,15 @@ class StoreMemory(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        ledger = self._ledger.restored(data.get("ledger", {}))
-        numbers = [record.id for record in ledger]
+        transitions = self._transitions.restored(data.get("transitions", {}))
+        numbers = [record.id for record in transitions]
         with reading_snapshot(f"the memory {self.name!r}", data):
-            groups = [ledger.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
+            groups = [transitions.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
             if sorted(record.id for group in groups for record in group) != numbers:
                 raise ValueError("every record should have one entry")
             if any(len({_render(record) for record in group}) != 1 for group in groups):
                 raise ValueError("records of one entry should have the same statement")
-        self._ledger = ledger
+        self._transitions = transitions
         self._drop(list(self._entries))
         for group in groups:
             entry = None

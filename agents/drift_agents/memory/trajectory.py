@@ -123,7 +123,7 @@ class TrajectoryStore:
 
         Args:
             data: the result of `snapshot`.
-            present: the records in the ledger.
+            present: the records in the transition store.
 
         Raises:
             TypeError, ValueError: if the data is not a snapshot of trajectories.
@@ -179,7 +179,7 @@ class TrajectoryMemory(EpisodicMemory):
         found = []
         for choice in self._chosen:
             trajectory = self._trajectories.get(choice.item)
-            steps = tuple(self._ledger.select(self._steps_from(choice.item, choice.place)))
+            steps = tuple(self._transitions.select(self._steps_from(choice.item, choice.place)))
             found.append(Exemplar(steps, trajectory.score, choice.similarity, trajectory.task))
         return tuple(found)
 
@@ -195,13 +195,13 @@ class TrajectoryMemory(EpisodicMemory):
     def _learn(self, result: Episode, steps: list[Record], now: AgentClock) -> None:
         path = tuple((record.state, record.action) for record in steps)
         ids = tuple(record.id for record in steps)
-        trajectory = StoredTrajectory(self._ledger.new_id(), result.task, path, ids, float(result.score))
+        trajectory = StoredTrajectory(self._transitions.new_id(), result.task, path, ids, float(result.score))
         self._trajectories.add(trajectory)
         self._add_keys(trajectory)
 
     def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:
         items = []
-        for trajectory in self._trajectories.remove_records(removed, self._ledger):
+        for trajectory in self._trajectories.remove_records(removed, self._transitions):
             if trajectory.id in self._trajectories:
                 self._add_keys(self._trajectories.get(trajectory.id))
             else:
@@ -213,8 +213,8 @@ class TrajectoryMemory(EpisodicMemory):
         return {"trajectories": self._trajectories.snapshot()}
 
     def _load(self, data: Plain) -> None:
-        self._trajectories = self._trajectories.restored(data["trajectories"], self._ledger)
-        if any(one.id in self._ledger or one.id >= data["ledger"]["next_id"] for one in self._trajectories):
+        self._trajectories = self._trajectories.restored(data["trajectories"], self._transitions)
+        if any(one.id in self._transitions or one.id >= data["transitions"]["next_id"] for one in self._trajectories):
             raise ValueError("a trajectory should have a number of its own")
         for choice in self._chosen:
             if not 0 <= choice.place < len(self._trajectories.get(choice.item).path):

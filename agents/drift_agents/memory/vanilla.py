@@ -10,7 +10,7 @@ from typing import Any
 
 from drift_agents.checks import check_choice, check_integer
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -26,7 +26,7 @@ MOST_CACHED = 10_000
 """Results of so many states are kept, so that the cache does not grow with the memory."""
 
 
-class VanillaMemory(LedgerMemory):
+class VanillaMemory(TransitionStoreMemory):
     """Append every transition, retrieve the top-k of the same state (GLOVE, appendix B.1).
 
     The paper does not say how the records of one state, which are equally similar, are ranked. A
@@ -59,39 +59,39 @@ class VanillaMemory(LedgerMemory):
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
         self.k = check_integer("k", k)
         self.order = check_choice("order", order, ORDERS)
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         # Results by state and k: most states do not change from step to step.
         self._cache: dict[Hashable, dict[int, Retrieved]] = {}
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
-        results = self._cache.setdefault(self._ledger.matching.state_key(state), {})
+        results = self._cache.setdefault(self._transitions.matching.state_key(state), {})
         if len(self._cache) > MOST_CACHED:
             del self._cache[next(iter(self._cache))]
         if k not in results:
             chosen: list[Record] = []
-            for records in self._ledger.by_action(state).values():
+            for records in self._transitions.by_action(state).values():
                 chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
             results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
         return results[k]
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._ledger.select([record_id])
-        self._cache.pop(self._ledger.matching.state_key(record.state), None)
+        (record,) = self._transitions.select([record_id])
+        self._cache.pop(self._transitions.matching.state_key(record.state), None)
         return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; no item depends on them."""
         self._cache.clear()
-        return Removed(self._ledger.remove(ids))
+        return Removed(self._transitions.remove(ids))
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
-        return {"kind": self.name, "ledger": self._ledger.snapshot()}
+        return {"kind": self.name, "transitions": self._transitions.snapshot()}
 
     def restore(self, data: Plain) -> None:
         """Load a snapshot.
@@ -100,5 +100,5 @@ class VanillaMemory(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        self._ledger.restore(data.get("ledger", {}))
+        self._transitions.restore(data.get("transitions", {}))
         self._cache.clear()

@@ -80,9 +80,9 @@ class FrozenMemory:
             return None
         return self.inner.observe(experience, now)
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
-        known = self.inner.counterparts(state, action)
+        known = self.inner.same_transitions(state, action)
         self._queried, self._accepts = (state, action), False
         self._found = frozenset(record.id for record in known)
         return known

@@ -1,7 +1,7 @@
-"""What the board shows: the agents of all submissions, ranked for each track, world and kind of drift.
+"""What the board shows: the agents of all submissions, ranked for each track, environment and kind of drift.
 
 * `gather_board` - the boards of a folder of results
-* `TrackBoard`, `BoardView`, `BoardRow` - a track; its standings in one world under one kind of drift; one agent
+* `TrackBoard`, `BoardView`, `BoardRow` - a track; its standings in one environment under one kind of drift; one agent
 
 A folder of results has a folder for each track, with `track.json` and one file a submission. Standings are those of
 `drift_agents.analysis.ranking`: ranks at equal interactions, intervals over schedules and instances, one row for
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.leaderboard import name_of
-from drift_agents.analysis.ranking import WORLDS, Key, Standing, Standings, make_standings
+from drift_agents.analysis.ranking import ENVIRONMENTS, Key, Standing, Standings, make_standings
 from drift_agents.errors import ExperimentError, SubmissionError
 from drift_agents.submission.results import AXES, ResultFile, ResultPlayer, read_results
 from drift_agents.submission.track import Track, read_track
@@ -46,17 +46,17 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class BoardView:
-    """The standings of one track, one world and one kind of drift.
+    """The standings of one track, one environment and one kind of drift.
 
     Args:
-        world: one of `drift_agents.analysis.ranking.WORLDS`, or `all`.
+        environment: one of `drift_agents.analysis.ranking.ENVIRONMENTS`, or `all`.
         kind: one of `KINDS`.
         standings: the ranked agents; `None` if nothing counts.
         rows: one an agent, references last.
         reason: why there are no standings.
     """
 
-    world: str
+    environment: str
     kind: str
     standings: Standings | None
     rows: tuple[BoardRow, ...] = ()
@@ -91,17 +91,17 @@ def _gather(path: Path) -> TrackBoard:
         raise SubmissionError(f"{path.parent}: holds no result")
     players = _Players(results)
     abouts = results[0].schedules
-    worlds = [name for name, ids in WORLDS.items() if any(one["env"] in ids for one in abouts.values())]
+    environments = [name for name, ids in ENVIRONMENTS.items() if any(one["env"] in ids for one in abouts.values())]
     views = []
-    for world, kind in product((ALL, *worlds) if len(worlds) > 1 else (ALL,), KINDS):
+    for environment, kind in product((ALL, *environments) if len(environments) > 1 else (ALL,), KINDS):
         within = {
             name: about
             for name, about in abouts.items()
-            if world in (ALL, *(one for one, ids in WORLDS.items() if about["env"] in ids))
+            if environment in (ALL, *(one for one, ids in ENVIRONMENTS.items() if about["env"] in ids))
             and kind in (ALL, about["visibility"])
         }
         if within:
-            views.append(players.rank(track, world, kind, within))
+            views.append(players.rank(track, environment, kind, within))
     return TrackBoard(track, tuple(results), tuple(views))
 
 
@@ -129,7 +129,7 @@ class _Players:
         self._about.setdefault(key, player)
         self._rows.setdefault(key, rows)
 
-    def rank(self, track: Track, world: str, kind: str, within: dict[str, Any]) -> BoardView:
+    def rank(self, track: Track, environment: str, kind: str, within: dict[str, Any]) -> BoardView:
         """The standings on some schedules."""
         manifest = {
             "name": track.name,
@@ -141,11 +141,11 @@ class _Players:
             rows = [row for own in self._rows.values() for row in own if row["schedule"] in within]
             standings = make_standings(manifest, rows)
         except ExperimentError as error:
-            return BoardView(world, kind, None, reason=str(error))
+            return BoardView(environment, kind, None, reason=str(error))
         same = {other for others in standings.same.values() for other in others}
         found = (one for one in (*standings.ranked, *standings.references) if one.key not in same)
         rows_shown = tuple(self._row(one, (one.key, *standings.same.get(one.key, ()))) for one in found)
-        return BoardView(world, kind, standings, rows_shown)
+        return BoardView(environment, kind, standings, rows_shown)
 
     def _row(self, standing: Standing, group: tuple[Key, ...]) -> BoardRow:
         return BoardRow(

@@ -81,7 +81,12 @@ def _plain_view(view: BoardView) -> dict[str, Any]:
         ):
             if names:
                 remarks.append(f"Not counted, since {reason}: {', '.join(names)}.")
-    return {"world": view.world, "kind": view.kind, "remarks": remarks, "rows": [_plain_row(row) for row in view.rows]}
+    return {
+        "environment": view.environment,
+        "kind": view.kind,
+        "remarks": remarks,
+        "rows": [_plain_row(row) for row in view.rows],
+    }
 
 
 def _plain_row(row: BoardRow) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _play_again(checked: Checked, experiment: Experiment, cell: Cell, service: S
     with TemporaryDirectory(prefix="drift-replay-") as scratch:
         folder = RunFolder(Path(scratch)).memories(cell.key)
         count = 0
-        for row in play(cell, experiment.world(cell.schedule), service=service, folder=folder):
+        for row in play(cell, experiment.settings_of(cell.schedule), service=service, folder=folder):
             line = to_line(row).encode("utf-8")
             if count == len(submitted):
                 return f"{count} lines are submitted, more were played"

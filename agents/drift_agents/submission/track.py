@@ -28,9 +28,9 @@ from pydantic import Field
 
 from drift_agents.errors import SubmissionError
 from drift_agents.experiment.config import SEED_STOP, Experiment
+from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import MANIFEST, find_differences
 from drift_agents.experiment.loader import parse_experiment, read_yaml
-from drift_agents.experiment.worlds import read_schedule
 from drift_agents.submission.bundle import Hash, Name, PackageStatement, StrictModel, parse_model, read_json
 from drift_agents.submission.prepare import state_packages
 from drift_agents.submission.validate import Checked
@@ -38,7 +38,7 @@ from drift_envs._version import __version__
 
 SALT_BYTES = 32
 _COMMITMENT, _INSTANCE = b"drift-agents track 1\0", b"drift-agents instance 1\0"
-_SETTINGS = ("schedules", "references", "rounds", "episodes", "sweep", "construct", "learning", "worlds")
+_SETTINGS = ("schedules", "references", "rounds", "episodes", "sweep", "train", "learning", "environments")
 """Keys of an experiment file that a track fixes; seeds and agents are apart."""
 
 
@@ -126,7 +126,7 @@ def make_track(path: Path, salt: bytes | None = None) -> Track:
     experiment = parse_experiment(data, str(path), line)
     first, count = experiment.seeds[0], len(experiment.seeds)
     if experiment.seeds != tuple(range(first, first + count)) or any(
-        world.seeds is not None for world in experiment.worlds.values()
+        settings.seeds is not None for settings in experiment.environments.values()
     ):
         raise SubmissionError(f"{path}: seeds: should be a number or `{{first: f, count: n}}`, for all schedules")
     plain = experiment.to_dict()

@@ -18,11 +18,11 @@ from pydantic import BaseModel, Field
 
 from drift_agents.errors import DriftAgentsError
 from drift_agents.experiment.config import SOLO, Experiment
-from drift_agents.experiment.construction import has_construction
+from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, RunFolder, find_differences
-from drift_agents.experiment.logs import CONSTRUCT, TEST, read_rows
+from drift_agents.experiment.logs import TEST, TRAIN, read_rows
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_cells, plan_episodes
-from drift_agents.experiment.worlds import read_schedule
+from drift_agents.experiment.training import has_training
 from drift_agents.submission.bundle import NAMES, STATEMENT, Statement, hash_file, parse_model, read_json
 from drift_agents.types import SUPERVISION
 from drift_envs.errors import DriftEnvsError
@@ -189,7 +189,7 @@ def _identity(found: Checked, cell: Cell) -> tuple[Any, ...]:
 
 def _describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, run: _RunStatement) -> dict[str, Any]:
     """What `run.json` should say of a schedule."""
-    world = experiment.world(cell.schedule)
+    settings = experiment.settings_of(cell.schedule)
     planned = _plan(experiment, cell, schedule)
     described = {
         "env": schedule.env,
@@ -201,9 +201,9 @@ def _describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, r
         "description": schedule.description,
         "episodes": run.schedules.get(schedule.name, {}).get("episodes") if planned is None else len(planned[1]),
     }
-    if world.construction is not None and world.construction.episodes:
-        described["construct"] = world.construction.model_dump(mode="json", exclude_defaults=True)
-    if world.learning == "frozen":
+    if settings.training is not None and settings.training.episodes:
+        described["train"] = settings.training.model_dump(mode="json", exclude_defaults=True)
+    if settings.learning == "frozen":
         described["learning"] = "frozen"
     if cell.change is not None:
         described["sweep"] = {"of": cell.schedule, "path": cell.change.path, "value": cell.change.value}
@@ -218,7 +218,7 @@ def _plan(experiment: Experiment, cell: Cell, schedule: Schedule) -> _Plan | Non
     if schedule.env not in IDS:
         return None
     timeline = Timeline(schedule, knob_table_of(str(schedule.env)), cell.seed)
-    return timeline, plan_episodes(schedule, timeline, experiment.world(cell.schedule))
+    return timeline, plan_episodes(schedule, timeline, experiment.settings_of(cell.schedule))
 
 
 def _check_lines(found: Checked) -> Iterator[str]:
@@ -259,18 +259,18 @@ def _check_cell(found: Checked, cell: Cell, rows: Sequence[Row], first: int, pla
     """The lines of one cell, up to the first that is not as planned."""
     schedule = found.schedules[cell.place]
     about = found.manifest["schedules"][schedule.name]
-    before = sum(row["stage"] == CONSTRUCT for row in rows)
-    construct = found.experiment.world(cell.schedule).construction if found.experiment else None
-    tasks = construct.episodes * construct.epochs if construct and has_construction(cell, construct) else 0
+    before = sum(row["stage"] == TRAIN for row in rows)
+    training = found.experiment.settings_of(cell.schedule).training if found.experiment else None
+    tasks = training.episodes * training.epochs if training and has_training(cell, training) else 0
     # A team may play a task several times.
     if before != tasks and (cell.decision.team.name == SOLO.name or before < tasks or not tasks):
-        yield f"{EPISODES}:{first}: {cell.key} should have a construction of {tasks} episodes. Received {before}"
+        yield f"{EPISODES}:{first}: {cell.key} should have a training phase of {tasks} episodes. Received {before}"
     if len(rows) - before != about["episodes"]:
         yield f"{EPISODES}:{first}: {cell.key} should have {about['episodes']} episodes. Received {len(rows) - before}"
         return
     for at, row in enumerate(rows):
         wanted = {"episode": at, "env": about["env"], "schedule_hash": about["hash"]}
-        wanted["stage"] = CONSTRUCT if at < before else TEST
+        wanted["stage"] = TRAIN if at < before else TEST
         if plan is not None and at >= before:
             timeline, planned = plan
             episode = planned[at - before]

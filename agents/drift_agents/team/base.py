@@ -41,7 +41,7 @@ class Member(NamedTuple):
 
 
 Rollout = Callable[[str], Episode]
-"""Plays one episode of the present task with the member of that name; given by the caller of `construct`."""
+"""Plays one episode of the present task with the member of that name; given by the caller of `train`."""
 
 
 @runtime_checkable
@@ -78,7 +78,7 @@ class Team(Protocol):
         """
         ...
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """Play a task as often as the team's rule says, and write what is learned into memory.
 
         Args:

@@ -1,4 +1,4 @@
-"""Execute, distil, verify: a team that constructs experience together.
+"""Execute, distil, verify: a team that trains together.
 
 * `EDV` - the team
 * `RoleAssignment` - the roles of members for one task
@@ -244,7 +244,7 @@ class EDV(Solo):
             voters = (next((member for member in outside if member is not distiller), outside[0]),)
         return RoleAssignment(executors, distiller, voters)
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """Execute, distil, verify.
 
         Raises:
@@ -253,7 +253,7 @@ class EDV(Solo):
         """
         memory = self._memory
         if memory is None:
-            raise ArgumentError("the team 'edv' should be bound to a memory before it constructs. Received none")
+            raise ArgumentError("the team 'edv' should be bound to a memory before it trains. Received none")
         group = self.draw_group()
         attempts: Attempts = []
         players: list[Member] = []

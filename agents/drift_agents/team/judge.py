@@ -81,6 +81,6 @@ class Judge(Solo):
             place = choose(listed)["choice"]
         return proposals[place - 1]
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """One episode, played as in the test: memory keeps its own rule."""
         return [rollout(self.solver(task))]

@@ -18,7 +18,7 @@ from drift_agents.types import Episode
 class Router(Solo):
     """The ability matrix alone (EDV, section 5.1, the baseline "Router").
 
-    While it constructs, every member plays each task once, and the matrix counts their successes.
+    While it trains, every member plays each task once, and the matrix counts their successes.
     Afterwards the member with the highest rate plays. It distils nothing: memory keeps its own rule.
 
     Args:
@@ -33,7 +33,7 @@ class Router(Solo):
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> team = Router([Member("a", RandomPolicy()), Member("b", RandomPolicy())])
-        >>> played = team.construct("Cross.", lambda name: Episode("Cross.", float(name == "b"), 3, True))
+        >>> played = team.train("Cross.", lambda name: Episode("Cross.", float(name == "b"), 3, True))
         >>> len(played), team.solver("Cross.")
         (2, 'b')
     """
@@ -51,7 +51,7 @@ class Router(Solo):
         """The member with the highest success rate at tasks of this kind."""
         return self.ability.best(task)
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """Every member plays the task once."""
         episodes = []
         for member in self.members:

@@ -46,7 +46,7 @@ class Solo:
         """The first member's action."""
         return proposals[0]
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """One episode of the task's member."""
         return [rollout(self.solver(task))]
 

@@ -102,7 +102,7 @@ class Verifier(Protocol):
     """Writes experiences, and checks memory against the environment.
 
     `verify` is called once after each step, before anything is written; it writes the experience itself
-    (or quarantines it), so that its counterparts do not contain it.
+    (or quarantines it), so that the same transitions do not contain it.
     """
 
     name: str
@@ -202,7 +202,7 @@ class NoVerifier(BaseVerifier):
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write it; it is a surprise if there are records of the pair, and none with this outcome."""
-        known = memory.counterparts(experience.state, experience.action)
+        known = memory.same_transitions(experience.state, experience.action)
         surprise = bool(known) and not any(
             self._matching.same_outcome(experience.transition, transition)
             # The newest first: recent outcomes are most likely to recur.

@@ -1,7 +1,7 @@
 """Controls: verifiers with a part of GLOVE, which measure the effect of each part.
 
 * `Overwrite` - the newest outcome of each (state, action) wins, no probe
-* `Forget` - GLOVE's detection; the counterparts go, no probe
+* `Forget` - GLOVE's detection; the old records go, no probe
 * `AnnounceOnly` - GLOVE's detection; the prompt says so, memory stays as it is
 * `ProbeKeep` - GLOVE's detection and probes; nothing is removed
 * `RandomProbe` - GLOVE's detection and number of probes, spent on random known pairs
@@ -30,7 +30,7 @@ from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerif
 
 
 class Overwrite(BaseVerifier):
-    """The newest outcome of each (state, action) replaces counterparts that differ; no probes.
+    """The newest outcome of each (state, action) replaces records that differ; no probes.
 
     A record differs if its most probable outcome is not the same by the matching rule.
 
@@ -48,8 +48,8 @@ class Overwrite(BaseVerifier):
     name = "overwrite"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Remove the counterparts that differ, and write the experience."""
-        known = memory.counterparts(experience.state, experience.action)
+        """Remove the records that differ, and write the experience."""
+        known = memory.same_transitions(experience.state, experience.action)
         new = experience.transition
         wrong = [
             record.id
@@ -68,10 +68,10 @@ class Overwrite(BaseVerifier):
 
 
 class Forget(SurpriseVerifier):
-    """GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.
+    """GLOVE's detection without probes: removes the old records, writes the surprising experiences.
 
     Args:
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the response; positive.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
 
@@ -86,7 +86,7 @@ class Forget(SurpriseVerifier):
     name = "forget"
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
-        removed = memory.remove([record.id for record in found.counterparts])
+        removed = memory.remove([record.id for record in found.same_transitions])
         return Verdict(
             surprise=True,
             statistic=found.share,
@@ -100,11 +100,11 @@ class Forget(SurpriseVerifier):
 class AnnounceOnly(SurpriseVerifier):
     """GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.
 
-    The surprising experiences are written beside their counterparts. It measures what the line of doubt in the
+    The surprising experiences are written beside the old records. It measures what the line of doubt in the
     prompt (`drift_agents.agent.Agent`) does by itself.
 
     Args:
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the response; positive.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
 
@@ -135,7 +135,7 @@ class ProbeKeep(ProbingVerifier):
 
     Args:
         prober: repeats an action in a state.
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: the number of probes, as for `Glove`.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
@@ -154,7 +154,7 @@ class ProbeKeep(ProbingVerifier):
         verdict = Verdict(surprise=True, statistic=found.share, probed=probed.outcomes, cost=probed.cost)
         if not probed.transitions:
             return verdict._replace(observed=write_all(found.experiences, memory))
-        wrong = contradicts(probed.transitions, found.counterparts, self._matching)
+        wrong = contradicts(probed.transitions, found.same_transitions, self._matching)
         inserted = insert_all(probed.transitions, memory, self._matching, now)
         return verdict._replace(realigned=True, contradicted=wrong, inserted=inserted)
 
@@ -163,13 +163,13 @@ class RandomProbe(ProbingVerifier):
     """GLOVE's detection and number of probes, spent on a random known pair instead of the surprising one.
 
     When GLOVE would probe, one (state, action) is drawn from the pairs that memory holds and the agent has
-    visited; it is probed `budget` times along the path of its last visit, and its counterparts are replaced by
-    the summary. The surprising experiences are written, their counterparts stay. The number of probes is
+    visited; it is probed `budget` times along the path of its last visit, and its records are replaced by
+    the summary. The surprising experiences are written, the old records stay. The number of probes is
     GLOVE's, the number of steps is not, since paths differ in length.
 
     Args:
         prober: does the same again; a privileged one is refused, since it restores the last state only.
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: the number of probes, as for `Glove`.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
@@ -198,7 +198,7 @@ class RandomProbe(ProbingVerifier):
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         observed = write_all(found.experiences, memory)
-        known = [(key[1], *visit) for key, visit in self._visits.items() if memory.counterparts(visit[0], key[1])]
+        known = [(key[1], *visit) for key, visit in self._visits.items() if memory.same_transitions(visit[0], key[1])]
         verdict = Verdict(surprise=True, statistic=found.share, observed=observed)
         if not known:  # memory holds no record of a visited pair
             return verdict
@@ -207,7 +207,7 @@ class RandomProbe(ProbingVerifier):
         verdict = verdict._replace(probed=probed.outcomes, cost=probed.cost)
         if not probed.transitions:
             return verdict
-        realigned = realign(memory.counterparts(state, action), probed.transitions, memory, self._matching, now)
+        realigned = realign(memory.same_transitions(state, action), probed.transitions, memory, self._matching, now)
         return verdict._replace(
             removed=realigned.removed,
             realigned=True,

@@ -14,12 +14,12 @@ from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
+from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob, DerivedAttribute
+from drift_envs.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
 from drift_envs.envs import classic_control
 from drift_envs.envs.classic_control.knobs import ACROBOT_KNOBS, CART_POLE_KNOBS, GAIN, PENDULUM_KNOBS
 from drift_envs.knobs import KnobTable
 from drift_envs.parts import EnvParts
-from drift_envs.wrappers.attributes import AttributeEnv, AttributeKnob, DerivedAttribute
-from drift_envs.wrappers.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
 
 
 class CartPole(AttributeEnv, CartPoleEnv):
@@ -41,7 +41,7 @@ class CartPole(AttributeEnv, CartPoleEnv):
 
     Example:
         >>> env = CartPole()
-        >>> env.turn({"masspole": 0.5})
+        >>> env.set_knobs({"masspole": 0.5})
         >>> env.total_mass
         1.5
     """
@@ -86,7 +86,7 @@ class Acrobot(AttributeEnv, AcrobotEnv):
 
     Example:
         >>> env = Acrobot()
-        >>> env.turn({"link_length_1": 2.0})
+        >>> env.set_knobs({"link_length_1": 2.0})
         >>> env.LINK_COM_POS_1
         1.0
     """
@@ -132,7 +132,7 @@ class Pendulum(AttributeEnv, PendulumEnv):
 
     Example:
         >>> env = Pendulum()
-        >>> env.turn({"gain": -1.0})
+        >>> env.set_knobs({"gain": -1.0})
         >>> env.read_knobs()["gain"]
         -1.0
     """

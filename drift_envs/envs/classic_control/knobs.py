@@ -5,8 +5,8 @@
 * `LANDER_ATTRIBUTES`, `LUNAR_LANDER_KNOBS` - gravity and wind of LunarLander, and their table
 """
 
-from drift_envs.wrappers.attributes import AttributeKnob, knob_table_of_attributes
-from drift_envs.wrappers.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
+from drift_envs.attribute_knobs import AttributeKnob, knob_table_of_attributes
+from drift_envs.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
 
 GAIN = AttributeKnob("gain", "gain", "float", (-10.0, 10.0), "factor of the torque; negative reverses it", 1.0)
 CART_POLE_KNOBS = knob_table_of_attributes(CARTPOLE[0])

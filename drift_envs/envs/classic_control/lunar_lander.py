@@ -13,12 +13,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.box2d import lunar_lander
 
+from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
 from drift_envs.envs.classic_control import LUNAR_LANDER
 from drift_envs.envs.classic_control.knobs import LANDER_ATTRIBUTES, LUNAR_LANDER_KNOBS
 from drift_envs.errors import StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
-from drift_envs.wrappers.attributes import AttributeEnv, AttributeKnob
 
 
 class LunarLander(AttributeEnv, lunar_lander.LunarLander):
@@ -41,7 +41,7 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
 
     Example:
         >>> env = LunarLander()  # doctest: +SKIP
-        >>> env.turn({"gravity": -5.0})  # doctest: +SKIP
+        >>> env.set_knobs({"gravity": -5.0})  # doctest: +SKIP
     """
 
     attributes: ClassVar[tuple[AttributeKnob, ...]] = LANDER_ATTRIBUTES
@@ -57,14 +57,14 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         lunar_lander.LunarLander.__init__(self, render_mode, continuous)
         self.make_tunable()
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once; gravity acts within an episode, too.
 
         Args:
             values: canonical values, by knob.
         """
-        super().turn(values)
-        self._events.append(("turn", dict(values)))
+        super().set_knobs(values)
+        self._events.append(("set_knobs", dict(values)))
         if "gravity" in values:
             self.world.gravity = (0, self.gravity)
 
@@ -119,15 +119,15 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         self._np_random = np.random.Generator(np.random.PCG64())
         self._np_random.bit_generator.state = start["random"]
         self.wind_idx, self.torque_idx = start["wind"]
-        AttributeEnv.turn(self, start["knobs"])
+        AttributeEnv.set_knobs(self, start["knobs"])
         self.reset()
         for kind, value in events:
-            if kind == "turn":
-                self.turn(value)
+            if kind == "set_knobs":
+                self.set_knobs(value)
             else:
                 self.step(value)
         self._np_random, self.render_mode = random, mode
-        self.turn(present)
+        self.set_knobs(present)
         self._start = copy.deepcopy(start)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         """Build a new environment with these arguments, knobs, random generator and episode."""
         self.__init__(*state["arguments"])  # type: ignore[misc]
         self.spec = state["spec"]
-        self.turn(state["knobs"])
+        self.set_knobs(state["knobs"])
         self._np_random, self._np_random_seed = state["generator"]
         if state["episode"] is not None:
             self.load_state(state["episode"])

@@ -46,8 +46,8 @@ def land(seen: np.ndarray) -> int:
     """LunarLander: Gymnasium's own heuristic."""
     from gymnasium.envs.box2d.lunar_lander import heuristic
 
-    world = SimpleNamespace(unwrapped=SimpleNamespace(continuous=False))
-    return int(heuristic(world, seen))  # type: ignore[no-untyped-call]
+    env = SimpleNamespace(unwrapped=SimpleNamespace(continuous=False))
+    return int(heuristic(env, seen))  # type: ignore[no-untyped-call]
 
 
 def _cart_pole(seen: np.ndarray, knobs: Knobs) -> int:
@@ -72,12 +72,12 @@ REFERENCES = {
 """By the name of the class; LunarLander has none, since `land` reads no knobs."""
 
 
-def make_oracle(world: Any, env: Callable[[], Any], limit: int) -> TransitionOracle:
+def make_oracle(source: Any, begin: Callable[[], Any], limit: int) -> TransitionOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the `DriftWrapper`.
-        env: returns the innermost environment.
+        source: the `DriftWrapper`.
+        begin: returns the innermost environment.
         limit: not used, since a reference has its own.
     """
-    return TransitionOracle(world, REFERENCES.get(type(env()).__name__))
+    return TransitionOracle(source, REFERENCES.get(type(begin()).__name__))

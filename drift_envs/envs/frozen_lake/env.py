@@ -1,6 +1,6 @@
 """The frozen lake with knobs.
 
-* `FrozenLake` - Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned
+* `FrozenLake` - Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be set
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _rows(desc: np.ndarray) -> Map:
 
 
 class FrozenLake(PoisonedEnv, FrozenLakeEnv):
-    """Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned.
+    """Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be set.
 
-    As long as no knob is turned it is bit-identical to `gymnasium`'s `FrozenLakeEnv` with the same
+    As long as no knob is set it is bit-identical to `gymnasium`'s `FrozenLakeEnv` with the same
     arguments: same seed, same trajectory, rewards, spaces and `info`. `step` and `reset` are
     several times as fast, since they read tables that are built once for every map.
 
@@ -100,7 +100,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
         >>> env = FrozenLake(is_slippery=False)
         >>> env.reset(seed=0)
         (0, {'prob': 1})
-        >>> env.turn({"map": ("SG",)})
+        >>> env.set_knobs({"map": ("SG",)})
         >>> env.step(2)
         (1, 1, True, False, {'prob': 1.0})
     """
@@ -258,7 +258,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
         self.lastaction = state["lastaction"]
         self._load_visits(state["visits"])
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:

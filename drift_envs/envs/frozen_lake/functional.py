@@ -2,7 +2,7 @@
 
 * `FunctionalLake` - of `DriftFrozenLake-v0`
 * `LakeParams` - a schedule, and the transition tables of all maps that it leads to
-* `LakeWorld` - where the agent stands
+* `LakeState` - where the agent stands
 * `side_of` - the side of a slip
 """
 
@@ -73,7 +73,7 @@ jax.tree_util.register_dataclass(
 )
 
 
-class LakeWorld(NamedTuple):
+class LakeState(NamedTuple):
     """Where the agent stands.
 
     Args:
@@ -128,21 +128,21 @@ class FunctionalLake(FunctionalEnv):
         lake, paid = (object_of(params.drift, drift, name) for name in ("map", "goal_rewards"))
         return lake * params.width + paid
 
-    def _start(self, params: LakeParams, drift: DriftCarry, draws: Any) -> LakeWorld:
+    def _start(self, params: LakeParams, drift: DriftCarry, draws: Any) -> LakeState:
         table = self._table(params, drift)
         first = _at(params.first_start, table)
         if not params.has_several_starts:
-            return LakeWorld(first, table)
+            return LakeState(first, table)
         is_below = draws[2] < _at(params.starts, table)
-        return LakeWorld(jnp.where(is_below.any(), is_below.argmax().astype(first.dtype), first), table)
+        return LakeState(jnp.where(is_below.any(), is_below.argmax().astype(first.dtype), first), table)
 
     def _move(
-        self, params: LakeParams, drift: DriftCarry, world: LakeWorld, action: Any, draws: Any
-    ) -> tuple[LakeWorld, Any, Any]:
-        table, tile = self._table(params, drift), world.tile
+        self, params: LakeParams, drift: DriftCarry, env_state: LakeState, action: Any, draws: Any
+    ) -> tuple[LakeState, Any, Any]:
+        table, tile = self._table(params, drift), env_state.tile
         size = params.row.shape[-1] // params.rows.shape[-1]
         if params.resizes:  # the agent keeps its row and column, cut at the new edge
-            before, columns = world.table * size + tile, _at(params.columns, table)
+            before, columns = env_state.table * size + tile, _at(params.columns, table)
             row = jnp.minimum(_at(params.row, before), _at(params.rows, table) - 1)
             tile = row * columns + jnp.minimum(_at(params.column, before), columns - 1)
         move = action
@@ -155,7 +155,7 @@ class FunctionalLake(FunctionalEnv):
             transient = number_of(params.drift, drift, "transient")
             true = there, reward, terminated
             there, reward, terminated = self._false_response(params, transient, (place, tile, action), draws[1], true)
-        return LakeWorld(there, table), reward, terminated
+        return LakeState(there, table), reward, terminated
 
     def _false_response(
         self, params: LakeParams, transient: Any, place: tuple[Any, Any, Any], draw: Any, true: tuple[Any, Any, Any]
@@ -174,8 +174,8 @@ class FunctionalLake(FunctionalEnv):
         there, reward, terminated = true
         return jnp.where(false, target, there), jnp.where(false, 0.0, reward), ~false & terminated
 
-    def _observe(self, params: LakeParams, world: LakeWorld) -> Any:
-        return world.tile
+    def _observe(self, params: LakeParams, env_state: LakeState) -> Any:
+        return env_state.tile
 
 
 def side_of(draw: Any, slip: Any) -> Any:

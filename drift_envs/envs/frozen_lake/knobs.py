@@ -1,4 +1,4 @@
-"""The knobs of the frozen lake: what may be turned, and the rules that hold between the values.
+"""The knobs of the frozen lake: what may be set, and the rules that hold between the values.
 
 * `FROZEN_LAKE_KNOBS` - the table: map, slip, goal_rewards, transient, poison_after
 * `parse_map` - the canonical form of a map, or what is wrong with it

@@ -24,35 +24,35 @@ from drift_envs.envs.frozen_lake.oracle_plan import (
     solve_lake,
 )
 from drift_envs.errors import ArgumentError, NoOracleError
-from drift_envs.oracle.base import DriftingWorld, PlanningOracle, Response
+from drift_envs.oracle.base import KnobSource, PlanningOracle, Response
 
 SAME_SCORE = 1e-5
-"""Scores closer than this are equal, since the text world writes six digits."""
+"""Scores closer than this are equal, since the text environment writes six digits."""
 
 
 class LakeOracle(PlanningOracle[LakeSetting]):
     """Exact responses, actions and values of a drifting frozen lake.
 
-    A state is an observation, or the text world's JSON (`cur_pos`, `tile_type`, `gold_collected`).
+    A state is an observation, or the text environment's JSON (`cur_pos`, `tile_type`, `gold_collected`).
 
     Responses are those of ice that is not broken (`poison_after`). Without chance a shortest way visits each tile
     once, so values are exact as long as a tile breaks at the second visit at the earliest, and probes count none;
     with chance such a lake is refused.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         limit: the step limit of an episode, at least 1.
         reward_schedule: rewards of goal, hole and frozen tile.
 
     Example:
         >>> from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-        >>> from drift_envs.oracle.base import PlannedWorld
+        >>> from drift_envs.oracle.base import PlannedKnobs
         >>> from drift_envs.schedule import Schedule, Timeline
         >>> lake = ["SFFF", "FFFG", "FFFF", "FFFG"]
         >>> drift = {"at": 20, "set": {"goal_rewards": {"1,3": 0.5, "3,3": 1.0}}}
         >>> schedule = Schedule(version=1, name="doc", base={"map": lake, "goal_rewards": {"3,3": 0.5}}, drifts=[drift])
         >>> timeline = Timeline(schedule, FROZEN_LAKE_KNOBS, seed=0)
-        >>> oracle = LakeOracle(PlannedWorld(timeline, FROZEN_LAKE_KNOBS), limit=100)
+        >>> oracle = LakeOracle(PlannedKnobs(timeline, FROZEN_LAKE_KNOBS), limit=100)
         >>> oracle.value(0), oracle.effect(0, 20).loss
         (1.0, 0.5)
         >>> beside_goal = '{"cur_pos": [1, 2], "tile_type": "F", "gold_collected": 0.0}'
@@ -63,9 +63,9 @@ class LakeOracle(PlanningOracle[LakeSetting]):
     """
 
     def __init__(
-        self, world: DriftingWorld, limit: int = 100, reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)
+        self, source: KnobSource, limit: int = 100, reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)
     ) -> None:
-        super().__init__(world, limit)
+        super().__init__(source, limit)
         self._reward_schedule = tuple(reward_schedule)
 
     def setting(self, tick: int) -> LakeSetting:
@@ -74,7 +74,7 @@ class LakeOracle(PlanningOracle[LakeSetting]):
         Raises:
             NoOracleError: if places turn bad (`poison_after`) where responses are drawn by chance.
         """
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         if knobs["poison_after"] and (knobs["slip"] or knobs["transient"]):
             raise NoOracleError(
                 "no oracle is known for a lake with `poison_after` and chance, where the best way depends on all "
@@ -210,19 +210,19 @@ def _read_action(action: Any) -> int:
 
 
 def _write_state(response: LakeResponse, gold: float) -> str:
-    """The JSON text of the text world: whole numbers without a decimal point, others with six digits."""
+    """The JSON text of the text environment: whole numbers without a decimal point, others with six digits."""
     row, column = response.tile
     total = gold + response.reward
     number = str(int(total)) if float(total).is_integer() else f"{total:.6g}"
     return f'{{"cur_pos": [{row}, {column}], "tile_type": "{response.letter}", "gold_collected": {number}}}'
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> LakeOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> LakeOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment.
+        source: the knobs at any tick.
+        begin: returns the innermost environment.
         limit: the step limit of an episode.
     """
-    return LakeOracle(world, limit, env().reward_schedule)
+    return LakeOracle(source, limit, begin().reward_schedule)

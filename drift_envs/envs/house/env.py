@@ -278,13 +278,13 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
     def _make_model(self, number: int) -> HouseModel:
         return make_model(number, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS})
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
             values: canonical values, by knob.
         """
-        super().turn(values)
+        super().set_knobs(values)
         if self._current is not None:
             self._current.model = self._make_model(self._current.model.number)
 

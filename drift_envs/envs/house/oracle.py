@@ -20,7 +20,7 @@ from drift_envs.envs.house.state import HouseState
 from drift_envs.envs.house.tasks import HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response, completion_probability, order_responses
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the house."""
@@ -42,7 +42,7 @@ class HouseOracle:
     that repeats lost commands.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         pool: returns the numbers of the recurring tasks of a house, or `None` for all tasks.
         drawn: returns the number of the house that the seed has drawn, for knob values that leave it to the seed.
         limit: the maximum number of steps of an episode.
@@ -65,12 +65,12 @@ class HouseOracle:
 
     def __init__(
         self,
-        world: DriftingWorld,
+        source: KnobSource,
         pool: Callable[[int], Sequence[int] | None],
         drawn: Callable[[], int],
         limit: int = LIMIT,
     ) -> None:
-        self._world, self._pool, self._drawn = world, pool, drawn
+        self._source, self._pool, self._drawn = source, pool, drawn
         self._limit = check_integer("limit", limit, 1)
         self._named: dict[Hashable, dict[str, Value]] = {}
         """The names of furniture and what is gone, of all ticks that were asked about: states have their words."""
@@ -85,7 +85,7 @@ class HouseOracle:
             t0: one tick.
             t1: the other tick.
         """
-        before, after = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
         if before == after:
             return False
         if before["transient"] != after["transient"]:
@@ -102,7 +102,7 @@ class HouseOracle:
             action: the command.
             tick: the tick.
         """
-        lost = self._world.knobs_at(tick)["transient"]
+        lost = self._source.knobs_at(tick)["transient"]
         answer = self._respond(state, action, tick)
         episode = self._restore(state, tick)
         episode.lose()
@@ -142,7 +142,7 @@ class HouseOracle:
         Args:
             tick: the tick.
         """
-        model, lost = self._model(tick), self._world.knobs_at(tick)["transient"]
+        model, lost = self._model(tick), self._source.knobs_at(tick)["transient"]
         tasks = self._tasks(model)
         return sum(self._task_value(self._plans(model, task), lost) for task in tasks) / len(tasks)
 
@@ -158,8 +158,8 @@ class HouseOracle:
         """
         old, new = self._model(t0), self._model(t1)
         before, after = self.value(t0), self.value(t1)
-        lost = self._world.knobs_at(t1)["transient"]
-        if old is new and lost == self._world.knobs_at(t0)["transient"]:
+        lost = self._source.knobs_at(t1)["transient"]
+        if old is new and lost == self._source.knobs_at(t0)["transient"]:
             return ChangeEffect(0.0, before, before, after, before)
         if old.number != new.number:  # another house has other tasks, for which there were no plans
             return ChangeEffect(1.0, before, 0.0, after, 0.0)
@@ -175,7 +175,7 @@ class HouseOracle:
         return ChangeEffect(differing / compared if compared else 0.0, before, carried, after, carried)
 
     def _model(self, tick: int) -> HouseModel:
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         return make_model(knobs["house"] or self._drawn(), knobs)
 
     def _tasks(self, model: HouseModel) -> list[HouseTask]:
@@ -218,7 +218,7 @@ class HouseOracle:
             raise ArgumentError(
                 f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
             ) from error
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         self._note_names(knobs)
         model = make_model(number, knobs)
         places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
@@ -249,12 +249,12 @@ def _execute(episode: HouseEpisode, command: str) -> _Answer:
     return _Answer(episode.write_state(), episode.score, episode.score > 0.0)
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> HouseOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> HouseOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment after its first reset.
+        source: the knobs at any tick.
+        begin: returns the innermost environment after its first reset.
         limit: the step limit of an episode.
     """
-    return HouseOracle(world, lambda number: env().pool_of(number), lambda: env().drawn_house, limit)
+    return HouseOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_house, limit)

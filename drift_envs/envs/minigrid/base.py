@@ -1,4 +1,4 @@
-"""What Minigrid's worlds share; needs the extra `minigrid`.
+"""What Minigrid's environments share; needs the extra `minigrid`.
 
 * `GridKnobs` - knobs, state, model, and what is seen as text
 """
@@ -30,7 +30,7 @@ _STATE = ("agent_pos", "agent_dir", "grid", "carrying", "step_count", "mission",
 
 
 class GridKnobs(TunableEnv):
-    """Knobs of Minigrid's worlds, and what the text form and the oracle need of them.
+    """Knobs of Minigrid's environments, and what the text form and the oracle need of them.
 
     A subclass stands before Minigrid's class in the order of bases. With all knobs at their defaults it is
     bit-identical to that class. `layout`, `objects` and `wander` act from the next `reset` on, the other knobs at once.
@@ -80,7 +80,7 @@ class GridKnobs(TunableEnv):
     _np_random: Any
     np_random: Any
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:

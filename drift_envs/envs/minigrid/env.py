@@ -1,4 +1,4 @@
-"""Seven of Minigrid's worlds with knobs; needs the extra `minigrid`.
+"""Seven of Minigrid's environments with knobs; needs the extra `minigrid`.
 
 * `EmptyGrid`, `DoorKeyGrid`, `MultiRoomGrid`, `LavaGapGrid` - reach the goal
 * `KeyCorridorGrid` - take the ball behind the locked door; `UnlockGrid` - open the door
@@ -31,10 +31,10 @@ class EmptyGrid(GridKnobs, EmptyEnv):
         size: columns and rows of the map.
 
     Example:
-        >>> world = EmptyGrid()
-        >>> world.turn({"objects": {"1,6": "blue goal"}, "words": {"green": "blue"}})
-        >>> _ = world.reset(seed=0)
-        >>> [world.step(action)[1] > 0 for action in (1, 2, 2, 2, 2, 2)][-1]
+        >>> env = EmptyGrid()
+        >>> env.set_knobs({"objects": {"1,6": "blue goal"}, "words": {"green": "blue"}})
+        >>> _ = env.reset(seed=0)
+        >>> [env.step(action)[1] > 0 for action in (1, 2, 2, 2, 2, 2)][-1]
         True
     """
 
@@ -163,9 +163,9 @@ class GoToLocalGrid(GridKnobs, GoToLocal):
         with redirect_stdout(io.StringIO()):  # Minigrid prints each map that it rejects
             super()._gen_grid(width, height)
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once."""
-        super().turn(values)
+        super().set_knobs(values)
         if "words" in values and self._named:
             self._refer()
 

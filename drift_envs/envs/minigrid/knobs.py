@@ -1,4 +1,4 @@
-"""The knobs of Minigrid's worlds, with the rules of their values.
+"""The knobs of Minigrid's environments, with the rules of their values.
 
 * `MINIGRID_KNOBS` - the table
 * `ACTIONS`, `COLORS` - the names of actions, and of colours

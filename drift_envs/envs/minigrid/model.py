@@ -1,4 +1,4 @@
-"""The rules of Minigrid's worlds over the full state, for search and for oracles, without Minigrid.
+"""The rules of Minigrid's environments over the full state, for search and for oracles, without Minigrid.
 
 * `GridState` - where the agent is, what it carries, and the cells that it has changed
 * `GridTask` - what ends an episode with a reward

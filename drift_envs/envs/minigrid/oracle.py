@@ -1,4 +1,4 @@
-"""The oracle of Minigrid's worlds: shortest plans by search over the full state.
+"""The oracle of Minigrid's environments: shortest plans by search over the full state.
 
 * `GridOracle` - exact responses, best actions and values at any tick, for maps that have a number
 * `plan_grid`, `GridPlans` - all shortest plans from a state, by breadth-first search
@@ -20,7 +20,7 @@ from drift_envs.envs.minigrid.knobs import ACTIONS, read_cell
 from drift_envs.envs.minigrid.model import GridModel, GridState
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response
 
 _FACINGS = ("east", "south", "west", "north")
 _ON_MAP = ("layout", "objects", "wander", "words", "opens", "meanings")
@@ -110,7 +110,7 @@ def replay_grid(old: GridModel, new: GridModel, limit: int) -> bool:
 
 
 class GridOracle:
-    """The oracle of one of Minigrid's worlds.
+    """The oracle of one of Minigrid's environments.
 
     A state is the JSON text of an observation. With `layout` the map of an episode is known, and `changed` in the
     text says what the agent has changed in it, so that the text gives the full state. Plans are found by
@@ -118,7 +118,7 @@ class GridOracle:
     Minigrid's bonus for few steps is left out. With `transient` the value is that of repeating lost actions.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         base: an instance of the environment; it is copied.
         limit: the maximum number of steps of an episode; Minigrid's by default.
 
@@ -126,8 +126,8 @@ class GridOracle:
         ArgumentError: `limit` is not positive.
     """
 
-    def __init__(self, world: DriftingWorld, base: Any, limit: int | None = None) -> None:
-        self._world = world
+    def __init__(self, source: KnobSource, base: Any, limit: int | None = None) -> None:
+        self._source = source
         self._given = check_integer("limit", limit, 1, optional=True)
         self._base = copy.deepcopy(base)
         self._base.hold(())
@@ -144,7 +144,7 @@ class GridOracle:
             t0: one tick.
             t1: the other tick.
         """
-        before, after = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
         if all(before[name] == after[name] for name in (*_ON_MAP, "transient")):
             return False
         return self._respond(state, action, t0) != self._respond(state, action, t1) or bool(
@@ -159,7 +159,7 @@ class GridOracle:
             action: the action, or its number as text.
             tick: the tick.
         """
-        lost = float(self._world.knobs_at(tick)["transient"])
+        lost = float(self._source.knobs_at(tick)["transient"])
         found = [
             (self._respond(state, action, tick), 1.0 - lost),
             (self._respond(state, ACTIONS.index("done"), tick), lost),
@@ -203,7 +203,7 @@ class GridOracle:
         Args:
             tick: the tick.
         """
-        length, lost = self._solve(tick).length, float(self._world.knobs_at(tick)["transient"])
+        length, lost = self._solve(tick).length, float(self._source.knobs_at(tick)["transient"])
         return 0.0 if length is None else self._reach(length, lost)
 
     def effect(self, t0: int, t1: int) -> ChangeEffect:
@@ -218,7 +218,7 @@ class GridOracle:
         """
         old, new, plans = self._model(t0), self._model(t1), self._solve(t0)
         before, after = self.value(t0), self.value(t1)
-        lost = float(self._world.knobs_at(t1)["transient"])
+        lost = float(self._source.knobs_at(t1)["transient"])
         carried = 0.0
         if plans.length is not None and replay_grid(old, new, self._limit):
             carried = self._reach(plans.length, lost)
@@ -245,7 +245,7 @@ class GridOracle:
         )
 
     def _key(self, tick: int) -> tuple[tuple[Hashable, ...], Mapping[str, Value]]:
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         if not knobs["layout"]:
             raise NoOracleError("no optimum is known while the map is drawn for each episode; set the knob `layout`")
         return tuple(knobs[name] for name in _ON_MAP), knobs
@@ -254,7 +254,7 @@ class GridOracle:
         """The map and its rules at a tick."""
         key, knobs = self._key(tick)
         if key not in self._models:
-            self._base.turn({name: knobs[name] for name in _ON_MAP})
+            self._base.set_knobs({name: knobs[name] for name in _ON_MAP})
             self._base.reset(seed=0)
             self._models[key] = self._base.grid_model
         return self._models[key]
@@ -296,12 +296,12 @@ def _write(state: GridState) -> str:
     )
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> GridOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> GridOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment.
+        source: the knobs at any tick.
+        begin: returns the innermost environment.
         limit: not used, since the environment has its own step limit.
     """
-    return GridOracle(world, env())
+    return GridOracle(source, begin())

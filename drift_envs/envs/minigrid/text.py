@@ -13,13 +13,13 @@ from drift_envs.wrappers.describe import TEXT_CHARACTERS, write_number
 
 
 class GridDescriber:
-    """The words for Minigrid's worlds.
+    """The words for Minigrid's environments.
 
     The task is Minigrid's mission with a sentence on the actions. The score is 1 once the mission is accomplished:
     Minigrid's bonus for few steps would make each response depend on the number of steps before.
 
     Args:
-        env: the world.
+        env: the environment.
     """
 
     max_length = 2048
@@ -70,6 +70,6 @@ class GridDescriber:
         """One, for the mission.
 
         Args:
-            knobs: the world's knobs.
+            knobs: the environment's knobs.
         """
         return 1.0

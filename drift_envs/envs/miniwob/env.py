@@ -330,13 +330,13 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
             self._queue = [self._pool[place] for place in order]
         return self._queue.pop(0)
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once; the page has them from the next action or reset on.
 
         Args:
             values: canonical values, by knob.
         """
-        super().turn(values)
+        super().set_knobs(values)
         settings = to_layer(self.read_knobs())
         if settings != self._settings:
             self._settings = settings

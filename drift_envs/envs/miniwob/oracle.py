@@ -18,7 +18,7 @@ from drift_envs.envs.miniwob.oracle_pages import PageSolver, read_words
 from drift_envs.envs.miniwob.text import write_state
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response, completion_probability, order_responses
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
 
 SAMPLE = 4
 """The number of tasks that are evaluated if tasks do not recur."""
@@ -50,14 +50,14 @@ class _Plan(NamedTuple):
 class PageOracle:
     """The oracle of a drifting task page.
 
-    A state is the JSON text of an observation that the world has shown, or that the solver meets; it stands for the
-    way on which it was reached last. Responses are exact: a page of the oracle's own repeats that way, takes the
+    A state is the JSON text of an observation that the environment has shown, or that the solver meets; it stands for
+    the way on which it was reached last. Responses are exact: a page of the oracle's own repeats that way, takes the
     settings of the tick, and carries out the action. Actions are those of `PageSolver`. The score is the page's own,
     1 for success; a solver that succeeds is optimal, since no score is higher and steps cost nothing. Values are
     means over the recurring tasks; with `transient` they are those of repeating lost actions.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         base: returns the environment whose episodes it repeats; it is called at first use.
         limit: the maximum number of steps of an episode.
 
@@ -65,8 +65,8 @@ class PageOracle:
         ArgumentError: `limit` is not positive.
     """
 
-    def __init__(self, world: DriftingWorld, base: Callable[[], MiniWoB], limit: int) -> None:
-        self._world, self._base = world, base
+    def __init__(self, source: KnobSource, base: Callable[[], MiniWoB], limit: int) -> None:
+        self._source, self._base = source, base
         self._limit = check_integer("limit", limit, 1)
         self._own: MiniWoB | None = None
         self._replies: dict[tuple[str, str, str], _Reply] = {}
@@ -82,7 +82,7 @@ class PageOracle:
             t0: one tick.
             t1: the other tick.
         """
-        before, after = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
         if before["transient"] != after["transient"]:
             return True
         if _key(before) == _key(after):
@@ -97,7 +97,7 @@ class PageOracle:
             action: the action in words.
             tick: the tick.
         """
-        lost = float(self._world.knobs_at(tick)["transient"])
+        lost = float(self._source.knobs_at(tick)["transient"])
         kept = Response(*self._respond(state, action, tick), 1.0 - lost)
         return order_responses(kept, Response(str(state), 0.0, False, lost))
 
@@ -123,11 +123,11 @@ class PageOracle:
             tick: the tick.
             left: the remaining steps (default: the limit).
         """
-        knobs, route = self._world.knobs_at(tick), self._locate(state, tick)
+        knobs, route = self._source.knobs_at(tick), self._locate(state, tick)
         place = _write_route(route), _key(knobs)
         if place not in self._actions:
             self._go(route)
-            self._turn(knobs)
+            self._set_knobs(knobs)
             self._solve(self._limit if left is None else left)
         return self._actions.get(place, NO_ACTION)
 
@@ -137,7 +137,7 @@ class PageOracle:
         Args:
             tick: the tick.
         """
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         lost = float(knobs["transient"])
         plans = [self._plan(number, knobs) for number in self._numbers()]
         found = [plan.score * completion_probability(len(plan.actions), self._limit, lost) for plan in plans]
@@ -154,7 +154,7 @@ class PageOracle:
             t0: a tick before the drift.
             t1: a tick after it.
         """
-        old, new = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        old, new = self._source.knobs_at(t0), self._source.knobs_at(t1)
         lost, carried, pairs, differing = float(new["transient"]), 0.0, 0, 0
         numbers = self._numbers()
         for number in numbers:
@@ -185,11 +185,11 @@ class PageOracle:
         """The numbers of the tasks that count."""
         return self._base().task_pool or tuple(range(SAMPLE))
 
-    def _turn(self, knobs: Mapping[str, Value]) -> None:
-        self._env.turn({name: knobs[name] for name in self._env.knobs if name != "transient"} | {"transient": 0.0})
+    def _set_knobs(self, knobs: Mapping[str, Value]) -> None:
+        self._env.set_knobs({name: knobs[name] for name in self._env.knobs if name != "transient"} | {"transient": 0.0})
 
     def _begin(self, number: int, knobs: Mapping[str, Value]) -> None:
-        self._turn(knobs)
+        self._set_knobs(knobs)
         self._env.reset(seed=0, options={"goal_index": number})
 
     def _go(self, route: PageRoute) -> None:
@@ -205,23 +205,23 @@ class PageOracle:
         """The way to a state.
 
         Raises:
-            ArgumentError: neither the world nor the solver has met it.
+            ArgumentError: neither the environment nor the solver has met it.
         """
         found = self._base().find_route(str(state)) or self._env.find_route(str(state))
         if found is None:
             for number in self._numbers():
-                self._plan(number, self._world.knobs_at(tick))
+                self._plan(number, self._source.knobs_at(tick))
             found = self._env.find_route(str(state))
         if found is None:
-            raise ArgumentError(f"`state` should be one that this world has shown. Received {str(state)[:200]!r}")
+            raise ArgumentError(f"`state` should be one that this environment has shown. Received {str(state)[:200]!r}")
         return found
 
     def _respond(self, state: Any, action: Any, tick: int) -> _Reply:
-        knobs, route = self._world.knobs_at(tick), self._locate(state, tick)
+        knobs, route = self._source.knobs_at(tick), self._locate(state, tick)
         place = _write_route(route), str(action), _key(knobs)
         if place not in self._replies:
             self._go(route)
-            self._turn(knobs)
+            self._set_knobs(knobs)
             after, _, ended, _, info = self._env.step(str(action))
             self._replies[place] = _Reply(after, float(info["score"]), ended)
         return self._replies[place]
@@ -275,12 +275,12 @@ def _write_route(route: PageRoute) -> str:
     return json.dumps(route, sort_keys=True)
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> PageOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> PageOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment after its first reset.
+        source: the knobs at any tick.
+        begin: returns the innermost environment after its first reset.
         limit: the step limit of an episode.
     """
-    return PageOracle(world, env, limit)
+    return PageOracle(source, begin, limit)

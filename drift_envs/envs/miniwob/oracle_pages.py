@@ -1,6 +1,6 @@
 """A scripted solver for each task page of MiniWoB++: the reference, which knows the knobs. For evaluators.
 
-* `PageSolver` - the next action of a world
+* `PageSolver` - the next action of an environment
 * `read_words` - what an instruction means
 """
 
@@ -23,23 +23,23 @@ _RESULTS, _PAGES = 3, 3
 
 
 class PageSolver:
-    """The next action of a world in words.
+    """The next action of an environment in words.
 
     It reads the page and what no agent sees: the knobs, and the instruction as the page means it.
 
     Args:
-        world: a world around `MiniWoB` with text.
+        env: an environment around `MiniWoB` with text.
         task: the instruction that it carries out; by default what the page means. Given the instruction as it is
             shown, it takes every word literally.
 
     Raises:
-        ArgumentError: the world is another one, or has no text.
+        ArgumentError: the environment is another one, or has no text.
     """
 
-    def __init__(self, world: Any, task: str | None = None) -> None:
-        base = world.unwrapped
+    def __init__(self, env: Any, task: str | None = None) -> None:
+        base = env.unwrapped
         if not isinstance(base, MiniWoB) or base.observation_mode != "state":
-            raise ArgumentError(f"`world` should be a task page made with `text=True`. Received {world}")
+            raise ArgumentError(f"`env` should be a task page made with `text=True`. Received {env}")
         self._env, self._task = base, task
 
     def action(self) -> str:

@@ -72,7 +72,7 @@ class _KnobCar(PoisonedEnv):
     _transient: float = 0.0
     render: Callable[[], Any]  # Gymnasium's has no annotations
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
@@ -274,7 +274,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     Example:
         >>> env = MountainCarContinuous()
         >>> _ = env.reset(seed=0)
-        >>> env.turn({"power": 0.001, "gravity": 0.003})
+        >>> env.set_knobs({"power": 0.001, "gravity": 0.003})
         >>> env.power, env.gravity
         (0.001, 0.003)
     """

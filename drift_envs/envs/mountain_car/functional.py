@@ -3,7 +3,7 @@
 * `FunctionalCar` - of `DriftMountainCar-v0`
 * `FunctionalCarContinuous` - of `DriftMountainCarContinuous-v0`
 * `CarParams` - a schedule and the step limit
-* `CarWorld` - position and velocity
+* `CarState` - position and velocity
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CarParams:
 jax.tree_util.register_dataclass(CarParams, ["drift", "max_steps"], ["has_false_responses"])
 
 
-class CarWorld(NamedTuple):
+class CarState(NamedTuple):
     """Position and velocity of a car."""
 
     position: Any
@@ -58,15 +58,15 @@ class _AnyCar(FunctionalEnv):
     def _make_params(self, drift: DriftParams, objects: list[dict[str, tuple[Value, ...]]], max_steps: Any) -> Any:
         return CarParams(drift, max_steps, is_ever_set(drift, "transient"))
 
-    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
-        return CarWorld(-0.6 + 0.2 * draws[1], jnp.zeros_like(draws[1]))
+    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarState:
+        return CarState(-0.6 + 0.2 * draws[1], jnp.zeros_like(draws[1]))
 
-    def _observe(self, params: CarParams, world: CarWorld) -> Any:
-        return jnp.stack([world.position, world.velocity]).astype(jnp.float32)
+    def _observe(self, params: CarParams, env_state: CarState) -> Any:
+        return jnp.stack([env_state.position, env_state.velocity]).astype(jnp.float32)
 
-    def _drive(self, params: CarParams, drift: DriftCarry, world: CarWorld, push: Any) -> tuple[CarWorld, Any]:
+    def _drive(self, params: CarParams, drift: DriftCarry, env_state: CarState, push: Any) -> tuple[CarState, Any]:
         """The next state for a push of the engine, and whether the flag is reached."""
-        position, velocity = world
+        position, velocity = env_state
         force, gravity, goal = (
             number_of(params.drift, drift, name) for name in (self.engine, "gravity", "goal_position")
         )
@@ -75,7 +75,7 @@ class _AnyCar(FunctionalEnv):
         position = jnp.clip(position + velocity, MIN_POSITION, MAX_POSITION)
         velocity = jnp.where((position <= MIN_POSITION) & (velocity < 0), 0.0, velocity)
         terminated = (position >= goal) & (velocity >= 0)
-        return CarWorld(position, velocity), terminated
+        return CarState(position, velocity), terminated
 
 
 class FunctionalCar(_AnyCar):
@@ -96,17 +96,17 @@ class FunctionalCar(_AnyCar):
     limit: ClassVar[int] = 300
 
     def _move(
-        self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
-    ) -> tuple[CarWorld, Any, Any]:
+        self, params: CarParams, drift: DriftCarry, env_state: CarState, action: Any, draws: Any
+    ) -> tuple[CarState, Any, Any]:
         chosen = action
         if params.has_false_responses:
             transient, chance = number_of(params.drift, drift, "transient"), draws[0]
             # below the threshold the number is again uniform and selects one of the two other actions
             second = (chance >= 0.5 * transient).astype(jnp.int32)
             chosen = jnp.where(chance < transient, second + (second >= action), action)
-        push = (jnp.asarray(chosen) - 1).astype(world.position.dtype)
-        world, terminated = self._drive(params, drift, world, push)
-        return world, jnp.full_like(push, -1.0), terminated
+        push = (jnp.asarray(chosen) - 1).astype(env_state.position.dtype)
+        env_state, terminated = self._drive(params, drift, env_state, push)
+        return env_state, jnp.full_like(push, -1.0), terminated
 
 
 class FunctionalCarContinuous(_AnyCar):
@@ -129,20 +129,20 @@ class FunctionalCarContinuous(_AnyCar):
     limit: ClassVar[int] = 999
 
     def _move(
-        self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
-    ) -> tuple[CarWorld, Any, Any]:
-        number = world.position.dtype
+        self, params: CarParams, drift: DriftCarry, env_state: CarState, action: Any, draws: Any
+    ) -> tuple[CarState, Any, Any]:
+        number = env_state.position.dtype
         given = action[0].astype(number)
         force = jnp.clip(given, -1.0, 1.0)
         if params.has_false_responses:
             transient, chance = number_of(params.drift, drift, "transient"), draws[0]
             drawn = 2.0 * chance / jnp.where(transient > 0, transient, 1.0) - 1.0
             force = jnp.where(chance < transient, drawn, force)
-        world, terminated = self._drive(params, drift, world, force)
+        env_state, terminated = self._drive(params, drift, env_state, force)
         reward = jnp.where(terminated, 100.0, 0.0) - 0.1 * given * given
-        rounded = (part.astype(jnp.float32).astype(number) for part in world)
-        return CarWorld(*rounded), reward, terminated
+        rounded = (part.astype(jnp.float32).astype(number) for part in env_state)
+        return CarState(*rounded), reward, terminated
 
-    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
+    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarState:
         position, velocity = super()._start(params, drift, draws)
-        return CarWorld(position.astype(jnp.float32).astype(position.dtype), velocity)
+        return CarState(position.astype(jnp.float32).astype(position.dtype), velocity)

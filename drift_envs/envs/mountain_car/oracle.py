@@ -16,16 +16,16 @@ import numpy as np
 from drift_envs.envs.mountain_car.oracle_physics import CarSetting, car_magnitude, drive_one
 from drift_envs.envs.mountain_car.oracle_plan import carried_success, replayed_success, solve_car
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import DriftingWorld, PlanningOracle, Response
+from drift_envs.oracle.base import KnobSource, PlanningOracle, Response
 
 CLOSE = 5e-6
-"""States closer than this are equal: the text world writes six decimals, and each step adds one rounding."""
+"""States closer than this are equal: the text environment writes six decimals, and each step adds one rounding."""
 
 
 class CarOracle(PlanningOracle[CarSetting]):
     """Responses, actions and values of a drifting mountain car.
 
-    A state is an observation, or the text world's JSON (`position`, `velocity`). An action is that of
+    A state is an observation, or the text environment's JSON (`position`, `velocity`). An action is that of
     the environment (0, 1 or 2; an array of one force for the continuous car), or its text.
 
     `value` is measured: the share of episodes in which the best known policy reaches the flag within
@@ -33,17 +33,17 @@ class CarOracle(PlanningOracle[CarSetting]):
     values are those of an engine that is not dead (`poison_after`).
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         limit: the step limit of an episode, at least 1.
         goal_velocity: minimum velocity at the flag for the episode to terminate.
 
     Example:
         >>> from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_KNOBS
-        >>> from drift_envs.oracle.base import PlannedWorld
+        >>> from drift_envs.oracle.base import PlannedKnobs
         >>> from drift_envs.schedule import Schedule, Timeline
         >>> schedule = Schedule(version=1, name="doc", drifts=[{"at": 20, "set": {"force": -0.001}}])
         >>> timeline = Timeline(schedule, MOUNTAIN_CAR_KNOBS, seed=0)
-        >>> oracle = CarOracle(PlannedWorld(timeline, MOUNTAIN_CAR_KNOBS), limit=300)
+        >>> oracle = CarOracle(PlannedKnobs(timeline, MOUNTAIN_CAR_KNOBS), limit=300)
         >>> oracle.value(0), oracle.effect(0, 20).loss
         (1.0, 1.0)
         >>> rolling_right = '{"position": -0.500000, "velocity": 0.010000}'
@@ -53,13 +53,13 @@ class CarOracle(PlanningOracle[CarSetting]):
         (True, False)
     """
 
-    def __init__(self, world: DriftingWorld, limit: int = 300, goal_velocity: float = 0.0) -> None:
-        super().__init__(world, limit)
+    def __init__(self, source: KnobSource, limit: int = 300, goal_velocity: float = 0.0) -> None:
+        super().__init__(source, limit)
         self._goal_velocity = float(goal_velocity)
 
     def setting(self, tick: int) -> CarSetting:
         """The knob values at a tick."""
-        return CarSetting.of(self._world.knobs_at(tick), self._goal_velocity)
+        return CarSetting.of(self._source.knobs_at(tick), self._goal_velocity)
 
     def _optimum(self, setting: CarSetting) -> float:
         """The measured share of episodes in which the best known policy reaches the flag."""
@@ -189,12 +189,12 @@ def _read_push(setting: CarSetting, action: Any) -> float:
     return push - 1.0
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> CarOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> CarOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment.
+        source: the knobs at any tick.
+        begin: returns the innermost environment.
         limit: the step limit of an episode.
     """
-    return CarOracle(world, limit, env().goal_velocity)
+    return CarOracle(source, limit, begin().goal_velocity)

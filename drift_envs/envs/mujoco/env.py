@@ -21,6 +21,7 @@ from gymnasium.envs.mujoco.inverted_pendulum_v5 import InvertedPendulumEnv
 from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
 
+from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
 from drift_envs.envs.mujoco import HALF_CHEETAH, HOPPER, INVERTED_PENDULUM, REACHER
 from drift_envs.envs.mujoco.knobs import (
     BALANCER_ATTRIBUTES,
@@ -32,7 +33,6 @@ from drift_envs.envs.mujoco.knobs import (
 )
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
-from drift_envs.wrappers.attributes import AttributeEnv, AttributeKnob
 
 
 class MujocoKnobs(AttributeEnv):
@@ -46,7 +46,7 @@ class MujocoKnobs(AttributeEnv):
     data: Any
     _inertia: Any = None
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
@@ -54,7 +54,7 @@ class MujocoKnobs(AttributeEnv):
         """
         if "mass" in values and self._inertia is None:
             self._inertia = self.model.body_inertia.copy()
-        super().turn(values)
+        super().set_knobs(values)
         if "mass" in values:
             self.model.body_inertia[:] = self._inertia * values["mass"]
             mujoco.mj_setConst(self.model, mujoco.MjData(self.model))

@@ -5,7 +5,7 @@
 * `REACHER_ATTRIBUTES`, `REACHER_KNOBS` - those of Reacher
 """
 
-from drift_envs.wrappers.attributes import AttributeKnob, knob_table_of_attributes
+from drift_envs.attribute_knobs import AttributeKnob, knob_table_of_attributes
 
 _GRAVITY = AttributeKnob(
     "gravity", "model.opt.gravity[2]", "float", (-50.0, 0.0), "gravity, in metres a squared second", -9.81

@@ -104,12 +104,12 @@ REFERENCES = {
 """By the name of the class. The runners' read `gain` and `forward_reward`, and run as if no other knob had changed."""
 
 
-def make_oracle(world: Any, env: Callable[[], Any], limit: int) -> TransitionOracle:
+def make_oracle(source: Any, begin: Callable[[], Any], limit: int) -> TransitionOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the `DriftWrapper`.
-        env: returns the innermost environment.
+        source: the `DriftWrapper`.
+        begin: returns the innermost environment.
         limit: not used, since a reference has its own.
     """
-    return TransitionOracle(world, REFERENCES.get(type(env()).__name__))
+    return TransitionOracle(source, REFERENCES.get(type(begin()).__name__))

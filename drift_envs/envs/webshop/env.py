@@ -328,13 +328,13 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
             raise StateError("there is no instruction before `reset`; call `reset` first")
         return fit(self.shop.goals[self.goal_index].text, self.shop.charset)
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
             values: canonical values, by knob.
         """
-        super().turn(values)
+        super().set_knobs(values)
         settings = to_settings(self.read_knobs())
         if settings != self._settings:
             self._settings = settings

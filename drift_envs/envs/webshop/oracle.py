@@ -15,7 +15,7 @@ from drift_envs.checks import check_integer
 from drift_envs.envs.webshop.knobs import to_settings
 from drift_envs.envs.webshop.text import format_state
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response, completion_probability, order_responses
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
 from webshop_server.errors import ShopError
 from webshop_server.goals import Goal
 from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
@@ -44,7 +44,7 @@ class ShopOracle:
     (`poison_after`) count as on sale: a best purchase visits each listing once.
 
     Args:
-        world: the source of the knobs at any tick.
+        source: the knobs at any tick.
         shop: inventory and kind of goals.
         pool: returns the numbers of the recurring goals, or `None` for all goals.
         limit: the maximum number of steps of an episode.
@@ -66,9 +66,9 @@ class ShopOracle:
     """
 
     def __init__(
-        self, world: DriftingWorld, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30
+        self, source: KnobSource, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30
     ) -> None:
-        self._world = world
+        self._source = source
         self._shop = shop
         self._pool = pool
         self._limit = check_integer("limit", limit, 1)
@@ -77,7 +77,7 @@ class ShopOracle:
 
     def settings(self, tick: int) -> Settings:
         """The settings at a tick."""
-        return to_settings(self._world.knobs_at(tick))
+        return to_settings(self._source.knobs_at(tick))
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
         """Whether the response to this action differs between the two ticks.
@@ -88,7 +88,7 @@ class ShopOracle:
             t0: one tick.
             t1: the other tick.
         """
-        before, after = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
         if before == after:
             return False
         if before["transient"] != after["transient"]:
@@ -103,7 +103,7 @@ class ShopOracle:
             action: the action.
             tick: the tick.
         """
-        knobs = self._world.knobs_at(tick)
+        knobs = self._source.knobs_at(tick)
         reply, lost = self._respond(state, action, to_settings(knobs)), knobs["transient"]
         return order_responses(Response(*reply, 1.0 - lost), Response(state, 0.0, False, lost))
 
@@ -140,7 +140,7 @@ class ShopOracle:
         Args:
             tick: the tick.
         """
-        lost = self._world.knobs_at(tick)["transient"]
+        lost = self._source.knobs_at(tick)["transient"]
         settings = self.settings(tick)
         return _mean(self._goal_value(goal, settings, lost) for goal in self._goals())
 
@@ -164,8 +164,8 @@ class ShopOracle:
                 one, other = self._compare(goal, old, new, plan)
                 differing, compared = differing + one, compared + other
         before, after = self.value(t0), self.value(t1)
-        lost = self._world.knobs_at(t1)["transient"]
-        same = old == new and lost == self._world.knobs_at(t0)["transient"]
+        lost = self._source.knobs_at(t1)["transient"]
+        same = old == new and lost == self._source.knobs_at(t0)["transient"]
         score = before if same else _mean(carried)
         return ChangeEffect(differing / compared if compared else 0.0, before, score, after, score)
 
@@ -305,12 +305,12 @@ def _mean(values: Iterable[float]) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def make_oracle(world: DriftingWorld, env: Callable[[], Any], limit: int) -> ShopOracle:
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> ShopOracle:
     """The oracle of a drifting environment.
 
     Args:
-        world: the knobs at any tick.
-        env: returns the innermost environment after its first reset.
+        source: the knobs at any tick.
+        begin: returns the innermost environment after its first reset.
         limit: the step limit of an episode.
     """
-    return ShopOracle(world, env().shop, lambda: env().task_pool, limit)
+    return ShopOracle(source, begin().shop, lambda: begin().task_pool, limit)

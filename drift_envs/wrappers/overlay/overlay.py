@@ -1,7 +1,7 @@
 """The truth drawn under a picture, for people who watch.
 
 * `DriftOverlay` - adds a strip with phase, time, score and what changed, and marks on the picture
-* `ScreenWindow` - shows the pictures of a world on the screen
+* `ScreenWindow` - shows the pictures of an environment on the screen
 * `describe_change`, `show_value` - one knob's change in a few words
 """
 
@@ -36,7 +36,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
     It is for people, not for agents, who must not see such pictures.
 
     Args:
-        env: a world with a `DriftWrapper` in it.
+        env: an environment with a `DriftWrapper` in it.
 
     Raises:
         ArgumentError: if there is no `DriftWrapper` in it.
@@ -117,7 +117,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
 
 
 class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):
-    """Shows the pictures of a world on the screen; pickles and copies without the window."""
+    """Shows the pictures of an environment on the screen; pickles and copies without the window."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the window."""

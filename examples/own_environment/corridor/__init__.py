@@ -5,9 +5,7 @@ from drift_agents.environment import AgentEnvironment
 
 from drift_envs.parts import EnvParts
 
-CORRIDOR = EnvParts(
-    env="corridor.env:Corridor", knobs="corridor.env:KNOBS", limit=20, text="corridor.env:CorridorText"
-)
+CORRIDOR = EnvParts(env="corridor.env:Corridor", knobs="corridor.env:KNOBS", limit=20, text="corridor.env:CorridorText")
 """What the environment consists of."""
 
 AGENT_SIDE = AgentEnvironment(

@@ -25,7 +25,7 @@ class Corridor(TunableEnv, gym.Env):
 
     def __init__(self, render_mode=None):
         self.render_mode = render_mode
-        self.turn(KNOBS.defaults())
+        self.set_knobs(KNOBS.defaults())
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)

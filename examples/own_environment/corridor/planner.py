@@ -24,5 +24,5 @@ class CorridorPlanner:
             if item.outcome.ended:
                 held[json.loads(item.outcome.state)["cell"]] = item.outcome.score
         unopened = [end for end in (0, END) if end not in held]
-        end = unopened[int(rng.integers(len(unopened)))] if unopened else max(held, key=held.get)
+        end = unopened[int(rng.integers(len(unopened)))] if unopened else max(held, key=lambda end: held[end])
         return Reply("1" if end == END else "0")

@@ -35,5 +35,5 @@ class NewestMemory(VanillaMemory):
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Write the experience in the place of all older ones of its state and action."""
-        self.remove([record.id for record in self.counterparts(experience.state, experience.action)])
+        self.remove([record.id for record in self.same_transitions(experience.state, experience.action)])
         return super().observe(experience, now)

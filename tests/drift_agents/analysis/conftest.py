@@ -25,7 +25,7 @@ def traced_run(puddle: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 4,
-            "worlds": {"mountain_car/reversed": {"rounds": 1}},
+            "environments": {"mountain_car/reversed": {"rounds": 1}},
         }
     )
     run_experiment(experiment, folder / "run", trace="all")

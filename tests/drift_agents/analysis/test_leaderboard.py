@@ -199,8 +199,8 @@ def test_schedules_that_show_no_difference_do_not_count() -> None:
     )
 
 
-def test_construction_does_not_count() -> None:
-    built = [{**row("vanilla", "none", LAKE, seed, 0, 0.0), "stage": "construct"} for seed in range(4)]
+def test_training_does_not_count() -> None:
+    built = [{**row("vanilla", "none", LAKE, seed, 0, 0.0), "stage": "train"} for seed in range(4)]
     assert make_standings(manifest(), built + rows()) == make_standings(manifest(), rows())
 
 
@@ -223,7 +223,7 @@ def test_resamples_draw_strata_and_instances_within_them() -> None:
         Resamples([])
 
 
-def test_the_interval_of_a_world_that_differs_from_the_others_is_wider_than_that_of_its_instances() -> None:
+def test_the_interval_of_an_environment_that_differs_from_the_others_is_wider_than_that_of_its_instances() -> None:
     values = [0.0, 0.1] * 5 + [0.9, 1.0] * 5 + [0.4, 0.5] * 5
     strata = ["a"] * 10 + ["b"] * 10 + ["c"] * 10
     alone = [Resamples(["a"] * 10).estimate(values[place : place + 10]) for place in (0, 10, 20)]
@@ -282,7 +282,7 @@ def test_the_command_plays_what_was_played(
 
 def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
     data = load_experiment("all-memories", {"seeds": 1, "rounds": 1}).to_dict()
-    data |= {"schedules": ["frozen_lake/explicit"], "worlds": {}}
+    data |= {"schedules": ["frozen_lake/explicit"], "environments": {}}
     data["agents"] = [{"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"}]
     pages = []
     for name in ("one", "two"):

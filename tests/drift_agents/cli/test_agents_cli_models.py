@@ -69,7 +69,7 @@ agents:
   memory: vanilla
   policy: planner
   team: {router: {members: [{policy: planner, name: one}, {policy: random, name: two}]}}
-worlds:
+environments:
   frozen_lake/null:
     rounds: 2
     team:
@@ -77,7 +77,7 @@ worlds:
         members: [llm, {policy: llm, name: second}, {llm: {model: own}}, {policy: llm, name: third}, planner]
 seeds: 1
 rounds: 1
-construct: {episodes: 1, where: same}
+train: {episodes: 1, where: same}
 """
 
 
@@ -87,7 +87,7 @@ def test_models_reach_members_of_a_team_that_name_none(file: Path, server: Any) 
     named = ("--model", "right,down", "--base-url", server.url, "--rounds", "1")
     assert main(["run", str(file), "--out", str(file.parent / "run"), *named]) == 0
     written = read_manifest(file.parent / "run")["experiment"]
-    members = [entry["policy"] for entry in written["worlds"]["frozen_lake/null"]["team"]["router"]["members"]]
+    members = [entry["policy"] for entry in written["environments"]["frozen_lake/null"]["team"]["router"]["members"]]
     assert [part["options"].get("model") for part in members] == ["right", "down", "own", "right", None]
     assert [part["options"].get("base_url") for part in members] == [*[server.url] * 4, None]
     assert {request["model"] for request in server.requests} == {"right", "down", "own"}
@@ -100,13 +100,13 @@ def test_models_reach_members_of_a_team_that_name_none(file: Path, server: Any) 
     assert sum(row["stage"] == "test" for row in rows) == 2 * 3, "as many rounds as the command says, everywhere"
 
 
-def test_a_model_reaches_who_constructs(file: Path, server: Any) -> None:
-    file.write_text(FILE + "construct: {episodes: 1, where: same, policy: llm}\n")
+def test_a_model_reaches_who_trains(file: Path, server: Any) -> None:
+    file.write_text(FILE + "train: {episodes: 1, where: same, policy: llm}\n")
     named = ("--model", "down", "--base-url", server.url)
     assert main(["run", str(file), "--out", str(file.parent / "run"), *named]) == 0
     rows = read_rows(file.parent / "run" / "episodes.jsonl")
-    assert {(row["stage"], row["model_calls"] > 0) for row in rows} == {("construct", True), ("test", False)}
-    policy = read_manifest(file.parent / "run")["experiment"]["construct"]["policy"]
+    assert {(row["stage"], row["model_calls"] > 0) for row in rows} == {("train", True), ("test", False)}
+    policy = read_manifest(file.parent / "run")["experiment"]["train"]["policy"]
     assert policy == {"name": "llm", "options": {"base_url": server.url, "model": "down"}}
 
 
@@ -114,7 +114,7 @@ def test_a_team_that_cannot_be_read_on_one_schedule_is_told(file: Path, capsys: 
     file.write_text(TEAM.replace("[llm,", "[lllm,"))
     assert main(["run", str(file), "--out", str(file.parent / "run"), "--model", "right"]) == 1
     error = capsys.readouterr().err
-    assert "worlds.frozen_lake/null.team.router" in error
+    assert "environments.frozen_lake/null.team.router" in error
     assert "lllm" in error
 
 

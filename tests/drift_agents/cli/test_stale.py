@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.experiment.worlds import make_world, read_schedule
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.export import export_memory
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -18,17 +18,17 @@ SCHEDULE = "frozen_lake/explicit"
 
 def fill(memory: Memory, actions: str = "1122112") -> int:
     """Walk to a goal of the first phase, and write every step; returns the number of steps."""
-    world = make_world(read_schedule(SCHEDULE))
-    state, _ = world.reset(seed=0)
+    env = make_env(read_schedule(SCHEDULE))
+    state, _ = env.reset(seed=0)
     for step, action in enumerate(actions):
-        after, reward, terminated, truncated, _ = world.step(int(action))
+        after, reward, terminated, truncated, _ = env.step(int(action))
         now = AgentClock(0, step)
         outcome = Outcome(after, float(reward), terminated or truncated)
         memory.observe(Experience(state, action, outcome, float(reward), now), now)
         state = after
         if outcome.ended:
             break
-    world.close()
+    env.close()
     return step + 1
 
 
@@ -50,14 +50,14 @@ def run(*words: object) -> int:
     return main(["stale", *map(str, words)])
 
 
-def test_it_counts_what_the_world_contradicts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_counts_what_the_environment_contradicts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = file.read_bytes()
     assert run(file, "--schedule", SCHEDULE, "--tick", 0) == 0
     rows = capsys.readouterr().out.splitlines()
     lines = dict(row.strip().split(None, 1) for row in rows if not row.startswith("in part"))
     count = int(lines["records"])
     assert lines["store"] == "memory"
-    assert lines["world"] == f"{SCHEDULE}, seed 0, tick 0 (source)"
+    assert lines["environment"] == f"{SCHEDULE}, seed 0, tick 0 (source)"
     assert lines["contradicted"].split()[0] == "1"
     assert lines["true"].split()[0] == str(count - 2)
     assert run(file, "--schedule", SCHEDULE, "--phase", "drift-1", "--show", 3) == 0
@@ -72,9 +72,9 @@ def test_it_counts_what_the_world_contradicts(file: Path, capsys: pytest.Capture
 
 
 def test_the_exit_status_says_whether_too_much_is_contradicted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = (file, "--schedule", SCHEDULE, "--tick", 0)
-    assert run(*world, "--most", 0.5) == 0
-    assert run(*world, "--most", 0.1) == 1
+    env = (file, "--schedule", SCHEDULE, "--tick", 0)
+    assert run(*env, "--most", 0.5) == 0
+    assert run(*env, "--most", 0.1) == 1
     assert "more than 10 %" in capsys.readouterr().err
 
 
@@ -102,12 +102,12 @@ def test_wrong_usage_is_refused(
     assert "Traceback" not in error
 
 
-def test_records_of_another_world_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_another_environment_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     memory = make_memory("vanilla")
     memory.observe(Experience("a", "2", Outcome("b", 0.0, False), 0.0, AgentClock()), AgentClock())
     export_memory(memory, tmp_path / "m.json")
     assert run(tmp_path / "m.json", "--schedule", SCHEDULE, "--tick", 0) == 1
-    assert f"record 0 does not fit the world of {SCHEDULE}: " in capsys.readouterr().err
+    assert f"record 0 does not fit the environment of {SCHEDULE}: " in capsys.readouterr().err
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

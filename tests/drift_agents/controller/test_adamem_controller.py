@@ -24,7 +24,7 @@ from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 LAKE: dict[str, Any] = {
     "version": 1,
@@ -248,9 +248,9 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def play(memory: str, controller: Controller, episodes: int = 12, **options: Any) -> tuple[Agent, list[Any]]:
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     agent = Agent(make_policy("planner"), make_memory(memory, **options), controller=controller)
-    return agent, [agent.run_episode(world, seed=0 if n == 0 else None) for n in range(episodes)]
+    return agent, [agent.run_episode(env, seed=0 if n == 0 else None) for n in range(episodes)]
 
 
 @pytest.mark.parametrize("memory", ["adamem", "synapse"])

@@ -49,7 +49,7 @@ class Coin(Direct):
 
 
 class Twice(Solo):
-    """A team that plays every task of the construction with each member."""
+    """A team that plays every task of the training phase with each member."""
 
     name = "twice"
 
@@ -61,7 +61,7 @@ class Twice(Solo):
         """The last or the first one."""
         return self.members[-1 if self.last else 0].name
 
-    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+    def train(self, task: str, rollout: Rollout) -> list[Episode]:
         """One episode of each."""
         return [rollout(member.name) for member in self.members]
 
@@ -130,12 +130,12 @@ def test_the_hashes_of_shipped_experiments_stay() -> None:
     agents = {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"}
     data = {"name": "old", "schedules": ["frozen_lake/explicit"], "agents": agents, "seeds": 3, "rounds": 2}
     assert parse_experiment(data).config_hash() == "0c7e604a778cd51d"
-    assert parse_experiment({**data, "construct": {"episodes": 2}}).config_hash() != "0c7e604a778cd51d"
+    assert parse_experiment({**data, "train": {"episodes": 2}}).config_hash() != "0c7e604a778cd51d"
 
 
 def test_a_controller_decides_and_a_team_plays(data: dict[str, Any]) -> None:
-    experiment = parse_experiment(data | {"construct": {"episodes": 2, "where": "same"}})
-    rows = {cell.key: list(play(cell, experiment.world(cell.schedule))) for cell in plan_cells(experiment)}
+    experiment = parse_experiment(data | {"train": {"episodes": 2, "where": "same"}})
+    rows = {cell.key: list(play(cell, experiment.settings_of(cell.schedule))) for cell in plan_cells(experiment)}
     plain, coin, thrice = (
         next(rows[key] for key in rows if key.endswith(end))
         for end in ("vanilla--none--planner--0", "none--planner--coin--0", "none--planner--coin-every=3--0")
@@ -145,15 +145,15 @@ def test_a_controller_decides_and_a_team_plays(data: dict[str, Any]) -> None:
     assert {row["controller"] for row in thrice} == {"coin(every=3)"}
     team = next(rows[key] for key in rows if key.endswith("vanilla--none--planner--twice--0"))
     assert {row["team"] for row in team} == {"twice"}
-    assert [row["round"] for row in team if row["stage"] == "construct"] == [1, 1, 2, 2]
+    assert [row["round"] for row in team if row["stage"] == "train"] == [1, 1, 2, 2]
     assert [row["episode"] for row in team] == list(range(4 + 8))
     alone = next(rows[key] for key in rows if key.endswith("none--none--planner--twice--0"))
-    assert len(alone) == 4 + 8, "a team without memory constructs too: it may learn who is able"
+    assert len(alone) == 4 + 8, "a team without memory trains too: it may learn who is able"
 
 
 def test_a_schedules_own_options_are_laid_over_ways(data: dict[str, Any]) -> None:
     (schedule,) = data["schedules"]
-    data["worlds"] = {schedule: {"controller": {"coin": {"every": 5}}, "team": {"twice": {"last": True}}}}
+    data["environments"] = {schedule: {"controller": {"coin": {"every": 5}}, "team": {"twice": {"last": True}}}}
     cells = plan_cells(parse_experiment(data))
     assert {cell.decision.controller.options.get("every") for cell in cells if "coin" in cell.decision.labels[0]} == {5}
     assert next(cell.decision.team.options for cell in cells if cell.decision.labels[1] == "twice") == {
@@ -161,9 +161,9 @@ def test_a_schedules_own_options_are_laid_over_ways(data: dict[str, Any]) -> Non
         "last": True,
     }
     assert {cell.decision.labels[0] for cell in cells} == {"direct", "coin", "coin(every=3)"}
-    lines = [to_line(row) for row in play(cells[-2], parse_experiment(data).world(schedule))]
-    other = plan_cells(parse_experiment({key: data[key] for key in data if key != "worlds"}))[-2]
-    assert lines != [to_line(row) for row in play(other, parse_experiment(data).world(schedule))]
+    lines = [to_line(row) for row in play(cells[-2], parse_experiment(data).settings_of(schedule))]
+    other = plan_cells(parse_experiment({key: data[key] for key in data if key != "environments"}))[-2]
+    assert lines != [to_line(row) for row in play(other, parse_experiment(data).settings_of(schedule))]
 
 
 def test_members_as_a_file_has_them() -> None:
@@ -195,14 +195,14 @@ def test_mistakes_are_told(data: dict[str, Any], agents: dict[str, Any], expecte
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"construct": {"episodes": -1}}, "construct.episodes: should be greater than or equal to 0. Received -1"),
-        ({"construct": {}}, "construct.episodes: is missing"),
-        ({"construct": {"episodes": 1, "were": "same"}}, "construct.were: no key is called 'were', did you mean 'wh"),
-        ({"construct": {"episodes": 1, "where": "here"}}, "construct.where: should be 'other', 'elsewhere' or 'same'"),
-        ({"construct": {"episodes": 1, "policy": "randm"}}, "construct.policy: no policy is called 'randm', did you"),
+        ({"train": {"episodes": -1}}, "train.episodes: should be greater than or equal to 0. Received -1"),
+        ({"train": {}}, "train.episodes: is missing"),
+        ({"train": {"episodes": 1, "were": "same"}}, "train.were: no key is called 'were', did you mean 'wh"),
+        ({"train": {"episodes": 1, "where": "here"}}, "train.where: should be 'other', 'elsewhere' or 'same'"),
+        ({"train": {"episodes": 1, "policy": "randm"}}, "train.policy: no policy is called 'randm', did you"),
         ({"learning": "offline"}, "learning: should be 'online' or 'frozen'. Received 'offline'"),
         ({"trace": "some"}, "trace: should be 'all', 'failures' or 'none'. Received 'some'"),
-        ({"constrct": {}}, "constrct: no key is called 'constrct', did you mean 'construct'"),
+        ({"trian": {}}, "trian: no key is called 'trian', did you mean 'train'"),
     ],
 )
 def test_mistakes_about_stages_are_told(data: dict[str, Any], more: dict[str, Any], expected: str) -> None:
@@ -211,18 +211,18 @@ def test_mistakes_about_stages_are_told(data: dict[str, Any], more: dict[str, An
         parse_experiment(data | more)
 
 
-def test_a_construction_by_another_policy_is_no_teams(data: dict[str, Any], tmp_path: Path) -> None:
+def test_a_training_by_another_policy_is_no_teams(data: dict[str, Any], tmp_path: Path) -> None:
     asked = {"episodes": 1, "where": "same", "policy": "random"}
     with pytest.raises(ExperimentError, match=r"vanilla \+ none \+ planner \+ twice: .* needs the team 'solo'"):
         run_experiment(
-            parse_experiment(data | {"agents": [data["agents"][2] | {"memory": "vanilla"}], "construct": asked}),
+            parse_experiment(data | {"agents": [data["agents"][2] | {"memory": "vanilla"}], "train": asked}),
             tmp_path / "run",
         )
 
 
 @pytest.fixture
 def experiment(data: dict[str, Any]) -> Experiment:
-    return parse_experiment(data | {"construct": {"episodes": 2, "where": "same"}})
+    return parse_experiment(data | {"train": {"episodes": 2, "where": "same"}})
 
 
 def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path: Path) -> None:

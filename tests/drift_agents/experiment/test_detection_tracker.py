@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.evaluator import DetectionResult, DetectionTracker
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed, StepTrace, Verdict
 
@@ -27,12 +27,12 @@ FELL = Outcome(state(0, 1, "H"), 0.0, True)
 
 
 @pytest.fixture
-def world(schedule_file: Path) -> EvaluationWrapper:
-    world = make_world(read_schedule(str(schedule_file)))
-    world.reset(seed=0)
+def env(schedule_file: Path) -> EvaluationWrapper:
+    env = make_env(read_schedule(str(schedule_file)))
+    env.reset(seed=0)
     for action in (3, 2):
-        world.step(action)
-    return world
+        env.step(action)
+    return env
 
 
 def step(number: int, action: str, outcome: Outcome, removed: tuple[int, ...] | None = None) -> StepTrace:
@@ -41,39 +41,39 @@ def step(number: int, action: str, outcome: Outcome, removed: tuple[int, ...] | 
     return StepTrace(Experience(START, action, outcome, 0.0, AgentClock(1, number)), "", "", (), verdict)
 
 
-def follow(world: EvaluationWrapper, *steps: StepTrace) -> tuple[DetectionTracker, DetectionResult]:
+def follow(env: EvaluationWrapper, *steps: StepTrace) -> tuple[DetectionTracker, DetectionResult]:
     """Two records from before the drift (0: up, 1: right), then an episode after it."""
-    memory, noticing = VanillaMemory(), DetectionTracker(world)
+    memory, noticing = VanillaMemory(), DetectionTracker(env)
     for number, (action, outcome) in enumerate([(UP, STILL), (RIGHT, ICE)]):
         memory.observe(Experience(START, action, outcome, 0.0, AgentClock(0, number)), AgentClock(0, number))
     assert noticing.evaluate(Episode("", 0.0, 2, False), memory) == DetectionResult()
-    world.reset(options={"drift_tick": 4})
+    env.reset(options={"drift_tick": 4})
     return noticing, noticing.evaluate(Episode("", 0.0, len(steps), True, trace=steps), memory)
 
 
-def test_what_was_not_changed_is_no_exposure_and_its_realignment_notices_nothing(world: EvaluationWrapper) -> None:
-    assert follow(world, step(2, UP, STILL, removed=(0,)))[1] == DetectionResult(None, 0)
+def test_what_was_not_changed_is_no_exposure_and_its_realignment_notices_nothing(env: EvaluationWrapper) -> None:
+    assert follow(env, step(2, UP, STILL, removed=(0,)))[1] == DetectionResult(None, 0)
 
 
-def test_the_first_realignment_that_touches_what_changed_counts(world: EvaluationWrapper) -> None:
+def test_the_first_realignment_that_touches_what_changed_counts(env: EvaluationWrapper) -> None:
     steps = step(2, UP, STILL), step(3, RIGHT, FELL), step(4, RIGHT, FELL, removed=(1,)), step(5, RIGHT, FELL)
-    assert follow(world, *steps)[1] == DetectionResult(3, 2, "turn")
+    assert follow(env, *steps)[1] == DetectionResult(3, 2, "turn")
 
 
-def test_a_realignment_that_removes_nothing_touches_what_it_is_about(world: EvaluationWrapper) -> None:
-    assert follow(world, step(2, RIGHT, FELL, removed=()))[1] == DetectionResult(1, 1, "turn")
+def test_a_realignment_that_removes_nothing_touches_what_it_is_about(env: EvaluationWrapper) -> None:
+    assert follow(env, step(2, RIGHT, FELL, removed=()))[1] == DetectionResult(1, 1, "turn")
 
 
-def test_a_delay_goes_on_over_episodes_and_comes_once(world: EvaluationWrapper) -> None:
-    noticing, first = follow(world, step(2, RIGHT, FELL), step(3, UP, STILL))
+def test_a_delay_goes_on_over_episodes_and_comes_once(env: EvaluationWrapper) -> None:
+    noticing, first = follow(env, step(2, RIGHT, FELL), step(3, UP, STILL))
     assert first == DetectionResult(None, 1)
     memory = VanillaMemory()
     memory.observe(Experience(START, RIGHT, ICE, 0.0, AgentClock(0, 1)), AgentClock(0, 1))
     for _ in range(2):
-        world.step(2)
+        env.step(2)
     found = []
     for episode in (2, 3):
-        world.reset(options={"drift_tick": 4 + episode})
+        env.reset(options={"drift_tick": 4 + episode})
         again = step(episode + 2, RIGHT, FELL, removed=())
         found.append(noticing.evaluate(Episode("", 0.0, 1, True, trace=(again,)), memory))
     assert found == [DetectionResult(3, 1, "turn"), DetectionResult(None, 0)]
@@ -98,11 +98,11 @@ def test_a_drift_within_an_episode(tmp_path: Path) -> None:
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\nbase: {map: [SFF, HFF, HFG]}\n"
         "drifts: [{at: 3, set: {map: [SHH, FFF, FFG]}}]\n"
     )
-    world, memory = make_world(read_schedule(str(path))), VanillaMemory()
-    world.reset(seed=0)
-    noticing, trace = DetectionTracker(world), []
+    env, memory = make_env(read_schedule(str(path))), VanillaMemory()
+    env.reset(seed=0)
+    noticing, trace = DetectionTracker(env), []
     for number in range(5):
-        world.step(3)
+        env.step(3)
         experience = Experience(START, RIGHT, ICE, 0.0, AgentClock(0, number))
         removed = Removed((0, 1, 2)) if number == 4 else Removed()
         observed = None if number == 4 else memory.observe(experience, experience.now)
@@ -110,7 +110,7 @@ def test_a_drift_within_an_episode(tmp_path: Path) -> None:
         trace.append(StepTrace(experience, "", "", (), verdict))
     # Interactions 3 and 4 come after the drift; both could have shown it, the second one did.
     assert noticing.evaluate(Episode("", 0.0, 5, False, trace=tuple(trace)), memory) == DetectionResult(2, 2, "drift-1")
-    assert world.tick_of(4) == 4
+    assert env.tick_of(4) == 4
 
 
 @pytest.mark.parametrize("clock", ["episode", "episode_step"])

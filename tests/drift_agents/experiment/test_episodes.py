@@ -34,9 +34,9 @@ def test_every_episode_has_the_stream_of_its_seed_and_number(monkeypatch: pytest
     asked: list[tuple[Any, Any]] = []
     play_one = Agent.run_episode
 
-    def note(self: Agent, world: Any, seed: Any = None, options: Any = None) -> Any:
+    def note(self: Agent, env: Any, seed: Any = None, options: Any = None) -> Any:
         asked.append((seed, options))
-        return play_one(self, world, seed, options)
+        return play_one(self, env, seed, options)
 
     monkeypatch.setattr(Agent, "run_episode", note)
     list(play(cell("frozen_lake/explicit", seed=7), ScheduleSettings(rounds=1)))
@@ -53,12 +53,12 @@ def test_the_cells_seed_fixes_the_drift_for_everybody() -> None:
     maps = {}
     for seed, verifier in ((0, "none"), (0, "overwrite"), (1, "none")):
         setup = make_setup(cell("frozen_lake/explicit:family", verifier, seed), ScheduleSettings(rounds=1))
-        setup.world.env.reset(seed=seed)
+        setup.env.env.reset(seed=seed)
         for index in range(3):
-            setup.world.reset(
+            setup.env.reset(
                 seed=episode_seed(seed, index), options={"drift_clock": "continue", "drift_tick": index * 20}
             )
-            maps[seed, verifier, index] = setup.world.knobs(setup.world.tick)["map"]
+            maps[seed, verifier, index] = setup.env.knobs(setup.env.tick)["map"]
     assert all(maps[0, "none", index] == maps[0, "overwrite", index] for index in range(3))
     assert all(maps[0, "none", index] != maps[1, "none", index] for index in range(3))
     assert len({maps[0, "none", index] for index in range(3)}) == 3
@@ -127,9 +127,9 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
         "agents": {"memory": "vanilla", "verifier": "none", "policy": "planner"},
         "seeds": 1,
         "episodes": 1,
-        "worlds": {source: recall},
+        "environments": {source: recall},
     }
-    setup = make_setup(cell(source, policy="planner"), parse_experiment(text).world(source))
+    setup = make_setup(cell(source, policy="planner"), parse_experiment(text).settings_of(source))
     agent = setup.agent
     assert isinstance(agent, Agent)
     start, ice, goal, hole = (
@@ -140,7 +140,7 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
         [(start, Outcome(ice, 0.0, False)), (ice, Outcome(goal, 1.0, True)), (ice, Outcome(hole, 0.0, True))]
     ):
         setup.memory.observe(Experience(state, "2", outcome, 0.0, AgentClock(0, time)), AgentClock(0, time))
-    first, *_ = agent.run_episode(setup.world, seed=0).trace
+    first, *_ = agent.run_episode(setup.env, seed=0).trace
     (known,) = parse_prompt(first.prompt).here
     assert known.value_estimate == expected
 
@@ -167,6 +167,6 @@ def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypa
         ("env: DriftFrozenPond-v0\n", "DriftFrozenPond"),
     ],
 )
-def test_worlds_that_cannot_be_made(tmp_path: Path, text: str, expected: str) -> None:
+def test_environments_that_cannot_be_made(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ExperimentError, match=expected):
         make_setup(cell(write(tmp_path, text)), ScheduleSettings(rounds=1))

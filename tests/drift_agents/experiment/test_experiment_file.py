@@ -23,7 +23,7 @@ agents:
 references: clairvoyant
 seeds: [7, 3]
 rounds: 5
-worlds:
+environments:
   frozen_lake/tides: {episodes: 50, policy: {planner: {conflict: frequency}}}
 """
 
@@ -39,8 +39,8 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert experiment.seeds == (7, 3)
     assert experiment.references == ("clairvoyant",)
     assert experiment.agents[0].memory[1] == PartSpec(name="vanilla", options={"k": 3})
-    assert experiment.world("frozen_lake/explicit").rounds == 5
-    tides = experiment.world("frozen_lake/tides")
+    assert experiment.settings_of("frozen_lake/explicit").rounds == 5
+    tides = experiment.settings_of("frozen_lake/tides")
     assert (tides.rounds, tides.episodes) == (None, 50)
     assert tides.policy == {"planner": {"conflict": "frequency"}}
 
@@ -72,7 +72,11 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
             "mine.yaml:4: agents.memory[1].vanilla.kk: no option of the memory 'vanilla' is called 'kk'",
         ),
         ("epsilon:", "epsilom:", "agents.verifier[1].glove.epsilom: no option of the verifier 'glove' is called"),
-        ("{conflict: f", "{conflct: f", "mine.yaml:11: worlds.frozen_lake/tides.policy.planner.conflct: no option of"),
+        (
+            "{conflict: f",
+            "{conflct: f",
+            "mine.yaml:11: environments.frozen_lake/tides.policy.planner.conflct: no option of",
+        ),
         ("{k: 3}", "3", "mine.yaml:4: agents.memory[1].vanilla: should be a mapping. Received 3"),
         ("memory: [none,", "memory: [vanilla,", "agents.memory[2]: every entry should be there once"),
         ("[7, 3]", "0", "mine.yaml:8: seeds: should be at least 1. Received 0"),
@@ -83,13 +87,13 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("rounds: 5\n", "", "schedules[0]: 'frozen_lake/explicit' has neither `rounds` nor `episodes`"),
         ("clairvoyant", "clairvoyante", "mine.yaml:7: references: should be 'oracle_realign'"),
         ("lake/tides: {", "lake/tide: {", "no schedule of this experiment is called 'frozen_lake/tide', did you mean"),
-        ("{planner: {c", "{random: {c", "worlds.frozen_lake/tides.policy.random: no policy of this experiment"),
+        ("{planner: {c", "{random: {c", "environments.frozen_lake/tides.policy.random: no policy of this experiment"),
         ("{episodes: 50,", "{episodes: 50, rounds: 2,", "`rounds` and `episodes` exclude each other"),
-        ("episodes: 50", "epsiodes: 50", "mine.yaml:11: worlds.frozen_lake/tides.epsiodes: no key is called"),
+        ("episodes: 50", "epsiodes: 50", "mine.yaml:11: environments.frozen_lake/tides.epsiodes: no key is called"),
         (
             "{episodes: 50",
             "{matching: gird, episodes: 50",
-            "worlds.frozen_lake/tides.matching: no matching is called",
+            "environments.frozen_lake/tides.matching: no matching is called",
         ),
         ("name: mine", "name: a/b", "mine.yaml:1: name: should match pattern"),
         ("name: mine", "name: mine\nname: yours", "mine.yaml:2: name: stands twice, first on line 1"),
@@ -176,7 +180,7 @@ def test_labels_tell_namesakes_apart() -> None:
         ({"seeds": {"first": 2**32 - 1, "count": 2}}, "seeds: should be seeds from 0 to 4294967295"),
         ({"seeds": 10**5000}, "seeds: should be a whole number of at most 1000 bits. Received one of 16610"),
         ({"rounds": 10**9}, "rounds: should be less than or equal to 1000000. Received 1000000000"),
-        ({"construct": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),
+        ({"train": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),
     ],
     ids=lambda value: str(value)[:40] if not isinstance(value, dict) else "-".join(value),
 )

@@ -77,27 +77,27 @@ def test_time_stands_still_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [row["tick"] for row in rows] == [sum(row["steps"] for row in rows[:index]) for index in range(25)]
 
     setup = make_setup(cell(source=str(source)), ScheduleSettings(episodes=3))
-    world, agent = setup.world, setup.agent
+    env, agent = setup.env, setup.agent
     assert isinstance(agent, Agent)
     assert setup.extra is not None
-    world.env.reset(seed=1)
-    agent.run_episode(world, seed=1, options={"drift_tick": 0})
-    before = world.tick
+    env.env.reset(seed=1)
+    agent.run_episode(env, seed=1, options={"drift_tick": 0})
+    before = env.tick
     monkeypatch.setattr(setup.extra, "_budgets", iter([100]))
     assert setup.extra.play(agent).steps == 100
     assert agent.clock.step == before + 100
-    assert world.tick == world.tick_of(before + 3) == before
-    agent.run_episode(world)
-    assert world.start == before
-    assert world.tick_of(before + 100) == before
-    assert world.tick_of(before + 102) == before + 2
+    assert env.tick == env.tick_of(before + 3) == before
+    agent.run_episode(env)
+    assert env.start == before
+    assert env.tick_of(before + 100) == before
+    assert env.tick_of(before + 102) == before + 2
 
 
-def test_extra_episodes_have_the_worlds_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extra_episodes_have_the_environments_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = make_setup(cell(), LENGTH)
     assert setup.extra is not None
     assert isinstance(setup.agent, Agent)
-    setup.world.reset(seed=1)
+    setup.env.reset(seed=1)
     monkeypatch.setattr(setup.extra, "_budgets", iter([250]))
     monkeypatch.setattr("drift_agents.policy.planner.Planner.decide", _stay)
     assert setup.extra.play(setup.agent) == (250, 3, 0, 0), "100, 100 and 50 steps"
@@ -127,11 +127,11 @@ def test_refusals(like: Any, message: str) -> None:
 def test_an_alarm_about_all_of_memory_is_judged(last: int, false: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wipe behind a drift touches what has changed; one before it touches nothing that has."""
     setup = make_setup(cell("page_hinkley"), ScheduleSettings(rounds=20))
-    world, agent, truth, noticing = setup.world, setup.agent, GroundTruth(setup.world), DetectionTracker(setup.world)
-    world.env.reset(seed=1)
+    env, agent, truth, noticing = setup.env, setup.agent, GroundTruth(setup.env), DetectionTracker(setup.env)
+    env.env.reset(seed=1)
     for tick in (0, 1, 2, last):
         monkeypatch.setattr("drift_agents.verifier.detectors.PageHinkley._has_fallen", lambda *_: tick == last)  # noqa: B023
-        episode = agent.run_episode(world, seed=tick, options={"drift_clock": "continue", "drift_tick": tick})
+        episode = agent.run_episode(env, seed=tick, options={"drift_clock": "continue", "drift_tick": tick})
         judged, noticed = truth.evaluate(episode, setup.memory), noticing.evaluate(episode, setup.memory)
         assert len(episode.closing) == episode.realignments == (tick == last)
     assert (judged.false_realignments, judged.memory_size) == (false, 0)

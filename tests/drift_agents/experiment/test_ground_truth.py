@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.config import PartSpec, ScheduleSettings, SweptValue
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.evaluator import GroundTruth
 from drift_agents.experiment.loader import parse_experiment
@@ -14,7 +15,6 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.references import OracleVerifier
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed, StepTrace, Verdict
 
@@ -40,22 +40,22 @@ def remembered() -> VanillaMemory:
 
 
 def test_truth_of_memory(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    world.reset(seed=0)
-    truth, episode = GroundTruth(world), Episode("", 0.0, 0, True)
+    env = make_env(read_schedule(str(schedule_file)))
+    env.reset(seed=0)
+    truth, episode = GroundTruth(env), Episode("", 0.0, 0, True)
     assert truth.evaluate(episode, remembered).memory_truth_rate == 1.0
-    world.reset(options={"drift_tick": 4})
+    env.reset(options={"drift_tick": 4})
     judged = truth.evaluate(episode, remembered)
     assert judged.memory_truth_rate == pytest.approx(1 / 3)  # only the move against the edge is still true
     assert (judged.memory_size, judged.regret) == (3, 1.0)
 
 
 def test_the_truth_of_a_summary_is_that_of_its_shares(schedule_file: Path) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    world.reset(seed=0)
+    env = make_env(read_schedule(str(schedule_file)))
+    env.reset(seed=0)
     memory = VanillaMemory()
     memory.insert_summary(START, RIGHT, [(RIGHT_BEFORE.outcome, 0.75), (DOWN_BEFORE.outcome, 0.25)], 4, AgentClock())
-    assert GroundTruth(world).evaluate(Episode("", 0.0, 0, True), memory).memory_truth_rate == 0.75
+    assert GroundTruth(env).evaluate(Episode("", 0.0, 0, True), memory).memory_truth_rate == 0.75
 
 
 def realignment(experience: Experience, removed: int) -> StepTrace:
@@ -64,13 +64,13 @@ def realignment(experience: Experience, removed: int) -> StepTrace:
 
 
 def test_a_realignment_that_touches_nothing_changed_is_false(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    world.reset(seed=0)
+    env = make_env(read_schedule(str(schedule_file)))
+    env.reset(seed=0)
     for action in (2, 3, 3):
-        world.step(action)
-    truth = GroundTruth(world)
+        env.step(action)
+    truth = GroundTruth(env)
     truth.evaluate(Episode("", 0.0, 3, False), remembered)
-    world.reset(options={"drift_tick": 4})
+    env.reset(options={"drift_tick": 4})
     now = AgentClock(1, 3)
     trace = (realignment(RIGHT_BEFORE._replace(now=now), 0), realignment(UP_BEFORE._replace(now=now), 2))
     remembered.remove([0, 2])
@@ -78,22 +78,22 @@ def test_a_realignment_that_touches_nothing_changed_is_false(schedule_file: Path
 
 
 def test_oracle_realign_removes_exactly_what_changed(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    verifier = OracleVerifier("oracle_realign", world, remembered)
+    env = make_env(read_schedule(str(schedule_file)))
+    verifier = OracleVerifier("oracle_realign", env, remembered)
     for tick, left in ((0, 3), (1, 3), (4, 1), (5, 1)):
-        world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
+        env.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
         verifier.begin_episode()
         assert len(list(remembered.records())) == left
         for action in (2, 0, 3) if tick == 0 else (3,):
-            world.step(action)
+            env.step(action)
     assert [record.action for record in remembered.records()] == ["3"]
 
 
 def test_oracle_reset_wipes(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    verifier = OracleVerifier("oracle_reset", world, remembered)
+    env = make_env(read_schedule(str(schedule_file)))
+    verifier = OracleVerifier("oracle_reset", env, remembered)
     for tick, left in ((0, 3), (4, 0)):
-        world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
+        env.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
         verifier.begin_episode()
         assert len(list(remembered.records())) == left
 
@@ -104,17 +104,17 @@ def test_a_drift_within_an_episode_is_followed_at_its_step(tmp_path: Path) -> No
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\nbase: {map: [SFF, HFF, HFG]}\n"
         "drifts: [{at: 3, set: {map: [SHH, FFF, FFG]}}]\n"
     )
-    world, memory = make_world(read_schedule(str(path))), VanillaMemory()
-    verifier = OracleVerifier("oracle_realign", world, memory)
-    world.reset(seed=0)
+    env, memory = make_env(read_schedule(str(path))), VanillaMemory()
+    verifier = OracleVerifier("oracle_realign", env, memory)
+    env.reset(seed=0)
     verifier.begin_episode()
     sizes = []
     for step in range(4):
-        answer = world.step(3)
+        answer = env.step(3)
         experience = Experience(START, RIGHT, RIGHT_BEFORE.outcome, 0.0, AgentClock(0, step))
         verifier.verify(experience, memory, [], experience.now)
         sizes.append(len(list(memory.records())))
-        assert world.tick_of(step) == step, answer
+        assert env.tick_of(step) == step, answer
     # The drift comes with the fourth interaction: what was written before is gone ahead of it.
     assert sizes == [1, 2, 0, 1]
 
@@ -165,15 +165,15 @@ def test_supervision_is_the_strongest_of_the_parts(data: dict[str, Any]) -> None
 
 
 def test_oracle_truth_removes_what_was_never_true(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(read_schedule(str(schedule_file)))
-    verifier = OracleVerifier("oracle_truth", world, remembered)
-    world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": 0})
+    env = make_env(read_schedule(str(schedule_file)))
+    verifier = OracleVerifier("oracle_truth", env, remembered)
+    env.reset(seed=0, options={"drift_clock": "continue", "drift_tick": 0})
     verifier.begin_episode()
     assert len(list(remembered.records())) == 3, "what is true stays"
     lie = RIGHT_BEFORE._replace(outcome=RIGHT_BEFORE.outcome._replace(ended=not RIGHT_BEFORE.outcome.ended))
     now = AgentClock(0, 3)
     verifier.verify(lie._replace(now=now), remembered, [], now)
     assert len(list(remembered.records())) == 3, "a false response is gone at once"
-    world.reset(options={"drift_tick": 4})
+    env.reset(options={"drift_tick": 4})
     verifier.begin_episode()
     assert len(list(remembered.records())) == 1, "and so is what a drift made false"

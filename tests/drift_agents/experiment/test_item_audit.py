@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.experiment.config import PartSpec
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.evaluator import ItemAudit
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.members import POOLS, read_members
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.consensus.distillation import ProposedItem
 from drift_agents.memory.vanilla import VanillaMemory
@@ -37,11 +37,11 @@ def read(*numbers: int) -> Episode:
     return Episode("task", 0.0, 1, False, trace=(StepTrace(lived, "", "", numbers, Verdict()),))
 
 
-def test_items_are_true_as_long_as_the_world_could_answer_so() -> None:
-    world = make_world(read_schedule("frozen_lake/explicit"))
-    world.reset(seed=0)
-    memory, audit = ConsensusMemory(), ItemAudit(world)
-    right = state(0, 1, world.knobs(0)["map"][0][1])
+def test_items_are_true_as_long_as_the_environment_could_answer_so() -> None:
+    env = make_env(read_schedule("frozen_lake/explicit"))
+    env.reset(seed=0)
+    memory, audit = ConsensusMemory(), ItemAudit(env)
+    right = state(0, 1, env.knobs(0)["map"][0][1])
     shared = write(memory, "2", right, right.count('"H"') > 0)
     private = write(memory, "2", state(4, 4, "F"), False, "me")
     assert audit.evaluate(read(), memory) == (2, 0.5, 0, 0)
@@ -52,10 +52,10 @@ def test_items_are_true_as_long_as_the_world_could_answer_so() -> None:
 
 
 def test_a_memory_without_items_has_nothing_to_audit() -> None:
-    world = make_world(read_schedule("frozen_lake/explicit"))
-    world.reset(seed=0)
-    assert ItemAudit(world).evaluate(read(1), VanillaMemory()) == (None, None, 0, 0)
-    assert ItemAudit(world).evaluate(read(), ConsensusMemory()) == (0, None, 0, 0)
+    env = make_env(read_schedule("frozen_lake/explicit"))
+    env.reset(seed=0)
+    assert ItemAudit(env).evaluate(read(1), VanillaMemory()) == (None, None, 0, 0)
+    assert ItemAudit(env).evaluate(read(), ConsensusMemory()) == (0, None, 0, 0)
 
 
 @pytest.mark.parametrize("name", POOLS)
@@ -80,7 +80,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]]
             "agents": {"memory": "consensus", "policy": "planner", "team": ["solo", "edv"]},
             "seeds": 2,
             "rounds": 2,
-            "construct": {"episodes": 2, "where": "same", "epochs": 2},
+            "train": {"episodes": 2, "where": "same", "epochs": 2},
         }
     )
     folder = tmp_path_factory.mktemp("edv") / "run"
@@ -88,9 +88,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]]
     return read_rows(folder / "episodes.jsonl")
 
 
-def test_every_trajectory_of_the_construction_has_a_line(rows: Any) -> None:
+def test_every_trajectory_of_the_training_has_a_line(rows: Any) -> None:
     stages = [[row["stage"] for row in rows if row["team"] == team and row["seed"] == 0] for team in ("solo", "edv")]
-    assert [stage.count("construct") for stage in stages] == [4, 16]
+    assert [stage.count("train") for stage in stages] == [4, 16]
     assert [stage.count("test") for stage in stages] == [6, 6]
 
 
@@ -112,7 +112,7 @@ def test_a_team_without_members_is_the_default_pool_of_planners_and_nothing_else
     )
     names = []
     for cell in plan_cells(experiment):
-        agent = make_setup(cell, experiment.world(cell.schedule)).agent
+        agent = make_setup(cell, experiment.settings_of(cell.schedule)).agent
         assert isinstance(agent, TeamAgent)
         names.append([member.name for member in agent.team.members])
     assert names == [["bold", "careful", "newest", "literal"], ["solo"]]

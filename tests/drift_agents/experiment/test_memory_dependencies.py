@@ -27,25 +27,25 @@ def cells(memory: Any, schedule: str = "frozen_lake/explicit:family", seeds: int
 
 
 @pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "webshop/explicit", "mountain_car/reversed"])
-def test_what_is_shown_first_is_correct_and_of_the_cells_own_world(schedule: str) -> None:
+def test_what_is_shown_first_is_correct_and_of_the_cells_own_environment(schedule: str) -> None:
     experiment, (cell, other) = cells({"managed": {"addition": "fixed", "initial": 2}}, schedule)
-    setup = make_setup(cell, experiment.world(schedule))
+    setup = make_setup(cell, experiment.settings_of(schedule))
     shown = list(setup.memory.records())
     assert shown[-1].outcome.ended
     assert shown[-1].outcome.score == 1.0
     assert sum(record.outcome.ended for record in shown) == 2
     assert setup.supervision == "privileged"
-    rows = list(play(cell, experiment.world(schedule)))
+    rows = list(play(cell, experiment.settings_of(schedule)))
     assert rows[0]["memory_truth_rate"] == 1.0
     assert {row["memory_size"] for row in rows} == {len(shown)}, "fixed"
     if schedule != "mountain_car/reversed":
-        theirs = list(make_setup(other, experiment.world(schedule)).memory.records())
-        assert theirs != shown, "another seed, another world"
+        theirs = list(make_setup(other, experiment.settings_of(schedule)).memory.records())
+        assert theirs != shown, "another seed, another environment"
 
 
-def test_a_correction_is_the_best_of_its_tick_and_leaves_the_world_alone() -> None:
+def test_a_correction_is_the_best_of_its_tick_and_leaves_the_environment_alone() -> None:
     experiment, (cell, _) = cells({"managed": {"error_free": True}})
-    alone = [row["score"] for row in play(plan_cells(cells("vanilla")[0])[0], experiment.world(cell.schedule))]
+    alone = [row["score"] for row in play(plan_cells(cells("vanilla")[0])[0], experiment.settings_of(cell.schedule))]
     sizes: list[int] = []
     ended: list[bool] = []
 
@@ -58,16 +58,16 @@ def test_a_correction_is_the_best_of_its_tick_and_leaves_the_world_alone() -> No
             assert fresh[-1].now.step <= episode.trace[-1].experience.now.step
         sizes.append(len(fresh))
 
-    rows = list(play(cell, experiment.world(cell.schedule), note))
+    rows = list(play(cell, experiment.settings_of(cell.schedule), note))
     assert ended
     assert rows[0]["score"] == alone[0], "the first episode is the agent's own in either"
-    assert rows == list(play(cell, experiment.world(cell.schedule))), "and all of it comes again"
+    assert rows == list(play(cell, experiment.settings_of(cell.schedule))), "and all of it comes again"
 
 
 def test_who_needs_no_teacher_gets_none() -> None:
     experiment, (cell, _) = cells("vanilla")
-    setup = make_setup(cell, experiment.world(cell.schedule))
-    give = lambda part: memory_dependencies(part, setup.world, setup.schedule, 7)  # noqa: E731
+    setup = make_setup(cell, experiment.settings_of(cell.schedule))
+    give = lambda part: memory_dependencies(part, setup.env, setup.schedule, 7)  # noqa: E731
     assert give(PartSpec(name="vanilla")) == {}
     assert give(PartSpec(name="managed")) == {"seed": 7}
     given = give(PartSpec(name="managed", options={"initial": 1}))
@@ -76,5 +76,5 @@ def test_who_needs_no_teacher_gets_none() -> None:
 
 def test_nothing_is_corrected_where_nothing_happened() -> None:
     experiment, (cell, _) = cells("vanilla")
-    setup = make_setup(cell, experiment.world(cell.schedule))
-    assert Demonstrator(setup.world, setup.schedule, 0).correct(Episode("t", 0.0, 0, False)) == ()
+    setup = make_setup(cell, experiment.settings_of(cell.schedule))
+    assert Demonstrator(setup.env, setup.schedule, 0).correct(Episode("t", 0.0, 0, False)) == ()

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import ScheduleSettings
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import PlannedEpisode, plan_cells, plan_episodes
-from drift_agents.experiment.worlds import make_world, read_schedule
 
 
-def episodes(source: str, world: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
-    watched = make_world(read_schedule(source))
+def episodes(source: str, settings: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
+    watched = make_env(read_schedule(source))
     watched.reset(seed=0)
-    return plan_episodes(read_schedule(source), watched.timeline, world)
+    return plan_episodes(read_schedule(source), watched.timeline, settings)
 
 
 def test_everybody_plays_in_the_order_of_the_file(data: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ def test_blocks_add_up_and_equal_agents_are_played_once(data: dict[str, Any]) ->
 
 def test_a_schedules_own_options_are_laid_over(data: dict[str, Any]) -> None:
     (schedule,) = data["schedules"]
-    data["worlds"] = {schedule: {"verifier": {"glove": {"epsilon": 0.2}}}}
+    data["environments"] = {schedule: {"verifier": {"glove": {"epsilon": 0.2}}}}
     cells = plan_cells(parse_experiment(data))
     assert {cell.labels[1]: cell.verifier.options for cell in cells}["glove"] == {"epsilon": 0.2}
     assert all(cell.verifier.options == {} for cell in cells if cell.labels[1] != "glove")

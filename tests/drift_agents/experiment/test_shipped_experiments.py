@@ -60,7 +60,7 @@ def test_everything_in_it_can_be_made(name: str) -> None:
             part.setdefault("options", {})["model"] = "any"
         experiment = load_experiment(data)
     for cell in cover(plan_cells(experiment)):
-        assert make_setup(cell, experiment.world(cell.schedule), service).episodes
+        assert make_setup(cell, experiment.settings_of(cell.schedule), service).episodes
 
 
 @pytest.mark.parametrize("name", STUDY)
@@ -92,10 +92,10 @@ def test_its_smallest_form_is_played_to_the_end(name: str, tmp_path: Path) -> No
     if name in FOR_EXTRA:
         pytest.importorskip(FOR_EXTRA[name], reason="needs an extra")
     data = shorten(load_experiment(name, {"seeds": 1}).to_dict())
-    data["worlds"] = {schedule: shorten(world) for schedule, world in data.get("worlds", {}).items()}
+    data["environments"] = {schedule: shorten(settings) for schedule, settings in data.get("environments", {}).items()}
     experiment = load_experiment(data)
     cells = plan_cells(experiment)
     rows = read_rows(run_experiment(experiment, tmp_path / "run"))
     tested = [row for row in rows if row["stage"] == "test"]
-    assert len(tested) == sum(len(make_setup(cell, experiment.world(cell.schedule)).episodes) for cell in cells)
+    assert len(tested) == sum(len(make_setup(cell, experiment.settings_of(cell.schedule)).episodes) for cell in cells)
     assert {row["schedule"] for row in tested} == {cell.place for cell in cells}

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SweptValue
+from drift_agents.experiment.environments import sweep_schedule
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.worlds import sweep_schedule
 
 from drift_envs.errors import ScheduleError
 from drift_envs.schedule.loader import load_schedule
@@ -52,10 +52,10 @@ def test_agents_draw_their_luck_anew_in_each_environment_of_a_sweep(data: dict[s
     assert {cell.agent_entropy for cell in plan_cells(parse_experiment(slips))} == {(0,), (1,)}
 
 
-def test_a_world_may_have_a_sweep_of_its_own_or_none(data: dict[str, Any], schedule_file: Path) -> None:
-    own = {**data, "sweep": {"base.slip": [0.0, 0.5]}, "worlds": {str(schedule_file): {"sweep": {}}}}
+def test_an_environment_may_have_a_sweep_of_its_own_or_none(data: dict[str, Any], schedule_file: Path) -> None:
+    own = {**data, "sweep": {"base.slip": [0.0, 0.5]}, "environments": {str(schedule_file): {"sweep": {}}}}
     assert {cell.change for cell in plan_cells(parse_experiment(own))} == {None}
-    own["worlds"] = {str(schedule_file): {"sweep": {"base.transient": 0.1}}}
+    own["environments"] = {str(schedule_file): {"sweep": {"base.transient": 0.1}}}
     assert {cell.change for cell in plan_cells(parse_experiment(own))} == {SweptValue("base.transient", 0.1)}
 
 
@@ -88,12 +88,12 @@ def test_seeds_from_a_number_on(data: dict[str, Any]) -> None:
         parse_experiment({**data, "sweep": {"base.slip": 0, "base.transient": 0}})
 
 
-def test_a_world_may_have_seeds_of_its_own(data: dict[str, Any], schedule_file: Path) -> None:
-    own = {**data, "worlds": {str(schedule_file): {"seeds": 3, "rounds": 2}}}
+def test_an_environment_may_have_seeds_of_its_own(data: dict[str, Any], schedule_file: Path) -> None:
+    own = {**data, "environments": {str(schedule_file): {"seeds": 3, "rounds": 2}}}
     assert {cell.seed for cell in plan_cells(parse_experiment(own))} == {0, 1, 2}
     asked = load_experiment(own, {"seeds": 1, "rounds": 1, "episodes": None})
     assert {cell.seed for cell in plan_cells(asked)} == {0}
-    assert asked.world(str(schedule_file)).rounds == 1
+    assert asked.settings_of(str(schedule_file)).rounds == 1
 
 
 def test_fewer_seeds_are_the_first_of_the_file(data: dict[str, Any]) -> None:

@@ -44,8 +44,8 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
 
         def note(setup: Any, index: int, episode: Episode) -> None:
             lived.append(episode)
-            ticks.append(setup.world.start)
-            maps.append(setup.world.knobs(setup.world.start)["map"])
+            ticks.append(setup.env.start)
+            maps.append(setup.env.knobs(setup.env.start)["map"])
             watch(setup, index, episode)
 
         rows = list(play(cell, ScheduleSettings(rounds=4), note))

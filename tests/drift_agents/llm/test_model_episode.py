@@ -13,7 +13,7 @@ from drift_agents.llm.service import Service
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.llm import LanguageModelPolicy
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 LAKE = {
     "version": 1,
@@ -36,10 +36,10 @@ def go_right(chat: ModuleType) -> Any:
 
 def test_a_model_reaches_the_goal_and_its_cost_is_in_the_episode(chat: ModuleType) -> None:
     pytest.importorskip("openai")
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     with chat.serve(go_right(chat)) as server:
         policy = LanguageModelPolicy(Service().model("tiny", server.url, price=(1.0, 10.0)), format="paper")
-        episode = Agent(policy, make_memory("vanilla")).run_episode(world, seed=0)
+        episode = Agent(policy, make_memory("vanilla")).run_episode(env, seed=0)
     assert (episode.score, episode.steps, episode.invalid_actions) == (1.0, 2, 0)
     assert (episode.model_calls, episode.tokens_in, episode.tokens_out) == (2, 201, 10)
     assert episode.cost == pytest.approx((201 * 1 + 10 * 10) / 1e6)

@@ -67,7 +67,7 @@ def experiment(path: str, url: str, names: list[str], **options: Any) -> Any:
             },
             "seeds": 1,
             "rounds": 1,
-            "construct": {"episodes": 1, "where": "same"},
+            "train": {"episodes": 1, "where": "same"},
         }
     )
 
@@ -88,9 +88,9 @@ def test_members_act_distil_and_vote_and_what_they_learned_stands_in_the_prompt(
         assert needs_model(what)
         run_experiment(what, tmp_path / "run", jobs=1)
     rows = read_rows(tmp_path / "run" / "episodes.jsonl")
-    construct, test = ([row for row in rows if row["stage"] == stage] for stage in ("construct", "test"))
-    assert [row["steps"] for row in construct] == [4, 4]
-    assert [row["model_calls"] for row in construct] == [4, 4 + 1 + 2], "one distils, two vote"
+    training, test = ([row for row in rows if row["stage"] == stage] for stage in ("train", "test"))
+    assert [row["steps"] for row in training] == [4, 4]
+    assert [row["model_calls"] for row in training] == [4, 4 + 1 + 2], "one distils, two vote"
     assert [(form, model) for form, model, _ in asked if form != "action"] == [
         ("edv_distil", "cid"),
         ("edv_vote", "ann"),

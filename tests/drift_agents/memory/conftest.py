@@ -23,7 +23,7 @@ def live_with_verifier(
     for place, (state, action, outcome, extra) in enumerate(lived):
         now = AgentClock(number, 10 * number + place)
         retrieved = memory.retrieve(state, None, now).ids
-        known = memory.counterparts(state, action)
+        known = memory.same_transitions(state, action)
         if extra == "remove" and known:
             memory.remove([known[0].id])
         if extra == "summary":

@@ -13,7 +13,7 @@ from drift_agents.policy.base import make_policy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 LINE = {
     "version": 1,
@@ -44,14 +44,14 @@ def test_it_shows_verified_summaries_and_the_present_episode() -> None:
 
 
 def test_a_frozen_memory_is_notified_of_steps() -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule=LINE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LINE, text=True)
     memory = make_memory("adamem")
     agent = Agent(make_policy("planner"), memory, controller=AdaMem(effort="high"))
-    assert agent.run_episode(world, seed=0).score == 1
+    assert agent.run_episode(env, seed=0).score == 1
     frozen: Memory = freeze(memory)
     agent.memory = frozen
     before = [record.id for record in memory.records()]
-    episode = agent.run_episode(world)
+    episode = agent.run_episode(env)
     assert [record.id for record in memory.records()] == before
     assert [len(parse_prompt(one.prompt).elsewhere) for one in episode.trace] == [0, 1, 2], (
         "the history is in the prompt"

@@ -37,7 +37,7 @@ def test_options_that_json_cannot_hold_are_given_again(tmp_path: Path) -> None:
     assert read_export(tmp_path / "m.json").options == {"k": 5}
     again: Any = import_memory(tmp_path / "m.json", matching=rule, k=2)
     assert again.k == 2
-    assert again._ledger.matching is rule
+    assert again._transitions.matching is rule
 
 
 def test_an_export_that_fails_leaves_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_experience_is_not_written(name: str) -> None:
     frozen.end_episode(Episode("task", 0.0, 2, True), AgentClock(1, 5))
     assert frozen.content_hash() == memory.content_hash() == before
     assert list(frozen.records()) == list(memory.records())
-    assert frozen.counterparts("new", "1") == []
+    assert frozen.same_transitions("new", "1") == []
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -58,10 +58,10 @@ def test_retrieval_is_unchanged(name: str) -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_a_verifier_can_correct_it(name: str) -> None:
     frozen = freeze(make_filled_memory(name))
-    known = frozen.counterparts("a", "1")
+    known = frozen.same_transitions("a", "1")
     assert frozen.remove([record.id for record in known]).records == tuple(record.id for record in known)
     assert frozen.insert_summary("a", "1", [(HOLE, 1.0)], 3, AgentClock(1, 5)) is not None
-    (record,) = frozen.counterparts("a", "1")
+    (record,) = frozen.same_transitions("a", "1")
     assert record.verified
     assert record.outcome == HOLE
 
@@ -73,18 +73,18 @@ def test_overwrite_replaces_and_nothing_else_is_written() -> None:
     assert same.observed is None, "an outcome that is known is not written again"
     wrong = verifier.verify(make_experience(HOLE, 4), frozen, [], AgentClock(1, 4))
     assert wrong.observed is not None
-    assert [record.outcome for record in frozen.counterparts("a", "1")] == [HOLE]
+    assert [record.outcome for record in frozen.same_transitions("a", "1")] == [HOLE]
     assert verifier.verify(make_experience(SAFE, 5, "elsewhere"), frozen, [], AgentClock(1, 5)).observed is None
 
 
 def test_only_replacements_of_removed_records_are_written() -> None:
     frozen = freeze(make_filled_memory("vanilla"))
-    (first, *_) = frozen.counterparts("a", "1")
+    (first, *_) = frozen.same_transitions("a", "1")
     frozen.remove([first.id])
     assert frozen.observe(make_experience(HOLE, 3, "elsewhere"), AgentClock(1, 3)) is None
     frozen.retrieve("a", None, AgentClock(1, 4))  # the next decision: the moment is over
     assert frozen.observe(make_experience(HOLE, 4), AgentClock(1, 4)) is None
-    frozen.counterparts("a", "1")
+    frozen.same_transitions("a", "1")
     frozen.remove([99])
     assert frozen.observe(make_experience(HOLE, 5), AgentClock(1, 5)) is None, "nothing was removed"
     plain = NoVerifier()

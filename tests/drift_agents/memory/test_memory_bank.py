@@ -274,7 +274,7 @@ def test_weights_and_summaries_are_in_the_prompt() -> None:
     assert views[0].lessons == ('From {"at": 0} 2 times "1" led to score 0, without an end.',)
 
 
-def test_glove_removes_counterparts_and_their_dependents(OneAnswer) -> None:
+def test_glove_removes_same_transitions_and_their_dependents(OneAnswer) -> None:
     memory, hole = MemoryBank(), Outcome("hole", 0.0, True)
     old = [lived(memory, episode, "ice")[0] for episode in range(9)]
     days = [note.id for note in memory.summaries()]
@@ -292,11 +292,11 @@ def test_glove_recovers_a_lake() -> None:
     """Sixty rounds over two drifts: plain, the strong old records stand; with GLOVE they fall."""
     scores, size = {}, {}
     for verified in (False, True):
-        world = gym.make("DriftFrozenLake-v0", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
+        env = gym.make("DriftFrozenLake-v0", text=True)
+        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
         agent = Agent(make_policy("planner"), MemoryBank(), verifier, keep_trace=False)
-        episodes = [agent.run_episode(world, seed=0 if i == 0 else None) for i in range(60)]
-        world.close()
+        episodes = [agent.run_episode(env, seed=0 if i == 0 else None) for i in range(60)]
+        env.close()
         scores[verified] = [sum(e.score for e in episodes[i : i + 10]) / 10 for i in (10, 30, 50)]
         size[verified] = len(agent.memory.summaries())  # type: ignore[attr-defined]
     assert min(scores[True]) > 0.8
@@ -308,7 +308,7 @@ def test_glove_recovers_a_lake() -> None:
     ("change", "message"),
     [
         ({"kind": "vanilla"}, "not a snapshot of the memory 'memory_bank'"),
-        ({"ledger": {}}, "not a snapshot of a ledger"),
+        ({"transitions": {}}, "not a snapshot of a transition store"),
         ({"traces": []}, "every record should have one positive strength"),
         ({"traces": [[0, 0.0, 0, 0], [1, 1.0, 0, 1]]}, "every record should have one positive strength"),
         ({"traces": [[0, "strong", 0, 0], [1, 1.0, 0, 1]]}, "could not convert"),

@@ -86,7 +86,7 @@ def check_against_model(memory: Memory, model: dict[int, Record]) -> None:
     for state in STATES:
         for action in ACTIONS:
             expected = [r for r in model.values() if (r.state, r.action) == (state, action)]
-            assert memory.counterparts(state, action) == expected
+            assert memory.same_transitions(state, action) == expected
 
 
 @every_memory
@@ -127,7 +127,7 @@ def test_queries_without_side_effect_change_nothing(name: str, history: list[Any
     replay(untouched, history)
     before = memory.content_hash()
     for state in STATES:
-        found = memory.counterparts(state, "0")
+        found = memory.same_transitions(state, "0")
         found.append(None)  # type: ignore[arg-type]  # the caller's own list
     list(memory.records()), list(memory.states())
     memory.snapshot().clear()
@@ -170,7 +170,7 @@ def test_removed_records_do_not_come_back(name: str) -> None:
     empty = make_memory(name)
     memory.remove([record.id for record in memory.records()])
     assert list(memory.records()) == list(memory.states()) == []
-    assert all(not memory.counterparts(s, a) for s in STATES for a in ACTIONS)
+    assert all(not memory.same_transitions(s, a) for s in STATES for a in ACTIONS)
     assert all(memory.retrieve(s, None, AgentClock()) == empty.retrieve(s, None, AgentClock()) for s in STATES)
 
 
@@ -190,13 +190,22 @@ FOREIGN = (
     "vanilla",
     {"kind": "of another tree"},
     {"kind": "vanilla"},
-    {"kind": "vanilla", "ledger": []},
-    {"kind": "vanilla", "ledger": {"next_id": 1, "records": "abc"}},
-    {"kind": "vanilla", "ledger": {"next_id": "1", "records": []}},
-    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", "0", [], 1, [0, 0], False]]}},
-    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", 0, [[["b", 0, False], 1]], 1, [0, 0], False]]}},
-    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", "0", [[["b", 0, False], 1]], 0, [0, 0], False]]}},
-    {"kind": "vanilla", "ledger": {"next_id": 0, "records": [[0, "a", "0", [[["b", 0, False], 1]], 1, [0, 0], False]]}},
+    {"kind": "vanilla", "transitions": []},
+    {"kind": "vanilla", "transitions": {"next_id": 1, "records": "abc"}},
+    {"kind": "vanilla", "transitions": {"next_id": "1", "records": []}},
+    {"kind": "vanilla", "transitions": {"next_id": 1, "records": [[0, "a", "0", [], 1, [0, 0], False]]}},
+    {
+        "kind": "vanilla",
+        "transitions": {"next_id": 1, "records": [[0, "a", 0, [[["b", 0, False], 1]], 1, [0, 0], False]]},
+    },
+    {
+        "kind": "vanilla",
+        "transitions": {"next_id": 1, "records": [[0, "a", "0", [[["b", 0, False], 1]], 0, [0, 0], False]]},
+    },
+    {
+        "kind": "vanilla",
+        "transitions": {"next_id": 0, "records": [[0, "a", "0", [[["b", 0, False], 1]], 1, [0, 0], False]]},
+    },
     {"kind": "none", "more": 1},
 )
 

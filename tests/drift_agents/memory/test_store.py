@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.memory.base import make_memory
-from drift_agents.memory.ledger import plain_record
 from drift_agents.memory.store import StoreMemory, stored_records
+from drift_agents.memory.transitions import plain_record
 from drift_agents.stores.base import Hit
 from drift_agents.stores.in_process import InProcessStore
 from drift_agents.types import AgentClock, Experience, Outcome

@@ -75,7 +75,7 @@ def test_only_what_belongs_to_the_pool_is_learned(name: str) -> None:
         life.walk(PLACES[:3], 0.5)
         kept = memory.items() if isinstance(memory, ReasoningBank) else memory.trajectories()  # type: ignore[attr-defined]
         assert len(kept) == learned
-        assert len(list(memory.records())) == 6, "the ledger holds every transition"
+        assert len(list(memory.records())) == 6, "the transition store holds every transition"
 
 
 def test_the_highest_score_is_the_one_that_the_task_names() -> None:

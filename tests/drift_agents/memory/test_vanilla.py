@@ -64,7 +64,7 @@ def test_answers_follow_every_change() -> None:
 def test_a_summary_shares_its_responses_out() -> None:
     memory = VanillaMemory()
     memory.insert_summary("s", "1", [(Outcome("a", 0.0, False), 0.25), (Outcome("b", 0.0, False), 0.75)], 8, NOW)
-    (record,) = memory.counterparts("s", "1")
+    (record,) = memory.same_transitions("s", "1")
     assert record.verified
     assert record.outcome.state == "b"
     assert [n for _, n in record.transitions()] == [6.0, 2.0]

@@ -20,7 +20,7 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome, Usage
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 SEEN = tuple(Recollection('{"at": 1}', "0", Outcome('{"at": 0}', 0.0, False), 1.0, last) for last in range(8))
 VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), SEEN)
@@ -115,9 +115,9 @@ def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
 
 
 def test_an_answer_that_names_no_action_is_counted_and_the_episode_goes_on() -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     lines = ["Right!", '{"action": "9"}', '{"action": ', '{"action": "2"}', "2"]
-    episode = Agent(LanguageModelPolicy(ScriptedModel(lines))).run_episode(world, seed=0)
+    episode = Agent(LanguageModelPolicy(ScriptedModel(lines))).run_episode(env, seed=0)
     assert (episode.score, episode.steps, episode.invalid_actions) == (1.0, 3, 1)
     assert (episode.model_calls, episode.reasks) == (5, 2)
     assert episode.trace[0].reply == '{"action": '
@@ -125,28 +125,28 @@ def test_an_answer_that_names_no_action_is_counted_and_the_episode_goes_on() -> 
 
 @pytest.mark.parametrize(("text", "finish"), [("", "empty"), ("I can't help with that.", "refusal")])
 def test_a_model_that_never_answers_plays_all_the_same(text: str, finish: str) -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True, max_episode_steps=4)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True, max_episode_steps=4)
     script = ScriptedModel(lambda _: Completion(text, None, Usage(1), finish))
-    episode = Agent(LanguageModelPolicy(script)).run_episode(world, seed=0)
+    episode = Agent(LanguageModelPolicy(script)).run_episode(env, seed=0)
     assert (episode.steps, episode.invalid_actions, episode.model_calls, episode.reasks) == (4, 4, 12, 8)
 
 
 def test_the_usage_of_memory_is_part_of_the_episode() -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     meter, rules = Meter(), make_memory("memory_bank").model  # type: ignore[attr-defined]
     diary = ScriptedModel(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
     memory = make_memory("memory_bank", model=ReaskingModel(diary, rules=rules, meter=meter))
     agent = Agent(LanguageModelPolicy(ScriptedModel(lambda _: "2")), memory, meter=meter)
-    first, second = agent.run_episode(world, seed=0), agent.run_episode(world)
+    first, second = agent.run_episode(env, seed=0), agent.run_episode(env)
     assert (first.model_calls, first.fallbacks) == (2 + 1, 0)
     assert (second.model_calls, second.reasks, second.fallbacks) == (2 + 3, 2, 1)
     assert "Going right leads to the goal." in second.trace[0].prompt
 
 
 def test_a_dead_server_ends_the_episode() -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     with pytest.raises(ModelUnavailableError, match="dead"):
-        Agent(LanguageModelPolicy(ScriptedModel([ModelUnavailableError("dead")]))).run_episode(world, seed=0)
+        Agent(LanguageModelPolicy(ScriptedModel([ModelUnavailableError("dead")]))).run_episode(env, seed=0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import Usage
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), lessons=("Go left.",))
 ASIDE = SideQuestion("refresh", "Is a refresh necessary?")
@@ -97,12 +97,12 @@ class SideAnswerModel:
 
 @pytest.mark.parametrize(("effort", "calls", "strategies"), [("high", 6, 2), ("low", 6, 2), ("max", 4, 2)])
 def test_on_a_lake_it_plays_algorithm_1(effort: str, calls: int, strategies: int) -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
     mind = SideAnswerModel()
     agent = Agent(LanguageModelPolicy(mind), AdaMemMemory(), controller=AdaMem(effort=effort))
-    agent.run_episode(world, seed=0)
+    agent.run_episode(env, seed=0)
     mind.questions.clear()
-    episode = agent.run_episode(world)
+    episode = agent.run_episode(env)
     assert (episode.score, episode.steps) == (1.0, 2)
     assert (episode.model_calls, episode.tokens_in, episode.refreshes) == (calls, 100 * calls, strategies)
     asked = [title for title, _ in mind.questions]

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.store import StoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -215,10 +215,10 @@ class PersistentStoreContract(StoreContract):
         assert hashes[0] == hashes[2] != hashes[1]
 
     def test_the_command_stale_reads_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        world = make_world(read_schedule("frozen_lake/explicit"))
-        state, _ = world.reset(seed=0)
-        after, *_ = world.step(1)
-        world.close()
+        env = make_env(read_schedule("frozen_lake/explicit"))
+        state, _ = env.reset(seed=0)
+        after, *_ = env.step(1)
+        env.close()
         store, now = self.open(tmp_path / "store"), AgentClock()
         store.add("of another program", {})
         memory = StoreMemory(store=store)

@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a construction, a reference, a clock of steps and a swept schedule."""
+    """A run with a training phase, a reference, a clock of steps and a swept schedule."""
     folder = tmp_path_factory.mktemp("run") / "small"
     experiment = parse_experiment(
         {
@@ -32,8 +32,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 2,
-            "construct": {"episodes": 1, "where": "same"},
-            "worlds": {"frozen_lake/explicit:mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
+            "train": {"episodes": 1, "where": "same"},
+            "environments": {"frozen_lake/explicit:mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
         }
     )
     run_experiment(experiment, folder)

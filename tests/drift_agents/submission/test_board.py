@@ -106,9 +106,9 @@ def test_equal_agents_of_two_submissions_are_one_row(whole: Path) -> None:
     assert rows["Vanilla"].entries == ("ours", "theirs")
     assert rows["Clairvoyant"].entries == ("ours", "theirs")
     assert rows["No memory"].entries == ("ours",)
-    assert {(other.world, other.kind) for other in board.views} == {
-        (world, kind)
-        for world, kind in (
+    assert {(other.environment, other.kind) for other in board.views} == {
+        (environment, kind)
+        for environment, kind in (
             ("all", "all"),
             ("all", "explicit"),
             ("all", "implicit"),

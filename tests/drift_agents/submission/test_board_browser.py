@@ -104,20 +104,20 @@ def test_filters_hide_rows_and_rank_the_rest(small: WebElement) -> None:
     assert all("BeliefMem" in name for name in column(small, "name"))
 
 
-def test_worlds_and_kinds_have_figures_of_their_own(small: WebElement) -> None:
+def test_environments_and_kinds_have_figures_of_their_own(small: WebElement) -> None:
     def remarks() -> str:
         return small.find_element(By.CSS_SELECTOR, ".remarks").text
 
     assert "Played by rules, no language model." in remarks()
     assert "more than half of the agents keep everything there: house/explicit-family" in remarks()
     figures = column(small, "kept")
-    choose(small, "World", "lakes")
+    choose(small, "Environment", "lakes")
     assert "9 instances of frozen_lake/explicit-family, " in remarks()
     assert column(small, "kept") != figures
     choose(small, "Kind of drift", "implicit")
     assert "3 instances of frozen_lake/implicit-family." in remarks()
-    choose(small, "World", "cars")
-    assert remarks() == "The track has no schedule of this world and kind."
+    choose(small, "Environment", "cars")
+    assert remarks() == "The track has no schedule of this environment and kind."
 
 
 def test_a_phone_shows_the_page_without_scrolling_sideways(opened: WebDriver) -> None:

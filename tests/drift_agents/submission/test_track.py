@@ -34,7 +34,7 @@ name: lakes
 schedules: [frozen_lake/implicit:family, frozen_lake/explicit:mid-episode]
 seeds: {first: 7, count: 2}
 rounds: 1
-worlds:
+environments:
   frozen_lake/explicit:mid-episode: {episodes: 2}
 """
 AGENT = "name: mine\nagents: {memory: newest, verifier: [none, overwrite], policy: planner}\n"
@@ -119,7 +119,7 @@ def test_seeds_that_are_listed_are_refused(file: Path) -> None:
         make_track(file)
 
 
-@pytest.mark.parametrize("more", ["seeds: 3", "worlds: {frozen_lake/explicit:mid-episode: {episodes: 9}}"])
+@pytest.mark.parametrize("more", ["seeds: 3", "environments: {frozen_lake/explicit:mid-episode: {episodes: 9}}"])
 def test_an_agent_cannot_change_the_track(file: Path, newest: Path, more: str) -> None:
     Path("agent.yaml").write_text(f"{AGENT}{more}\n")
     with pytest.raises(SubmissionError, match="should have the keys"):
@@ -225,7 +225,7 @@ def test_a_hidden_track_from_its_commitment_to_the_board(
 def test_a_run_of_another_experiment_is_no_submission_to_the_track(file: Path, prepared: Path) -> None:
     found = list(check_track(check_submission(prepared), make_track(file)))
     assert "run.json: the seeds are not the 2 of lakes" in found
-    for key in ("rounds", "worlds", "construct"):
+    for key in ("rounds", "environments", "train"):
         assert any(line.startswith(f"run.json: {key}") and "here: lakes" in line for line in found), found
     assert "run.json: the schedules, by hash, are not those of lakes" in found
 

@@ -84,7 +84,7 @@ TAMPERED: dict[str, tuple[Alter, str]] = {
     "another phase": (put("phase", "source", phase="reversal"), r"jsonl:\d+: `phase` should be 'reversal'"),
     "another tick": (put("tick", 2, tick=1, stage="test"), r"`tick` should be 1\. Received 2"),
     "another round": (put("round", 2, round=1, stage="test"), r"`round` should be 1\. Received 2"),
-    "another stage": (put("stage", "test", stage="construct"), "should have a construction of 1 episodes. Received 0"),
+    "another stage": (put("stage", "test", stage="train"), "should have a training phase of 1 episodes. Received 0"),
     "another schedule's hash": (put("schedule_hash", "0" * 16), "jsonl:1: `schedule_hash` should be"),
     "a value of another type": (put("steps", 1.5), "jsonl:1: `steps` should be a whole number"),
     "a line dropped": (lambda rows: rows.__delitem__(-1), "should have 3 episodes. Received 2"),

@@ -30,7 +30,7 @@ def pool(errs: float = 0.0, **models: Any) -> list[Member]:
 
 
 class Bench:
-    """Plays what is written down instead of a world, into a memory."""
+    """Plays what is written down instead of an environment, into a memory."""
 
     def __init__(self, team: EDV, memory: ConsensusMemory | None = None, seed: int = 0) -> None:
         self.team = team
@@ -49,8 +49,8 @@ class Bench:
         self.memory.end_episode(episode, AgentClock(len(self.played), self.steps))
         return episode
 
-    def construct(self) -> list[Episode]:
-        return self.team.construct("Cross.", self.rollout)
+    def train(self) -> list[Episode]:
+        return self.team.train("Cross.", self.rollout)
 
     def owners(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
@@ -78,7 +78,7 @@ def test_an_unknown_team_is_refused() -> None:
 
 def test_two_executors_play_four_trajectories_in_turn() -> None:
     bench = Bench(EDV(pool()))
-    assert len(bench.construct()) == 4
+    assert len(bench.train()) == 4
     assert bench.played[:2] == bench.played[2:]
     assert len(set(bench.played)) == 2
 
@@ -125,7 +125,7 @@ def test_what_all_approve_is_shared_and_what_one_approves_is_private() -> None:
     a, b, c = pool()
     team = EDV([a, c, b], rotate=False)
     bench = Bench(team)
-    bench.construct()
+    bench.train()
     assert bench.owners() == {
         "Way to score 1 in 1 steps": {""},
         "Way to score 0.5 in 1 steps": {"c"},
@@ -133,7 +133,7 @@ def test_what_all_approve_is_shared_and_what_one_approves_is_private() -> None:
     }
     assert team.tally["proposed"] == 3
     assert (team.tally["unanimous"], team.tally["partial"]) == (2, 1)
-    bench.construct()
+    bench.train()
     assert len(bench.memory.items()) == 3, "what is held already is not written again"
     assert team.tally["dropped"] == 3
     bench.memory.address("a", "Cross.")
@@ -158,23 +158,23 @@ def test_votes_decide_about_the_bank(votes: tuple[str, str], banks: str, owners:
     """With scripted models: the default is to reject."""
     models = {name: ScriptedModel([f'{{"accepted": {accepted}}}']) for name, accepted in zip("ab", votes, strict=True)}
     bench = Bench(EDV(pool(**models, c=ScriptedModel([ITEM])), rotate=False, banks=banks))
-    bench.construct()
+    bench.train()
     assert bench.owners().get("T", set()) == owners
 
 
 def test_without_a_vote_all_is_kept_and_with_the_distillers_own_it_decides_alone() -> None:
     bench = Bench(EDV(pool(c=ScriptedModel([ITEM])), rotate=False, paradigm="no-vote"))
-    bench.construct()
+    bench.train()
     assert bench.owners() == {"T": {""}}
     bench = Bench(EDV(pool(c=ScriptedModel([ITEM, '{"accepted": []}'])), rotate=False, paradigm="third-party"))
-    bench.construct()
+    bench.train()
     assert bench.owners() == {}
 
 
 def test_an_executor_that_distils_reads_its_own_trajectories_alone() -> None:
     model = ScriptedModel([ITEM])
     bench = Bench(EDV(pool(a=model), rotate=False, distil="executor", verify="none"))
-    bench.construct()
+    bench.train()
     (item,) = bench.memory.items()
     record = next(record for record in bench.memory.records() if record.id == item.evidence[0])
     assert record.action == "r", "line 1.1 of what it read is its own first step"
@@ -183,7 +183,7 @@ def test_an_executor_that_distils_reads_its_own_trajectories_alone() -> None:
 def test_the_ability_matrix_chooses_who_plays() -> None:
     bench = Bench(EDV(pool()))
     for _ in range(6):
-        bench.construct()
+        bench.train()
     assert bench.team.solver("Cross.") == "a"
     assert EDV(pool(), paradigm="basic").solver("Cross.") == "a", "the first of the pool"
     assert bench.team.report()["ability"][0]["kind"] == "cross."
@@ -193,7 +193,7 @@ def wrong_rates(paradigm: str, errs: float, correlation: float = 0.0, tasks: int
     """Which share of what was distilled wrong was kept, and what went into the shared bank."""
     bench = Bench(EDV(pool(errs), paradigm=paradigm, correlation=correlation, trajectories=4), seed=3)
     for _ in range(tasks):
-        bench.construct()
+        bench.train()
     tally = bench.team.tally
     return {
         "kept": tally["wrong_kept"] / tally["wrong_proposed"],
@@ -215,22 +215,22 @@ def test_voters_who_err_together_agree_more_often_on_what_is_wrong() -> None:
 def test_wrong_candidates_are_put_before_the_vote_and_rejected_by_who_reads() -> None:
     bench = Bench(EDV(pool(), contaminate=0.3))
     for _ in range(10):
-        bench.construct()
+        bench.train()
     assert bench.team.tally["wrong_proposed"] > 3
     assert bench.team.tally["wrong_kept"] == 0
     assert not any(item.wrong for item in bench.memory.items())
     bench = Bench(EDV(pool(), contaminate=0.3, paradigm="no-vote"))
     for _ in range(10):
-        bench.construct()
+        bench.train()
     assert bench.team.tally["wrong_kept"] == bench.team.tally["wrong_proposed"] > 3
 
 
-def test_equal_seeds_construct_equal_memories() -> None:
+def test_equal_seeds_train_equal_memories() -> None:
     hashes = []
     for seed in (1, 1, 2):
         bench = Bench(EDV(pool(0.2)), seed=seed)
         for _ in range(5):
-            bench.construct()
+            bench.train()
         hashes.append(bench.memory.content_hash())
     assert hashes[0] == hashes[1] != hashes[2]
 
@@ -258,7 +258,7 @@ def test_a_memory_without_banks_is_refused() -> None:
     with pytest.raises(ArgumentError, match=re.escape("which the memory `consensus` has. Received 'vanilla'")):
         EDV(pool()).bind(VanillaMemory(), np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="bound to a memory"):
-        EDV(pool()).construct("Cross.", Bench(EDV(pool())).rollout)
+        EDV(pool()).train("Cross.", Bench(EDV(pool())).rollout)
 
 
 def test_members_whose_errors_cannot_be_meant_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Small text worlds and a prober that follows a script."""
+"""Small text environments and a prober that follows a script."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SOME_COST = ProbeCost(steps=7, resets=1)
 
 @dataclass
 class Rules:
-    """What a world answers: (state, action) -> outcomes with their probabilities; shared by a world and its twin."""
+    """What an environment answers: (state, action) -> outcomes with their probabilities; its twin shares it."""
 
     table: dict[tuple[str, str], Answers]
     start: str = '"start"'
     actions: tuple[str, ...] = ("0", "1")
 
 
-class TableWorld(gym.Env[str, Any]):
-    """A text world that answers by a table; unknown pairs stay where they are."""
+class TableEnv(gym.Env[str, Any]):
+    """A text environment that answers by a table; unknown pairs stay where they are."""
 
     def __init__(self, rules: Rules, seed: int = 0, limit: int = 12) -> None:
         self.rules, self.limit = rules, limit
@@ -100,9 +100,9 @@ def _rules() -> type[Rules]:
     return Rules
 
 
-@pytest.fixture(name="TableWorld")
-def _table_world() -> type[TableWorld]:
-    return TableWorld
+@pytest.fixture(name="TableEnv")
+def _table_env() -> type[TableEnv]:
+    return TableEnv
 
 
 @pytest.fixture(name="ScriptedProber")
@@ -135,7 +135,7 @@ class Reader:
 
 
 def random_rules(rng: np.random.Generator, states: int, actions: int, *, chance: bool = False) -> Rules:
-    """A world of so many states where each pair leads somewhere, a third of the pairs to the end."""
+    """An environment of so many states where each pair leads somewhere, a third of the pairs to the end."""
     table: dict[tuple[str, str], Answers] = {}
     for state in range(states):
         for action in range(actions):

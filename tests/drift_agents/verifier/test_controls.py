@@ -50,7 +50,7 @@ def test_announce_only_writes_and_casts_doubt(lived) -> None:
     assert held(memory) == [("F", 1, False), ("F", 1, False), ("H", 1, False)]
 
 
-def test_forget_removes_all_counterparts_and_writes(lived) -> None:
+def test_forget_removes_all_same_transitions_and_writes(lived) -> None:
     memory, verifier = VanillaMemory(), bound("forget", persistence=2)
     feed(verifier, memory, lived(0, "F"), lived(1, "F"), lived(2, "H"))
     assert held(memory) == [("F", 1, False)] * 2

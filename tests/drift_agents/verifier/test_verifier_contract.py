@@ -71,8 +71,8 @@ def in_full(episodes: list[Episode]) -> bytes:
 
 
 @pytest.fixture(params=[False, True], ids=["deterministic", "chance"])
-def drifting(request, random_rules, TableWorld):
-    """A world and its twin, and a function that lets both drift."""
+def drifting(request, random_rules, TableEnv):
+    """An environment and its twin, and a function that lets both drift."""
 
     def make(seed: int) -> tuple[Any, Any, Any]:
         rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def drifting(request, random_rules, TableWorld):
             for pair in list(rules.table)[::2]:
                 rules.table[pair] = later.table[pair]
 
-        return TableWorld(rules, seed=seed), CountedTwin(TableWorld(rules, seed=seed + 1000)), drift
+        return TableEnv(rules, seed=seed), CountedTwin(TableEnv(rules, seed=seed + 1000)), drift
 
     return make
 
@@ -93,13 +93,13 @@ def build(name: str, twin: Any, **options: Any) -> Verifier:
     return make_verifier(name, **({"prober": ReplayProber(twin), **options} if name in PROBING else options))
 
 
-def play(name: str, world: Any, twin: Any, drift: Any, policy: Any, memory: Any, **options: Any) -> tuple[Agent, list]:
+def play(name: str, env: Any, twin: Any, drift: Any, policy: Any, memory: Any, **options: Any) -> tuple[Agent, list]:
     agent = Agent(policy, memory, build(name, twin, **options), seed=5)
     episodes: list[Episode] = []
     for index in range(EPISODES):
         if index == EPISODES // 2:
             drift()
-        episodes.append(agent.run_episode(world))
+        episodes.append(agent.run_episode(env))
     return agent, episodes
 
 
@@ -146,12 +146,12 @@ def test_nothing_is_lost_silently(name: str, options: dict[str, Any], drifting, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_costs_add_up(name: str, drifting, Reader) -> None:
-    world, twin, drift = drifting(2)
-    _, episodes = play(name, world, twin, drift, Reader(), VanillaMemory())
+    env, twin, drift = drifting(2)
+    _, episodes = play(name, env, twin, drift, Reader(), VanillaMemory())
     total = sum((episode.probes for episode in episodes), ProbeCost())
     assert (total.steps, total.resets) == (twin.steps, twin.resets)
     assert total.falls + total.purchases <= total.resets
-    assert (total.steps > 0) == (name in PROBING), "this world surprises after its drift"
+    assert (total.steps > 0) == (name in PROBING), "this environment surprises after its drift"
     for episode in episodes:
         verdicts = [verdict for _, _, verdict in episode.verdicts()]
         assert episode.probes == sum((verdict.cost for verdict in verdicts), ProbeCost())
@@ -172,15 +172,15 @@ def test_equal_seeds_equal_runs(name: str, drifting, Reader) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_without_memory_it_changes_nothing(name: str, drifting, Reader) -> None:
     """`none` with any verifier equals `none` byte for byte: no probe, no draw, the same traces."""
-    world, twin, drift = drifting(4)
-    agent, episodes = play(name, world, twin, drift, Reader(), NoMemory())
-    other_world, _, other_drift = drifting(4)
+    env, twin, drift = drifting(4)
+    agent, episodes = play(name, env, twin, drift, Reader(), NoMemory())
+    other_env, _, other_drift = drifting(4)
     plain = Agent(Reader(), NoMemory(), NoVerifier(), seed=5)
     expected = []
     for index in range(EPISODES):
         if index == EPISODES // 2:
             other_drift()
-        expected.append(plain.run_episode(other_world))
+        expected.append(plain.run_episode(other_env))
     assert in_full(episodes) == in_full(expected)
     assert (twin.steps, twin.resets) == (0, 0)
     assert agent.doubt_since is plain.doubt_since is None
@@ -208,8 +208,8 @@ def test_it_keeps_to_its_budget(name: str, live: bool, limits: tuple[int | None,
     if live and name == "glove_spread":
         pytest.skip("probes in the middle of an episode")
     most, total = limits
-    world, twin, drift = drifting(1)
-    used = CountedTwin(TableWorldTwin(world)) if live else twin
+    env, twin, drift = drifting(1)
+    used = CountedTwin(TableEnvTwin(env)) if live else twin
     prober = ReplayLiveProber(used) if live else ReplayProber(used, attempts=3)
     options = {} if name == "glove_active" else {"budget": 4}
     verifier = build(
@@ -221,7 +221,7 @@ def test_it_keeps_to_its_budget(name: str, live: bool, limits: tuple[int | None,
         if index % 5 == 4:
             drift()
         resets = used.resets
-        episode = agent.run_episode(world)
+        episode = agent.run_episode(env)
         probes = count_probes(episode)
         spent += probes
         assert most is None or max(probes, used.resets - resets) <= most
@@ -229,17 +229,17 @@ def test_it_keeps_to_its_budget(name: str, live: bool, limits: tuple[int | None,
     assert total is None or max(spent, used.resets) <= total
 
 
-class TableWorldTwin:
-    """The agent's own world, as a live prober uses it."""
+class TableEnvTwin:
+    """The agent's own environment, as a live prober uses it."""
 
-    def __init__(self, world: Any) -> None:
-        self.world, self.action_space = world, world.action_space
+    def __init__(self, env: Any) -> None:
+        self.env, self.action_space = env, env.action_space
 
     def reset(self) -> Any:
-        return self.world.reset()
+        return self.env.reset()
 
     def step(self, action: Any) -> Any:
-        return self.world.step(action)
+        return self.env.step(action)
 
 
 @pytest.mark.parametrize("name", PROBING)

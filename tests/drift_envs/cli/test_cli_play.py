@@ -149,7 +149,7 @@ def test_every_needs_a_clock_of_episodes(tmp_path, capsys: pytest.CaptureFixture
     assert "`--every` needs a schedule whose ticks are episodes" in capsys.readouterr().err
 
 
-def test_worlds_of_text_are_played_in_the_terminal(
+def test_environments_of_text_are_played_in_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = iter(["go to fridge 1", "?", "r", "look"])
@@ -167,7 +167,9 @@ def test_an_id_without_keys_is_refused_with_what_to_do(capsys: pytest.CaptureFix
     assert "record it instead, `drift-envs record ID --out film.gif`" in capsys.readouterr().err
 
 
-def test_a_world_without_a_goal_shows_the_return(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_an_environment_without_a_goal_shows_the_return(
+    desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     env, _ = sit_down(desk, "DriftCartPole-v0", ["right"] * 20, "cart_pole/null")
     assert play(env, IDS["DriftCartPole-v0"].parts.controls, episodes=1) == [False]
     steps = len(env.actions)

@@ -9,7 +9,7 @@ import pytest
 
 from drift_envs.cli import main
 from drift_envs.cli.plot import BLOCKS, draw_text
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 
 
 def lines_of(name: str, stop: int, width: int = 100) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 from drift_envs.cli import main
 from drift_envs.cli.record import film, film_range, pick_before_last, without_display
 from drift_envs.cli.replay import as_schedule, read_recording, replay
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay.marks import CHANGED
 
 LAKE = "DriftFrozenLake-v0"

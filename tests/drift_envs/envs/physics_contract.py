@@ -14,10 +14,10 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
+from drift_envs.attribute_knobs import AttributeKnobs
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import load_schedule
-from drift_envs.wrappers.attributes import AttributeKnobs
 from drift_envs.wrappers.snapshot import snapshot
 from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
 
@@ -131,7 +131,7 @@ class PhysicsContract(RegisteredContract):
         saved.restore()
         assert data_equivalence([env.step(action) for action in actions], first, exact=True)
 
-    def test_a_twin_has_the_knobs_of_its_world(self):
+    def test_a_twin_has_the_knobs_of_its_environment(self):
         (name, value), *_ = self.values.items()
         drift = {"name": "d", "at": 1, "set": {name: value}}
         env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "drifts": [drift]})

@@ -16,8 +16,8 @@ WRONG = [None, 1.0, "1", "left", {1: 2}, [1], (1,), {1}, -1, 7, 10**30, np.array
 def test_every_form_of_a_discrete_action(env_id, action):
     env, plain = gym.make(env_id), gym.make(env_id)
     assert env.action_space.contains(action)
-    for world in (env, plain):
-        world.reset(seed=3)
+    for each in (env, plain):
+        each.reset(seed=3)
     got, expected = env.step(action), plain.step(1)
     assert np.array_equal(got[0], expected[0])
     assert got[1:] == expected[1:]

@@ -83,7 +83,7 @@ def test_frozen_lake_has_gymnasiums_spaces_table_and_picture_size(arguments):
 @pytest.mark.parametrize("slip", [0.0, 0.25, 2 / 3])
 def test_a_turned_lake_is_the_lake_built_that_way(name, slip):
     turned = FrozenLake(desc=["SFFFFFFG"] * 8)
-    turned.turn({"map": tuple(MAPS[name]), "slip": slip})
+    turned.set_knobs({"map": tuple(MAPS[name]), "slip": slip})
     built = FrozenLakeEnv(map_name=name, success_rate=1 - slip)
     actions = np.random.default_rng(7).integers(4, size=5_000).tolist()
     for number, (our, their) in enumerate(zip(play(turned, actions, 100), play(built, actions, 100), strict=True)):

@@ -33,14 +33,14 @@ def test_documented_knobs_are_the_real_ones(kind):
 
 
 @names
-def test_held_knobs_refuse_to_be_set_and_can_be_turned(kind):
+def test_held_knobs_refuse_to_be_set_and_can_be_changed(kind):
     env = kind()
     name = next(iter(kind.knobs))
     env.hold([name])
     with pytest.raises(DrivenKnobError, match=f"`{name}` is driven by the schedule"):
         setattr(env, name, kind.knobs[name].default)
     env.transient = 0.5
-    env.turn({name: kind.knobs[name].default})
+    env.set_knobs({name: kind.knobs[name].default})
     assert env.read_knobs()["transient"] == 0.5
 
 
@@ -94,9 +94,9 @@ def test_an_agent_on_a_new_hole_or_goal_ends_the_episode_unpaid():
         lake = FrozenLake(desc=["SFFG"], is_slippery=False)
         lake.reset(seed=0)
         lake.step(2)
-        lake.turn({"map": (f"S{tile}FG",) if tile == "G" else ("SFFG",)})
+        lake.set_knobs({"map": (f"S{tile}FG",) if tile == "G" else ("SFFG",)})
         if tile == "H":
-            lake.turn({"map": ("SHFG",)})
+            lake.set_knobs({"map": ("SHFG",)})
         assert lake.step(2)[:3] == (1, 0, True)
 
 
@@ -105,21 +105,21 @@ def test_a_map_of_another_size_keeps_row_and_column():
     lake.reset(seed=0)
     for action in (1, 1, 2):
         lake.step(action)
-    lake.turn({"map": ("SF", "FG")})
+    lake.set_knobs({"map": ("SF", "FG")})
     assert divmod(lake.s, 2) == (1, 1)
     with pytest.raises(KnobError, match=re.escape("should have at most 9 tiles")):
-        lake.turn({"map": ("SFFFFFFFFG",)})
+        lake.set_knobs({"map": ("SFFFFFFFFG",)})
     roomy = FrozenLake(desc=["SG"], room_for=[(2, 3), (1, 4)])
     assert roomy.observation_space.n == 6
-    roomy.turn({"map": ("SFFG",)})
+    roomy.set_knobs({"map": ("SFFG",)})
     assert roomy.window_size == (4 * 64, 2 * 64)
     assert roomy.cell_size == (64, 128)
 
 
 def test_transient_draws_nothing_when_it_is_off():
     lakes = [FrozenLake(show_prob=False), FrozenLake(show_prob=False)]
-    lakes[1].turn({"transient": 0.5})
-    lakes[1].turn({"transient": 0.0})
+    lakes[1].set_knobs({"transient": 0.5})
+    lakes[1].set_knobs({"transient": 0.0})
     for lake in lakes:
         lake.reset(seed=1)
     for action in (0, 1, 2, 3) * 20:
@@ -128,7 +128,7 @@ def test_transient_draws_nothing_when_it_is_off():
 
 def test_a_false_response_of_the_lake_neither_ends_nor_pays():
     lake = FrozenLake(desc=["SFH", "HFF", "FFG"], is_slippery=False)
-    lake.turn({"transient": 1.0})
+    lake.set_knobs({"transient": 1.0})
     lake.reset(seed=0)
     for _ in range(300):
         lake.s = 4
@@ -243,10 +243,10 @@ def test_pictures_follow_the_map_and_keep_their_shape():
     lake = FrozenLake("rgb_array", is_slippery=False, room_for=[(4, 4)])
     lake.reset(seed=0)
     first = lake.render()
-    lake.turn({"map": ("SFFH", "FHFH", "FFFH", "HFFG")})
+    lake.set_knobs({"map": ("SFFH", "FHFH", "FFFH", "HFFG")})
     second = lake.render()
     assert not np.array_equal(first, second)
-    lake.turn({"map": ("SF", "FG")})
+    lake.set_knobs({"map": ("SF", "FG")})
     third = lake.render()
     assert first.shape == second.shape == third.shape
     assert lake.cell_size == (128, 128)
@@ -259,5 +259,5 @@ def test_pictures_follow_the_map_and_keep_their_shape():
 
 def test_frozen_values_are_taken_as_they_are():
     lake = FrozenLake()
-    lake.turn({"goal_rewards": FrozenMapping({"3,3": 2.0})})
+    lake.set_knobs({"goal_rewards": FrozenMapping({"3,3": 2.0})})
     assert lake.goal_rewards == {"3,3": 2.0}

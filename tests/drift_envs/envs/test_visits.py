@@ -1,4 +1,4 @@
-"""Places that turn bad when they are visited too often: in the world, its twins and its snapshots."""
+"""Places that turn bad when they are visited too often: in the environment, its twins and its snapshots."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_neither_standing_nor_start_nor_goal_count() -> None:
     assert [env.step(RIGHT)[:3] for _ in range(3)] == [(1, 0, False), (2, 0, False), (3, 1, True)]
 
 
-def test_the_visits_of_a_twin_count_in_its_world() -> None:
+def test_the_visits_of_a_twin_count_in_its_environment() -> None:
     env = lake()
     first, second = drift_envs.twin(env), drift_envs.twin(env, stream=1)
     for twin in (first, second):
@@ -76,7 +76,7 @@ def test_the_visits_of_a_twin_count_in_its_world() -> None:
     assert first.step(RIGHT)[:3] == (1, 0, False)
     env.step(RIGHT)
     assert second.reset()[0] == 0
-    assert second.step(RIGHT)[:3] == (1, 0, True), "visits of the world count in its twins"
+    assert second.step(RIGHT)[:3] == (1, 0, True), "visits of the environment count in its twins"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))])
@@ -139,7 +139,7 @@ def test_the_engine_dies_in_a_cell_entered_too_often(kind) -> None:
         return float(car.step(push)[0][1] - before)
 
     car = kind()
-    car.turn({"poison_after": 2})
+    car.set_knobs({"poison_after": 2})
     car.reset(seed=0)
     assert POISON_CELL == (0.1, 0.01)
     for alive in (True, False, False):

@@ -30,7 +30,7 @@ def test_an_unreadable_message_changes_nothing_until_patience_ends():
 
 
 @pytest.mark.parametrize("env_id", ["DriftMountainCar-v0", "DriftWebShop-v0", "DriftHouse-v0"])
-def test_every_world_of_text_ends_whatever_is_said(env_id):
+def test_every_environment_of_text_ends_whatever_is_said(env_id):
     dialogue = Dialogue(TextLifetime(env_id, episodes=1))
     dialogue.open()
     turns = 0

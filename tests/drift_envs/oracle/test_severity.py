@@ -49,7 +49,7 @@ def test_schedules_have_their_place_on_the_map(name: str, least: float, most: fl
     assert all(0.0 <= one.severity <= 1.0 for one in found)
 
 
-def test_worlds_without_an_oracle_are_refused() -> None:
+def test_environments_without_an_oracle_are_refused() -> None:
     with pytest.raises(NoOracleError, match="names no environment"):
         measure_drifts(load_schedule({"version": 1, "drifts": []}))
     with pytest.raises(ArgumentError, match="`drifts` should be a whole number, at least 1"):

@@ -300,7 +300,7 @@ def test_far_questions_are_cheap_or_refused(make, monkeypatch):
 
 
 def test_a_schedule_for_another_table_is_refused(make):
-    with pytest.raises(ArgumentError, match="turns knobs that the environment does not have: slip"):
+    with pytest.raises(ArgumentError, match="sets knobs that the environment does not have: slip"):
         Timeline(make({"at": 1, "set": {"slip": 1.0}}).schedule, KnobTable(()), 0)
 
 

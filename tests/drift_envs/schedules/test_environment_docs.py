@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
 from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
 from drift_envs.registration import knob_table_of

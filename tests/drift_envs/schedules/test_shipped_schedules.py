@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import share_of_open_paths
 from drift_envs.envs.frozen_lake.oracle import LakeOracle
@@ -18,7 +18,7 @@ from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUN
 from drift_envs.envs.mountain_car.oracle import CarOracle
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 from drift_envs.envs.webshop.oracle import ShopOracle
-from drift_envs.oracle import PlannedWorld
+from drift_envs.oracle import PlannedKnobs
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
 from tests.core_ids import CORE_IDS
 
@@ -104,12 +104,12 @@ def oracles(name: str):
     env_id, table, kind = TABLES[name.split("/")[0]]
     if kind in (HouseOracle, ShopOracle):  # they need goals, which every seed draws anew
         for seed in SHOP_SEEDS:
-            world = open_schedule(name, seed)
-            yield world.timeline, world.oracle
+            scheduled = open_schedule(name, seed)
+            yield scheduled.timeline, scheduled.oracle
         return
     for seed in FAMILY_SEEDS if name in FAMILIES else (0,):
         timeline = Timeline(plan(name), table, seed)
-        yield timeline, kind(PlannedWorld(timeline, table), CORE_IDS[env_id].limit)
+        yield timeline, kind(PlannedKnobs(timeline, table), CORE_IDS[env_id].limit)
 
 
 def effects(name: str):

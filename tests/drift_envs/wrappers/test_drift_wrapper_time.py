@@ -56,7 +56,7 @@ def test_the_clock_of_steps_in_an_episode():
     assert forces(car(plan(*TWICE, clock="episode_step")), 2, steps=5) == [[0.001, 0.001, 0.0008, 0.0008, 0.0006]] * 2
 
 
-def test_knobs_are_turned_before_the_reset_of_their_tick():
+def test_knobs_are_set_before_the_reset_of_their_tick():
     env = DriftWrapper(FrozenLake(), plan({"at": 1, "set": {"map": ["FS", "GF"]}}))
     assert env.reset(seed=0)[0] == 0
     assert env.reset()[0] == 1

@@ -130,7 +130,7 @@ def test_a_knob_is_free_without_a_schedule():
 
 def test_the_oracle_is_built_when_asked_for():
     calls = []
-    env = car(plan(*TWICE), oracle=lambda world: calls.append(world) or "optimum")
+    env = car(plan(*TWICE), oracle=lambda inner: calls.append(inner) or "optimum")
     env.reset(seed=0)
     assert calls == []
     outer = gym.wrappers.TimeLimit(env, 10)

@@ -75,8 +75,8 @@ def test_the_strip_stands_under_the_picture(env_id):
 
 
 def test_the_lines():
-    world = DriftWrapper(FrozenLake("ansi", desc=["SFG", "FFG"], is_slippery=False), REWARD)
-    env = DriftOverlay(world)
+    inner = DriftWrapper(FrozenLake("ansi", desc=["SFG", "FFG"], is_slippery=False), REWARD)
+    env = DriftOverlay(inner)
     env.reset(seed=0)
     assert env.lines() == ("phase source, episode 0, step 0, score 0", "nothing has changed yet")
     env.reset()
@@ -104,9 +104,9 @@ def test_a_window_shows_the_overlay_and_a_plain_one_does_not():
 def test_pictures_go_on_after_another_environment_has_closed():
     env = gym.make("DriftFrozenLake-v0", render_mode="rgb_array", overlay=True)
     other = gym.make("DriftFrozenLake-v0", render_mode="rgb_array")
-    for world in (env, other):
-        world.reset(seed=0)
-        world.render()
+    for each in (env, other):
+        each.reset(seed=0)
+        each.render()
     first = env.render()
     other.close()
     assert np.array_equal(env.render(), first)

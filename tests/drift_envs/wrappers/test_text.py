@@ -1,4 +1,4 @@
-"""Text worlds."""
+"""Text environments."""
 
 import json
 
@@ -87,7 +87,7 @@ def test_the_cars_score_and_task():
 
 
 @pytest.mark.parametrize("env_id", CORE_IDS)
-def test_the_contract_of_text_worlds(env_id):
+def test_the_contract_of_text_environments(env_id):
     env = gym.make(env_id, text=True)
     plain = gym.make(env_id)
     assert env.action_space == plain.action_space

@@ -106,10 +106,10 @@ def test_a_lifetime_follows_the_schedule(make: Any) -> None:
     observation, info = env.reset(seed=0)
     assert info["task_info"] == {"episode": 0, "episodes": 2, "score": 0.0}
     assert "2 errands" in observation["goal"]
-    world = env.unwrapped.task.world
+    inner = env.unwrapped.task.env
     reward, ended, task, observation = play(env, observation)
     assert (reward > 0.0, ended, task["episode"]) == (True, False, 1)
-    assert world.get_wrapper_attr("drift_state").knobs["ad_right_button"] == "C"
+    assert inner.get_wrapper_attr("drift_state").knobs["ad_right_button"] == "C"
     assert observation["chat_messages"][-1]["message"].startswith("Errand 2 of 2: Find me")
     assert "searchbox" in read(observation), "the start page of the next errand"
     late, ended, task, observation = play(env, observation, advertised="C")
@@ -160,7 +160,7 @@ def test_an_errand_without_a_purchase_ends(make: Any, monkeypatch: pytest.Monkey
         ({"schedule": {**NOTHING, "clock": "step"}}, "`schedule` should have the clock `episode`. Received 'step'"),
         (
             {"schedule": {**NOTHING, "base": {"transient": 0.5}}},
-            "`schedule` should turn knobs that pages show. Received 'calm', which turns transient",
+            "`schedule` should set knobs that pages show. Received 'calm', which sets transient",
         ),
     ],
 )

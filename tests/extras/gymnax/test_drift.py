@@ -13,7 +13,7 @@ gymnax = pytest.importorskip("gymnax", reason="needs the package `gymnax`")
 jax = pytest.importorskip("jax", reason="needs the extra `jax`")
 functional = pytest.importorskip("drift_envs.functional")
 
-STEPS, WORLDS = 300, 16
+STEPS, ENVIRONMENTS = 300, 16
 ATTRIBUTES = {
     "CartPole-v1": ("force_mag", -10.0),
     "Acrobot-v1": ("link_mass_2", 3.0),
@@ -22,7 +22,7 @@ ATTRIBUTES = {
 
 
 def play(env, params, steps=STEPS, batched=False):
-    """All that many worlds return in a compiled loop, with random actions."""
+    """All that many environments return in a compiled loop, with random actions."""
 
     def lifetime(key, params):
         first, rest = jax.random.split(key)
@@ -35,7 +35,7 @@ def play(env, params, steps=STEPS, batched=False):
 
         return observation, jax.lax.scan(move, state, jax.random.split(rest, steps))[1]
 
-    keys = jax.random.split(jax.random.PRNGKey(0), WORLDS)
+    keys = jax.random.split(jax.random.PRNGKey(0), ENVIRONMENTS)
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(lifetime, in_axes=(0, 0 if batched else None)))(keys, params))
 
 

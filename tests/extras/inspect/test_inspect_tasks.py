@@ -139,7 +139,7 @@ def test_messages_without_an_action_abandon_the_episode(tmp_path):
     [(lake, "2"), (car, "1"), (shop, "search[mug]"), (house, "inventory")],
     ids=["lake", "car", "shop", "house"],
 )
-def test_every_world_is_played(make, action, tmp_path):
+def test_every_environment_is_played(make, action, tmp_path):
     log = run(make(episodes=1), model_of(lambda messages: f"Action: {action}"), tmp_path)
     assert metrics_of(log)["score"] == 0.0
     assert log.samples[0].scores["lifetime_scorer"].metadata["episodes"][0]["steps"] > 0

@@ -40,7 +40,7 @@ def test_trajectories_equal_the_single_car_for_equal_draws(name, engine, numbers
         return state, (observation, *rest[:3], rest[3]["final_observation"])
 
     _, state = env.reset(jax.random.key(0), params)
-    state = state._replace(world=env._start(params, state.drift, jax.numpy.asarray(draws[0])))
+    state = state._replace(env_state=env._start(params, state.drift, jax.numpy.asarray(draws[0])))
     scanned = jax.jit(lambda state: jax.lax.scan(move, state, (draws[1:], actions))[1])(state)
     observations, rewards, terminations, truncations, last = map(np.asarray, scanned)
 

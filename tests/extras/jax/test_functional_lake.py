@@ -51,8 +51,10 @@ def test_trajectories_equal_the_single_lake_for_equal_draws(schedule, numbers):
         return state, (observation, *rest[:3], rest[3]["final_observation"])
 
     _, state = env.reset(jax.random.key(0), params)
-    world = env._start(params, state.drift, jax.numpy.asarray(draws[0]))
-    scanned = jax.jit(lambda state: jax.lax.scan(move, state, (draws[1:], actions))[1])(state._replace(world=world))
+    env_state = env._start(params, state.drift, jax.numpy.asarray(draws[0]))
+    scanned = jax.jit(lambda state: jax.lax.scan(move, state, (draws[1:], actions))[1])(
+        state._replace(env_state=env_state)
+    )
     observations, rewards, terminations, truncations, last = map(np.asarray, scanned)
 
     single = gym.make("DriftFrozenLake-v0", schedule=schedule, max_episode_steps=30)
@@ -65,7 +67,7 @@ def test_trajectories_equal_the_single_lake_for_equal_draws(schedule, numbers):
 
     numbers.queue = [draws[0][2]]
     observation = single.reset(options={"drift_tick": 0})[0]
-    assert observation == int(world.tile)
+    assert observation == int(env_state.tile)
     for index in range(STEPS):
         numbers.queue = draws[index + 1][:2].tolist()
         observation, reward, terminated, truncated, _ = single.step(int(actions[index]))

@@ -60,7 +60,7 @@ def test_advantages_are_discounted_sums_of_errors(example):
 
 def test_the_whole_program_prints_and_draws(example, capsys, tmp_path, monkeypatch):
     picture = tmp_path / "curves.png"
-    options = ["--worlds", "64", "--updates", "10", "--lifetimes", "50", "--width", "8", "--out", str(picture)]
+    options = ["--num-envs", "64", "--updates", "10", "--lifetimes", "50", "--width", "8", "--out", str(picture)]
     monkeypatch.setattr("sys.argv", ["ppo_jax.py", *options])
     example.main()
     printed = capsys.readouterr().out

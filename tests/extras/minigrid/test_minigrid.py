@@ -1,4 +1,4 @@
-"""Minigrid's worlds with knobs: bit identity, rules, drifts, text form, oracle, copies."""
+"""Minigrid's environments with knobs: bit identity, rules, drifts, text form, oracle, copies."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
 from drift_envs.cli.record import RecordOptions, record
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.minigrid.env import GoToLocalGrid
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.oracle import plan_grid
@@ -31,12 +31,12 @@ from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.registered_contract import RegisteredContract
 
-WORLDS = [env_id for env_id in IDS if env_id.startswith("DriftMiniGrid-")]
+ENVIRONMENTS = [env_id for env_id in IDS if env_id.startswith("DriftMiniGrid-")]
 SHIPPED = [name for name in shipped_schedules() if name.startswith("minigrid_")]
 OTHER_RHYTHMS = {"minigrid_empty/explicit:tides", "minigrid_unlock/implicit:weekly", "minigrid_door_key/wander"}
 """Schedules whose phases are not twenty episodes long."""
 FAMILY_SEEDS = range(6)
-ids = pytest.mark.parametrize("env_id", WORLDS)
+ids = pytest.mark.parametrize("env_id", ENVIRONMENTS)
 shipped = pytest.mark.parametrize("name", SHIPPED)
 
 
@@ -44,7 +44,7 @@ def make(env_id, text=False, **base):
     return gym.make(env_id, schedule={"version": 1, "name": "s", "base": base}, text=text)
 
 
-def world_of(name, **arguments):
+def env_of(name, **arguments):
     return gym.make(load_schedule(name).env, schedule=name, **arguments)
 
 
@@ -80,16 +80,16 @@ class TestGoToLocal(GridContract):
     env_id, plain_id = "DriftMiniGrid-GoToLocal-v0", "BabyAI-GoToLocalS6N4-v0"
 
 
-def test_every_world_of_the_table_is_tested():
-    assert {env_id for env_id, entry in IDS.items() if entry.parts.extra == "minigrid"} == set(WORLDS)
-    assert {contract.env_id for contract in GridContract.__subclasses__()} == set(WORLDS)
-    for env_id in WORLDS:
+def test_every_environment_of_the_table_is_tested():
+    assert {env_id for env_id, entry in IDS.items() if entry.parts.extra == "minigrid"} == set(ENVIRONMENTS)
+    assert {contract.env_id for contract in GridContract.__subclasses__()} == set(ENVIRONMENTS)
+    for env_id in ENVIRONMENTS:
         assert IDS[env_id].parts.knob_table is IDS[env_id].parts.env_class.knobs is MINIGRID_KNOBS
         assert "action_delay" in knob_table_of(env_id)
 
 
 @ids
-def test_the_rules_for_the_search_are_those_of_the_world(env_id):
+def test_the_rules_for_the_search_are_those_of_the_environment(env_id):
     """Random walks over random maps, with and without knobs: state, end and reward agree at each step."""
     for number in range(1, 16):
         knobs = {"layout": number}
@@ -98,7 +98,7 @@ def test_the_rules_for_the_search_are_those_of_the_world(env_id):
         if number % 4 == 0:
             knobs |= {"opens": {"red": "blue", "blue": "red", "yellow": "grey"}}
         env = make(env_id, **knobs).unwrapped
-        env.turn(knobs)
+        env.set_knobs(knobs)
         env.reset(seed=0)
         model = env.grid_model
         state = model.start
@@ -146,7 +146,7 @@ def test_babyais_bot_is_never_faster_and_often_as_fast():
     equal = 0
     for number in range(1, 16):
         env = GoToLocalGrid()
-        env.turn({"layout": number})
+        env.set_knobs({"layout": number})
         env.reset(seed=0)
         length = plan_grid(env.grid_model, env.grid_state, env.max_steps).length
         bot, action, steps, reward = BabyAIBot(env), None, 0, 0
@@ -166,15 +166,15 @@ def test_every_drift_matters_and_leaves_the_mission_possible(name):
     assert (schedule.name, schedule.seed) == (name, None)
     assert schedule.control == name.endswith(("/null", "/harmless", "/narrow"))
     for seed in FAMILY_SEEDS if name.endswith(":family") else (0,):
-        world = open_schedule(name, seed)
-        assert world.oracle is not None
-        phases = world.phases(4)
+        env = open_schedule(name, seed)
+        assert env.oracle is not None
+        phases = env.phases(4)
         if name == "minigrid_door_key/wander":  # a day may change nothing
-            phases = [world.timeline.phases(61)[tick] for tick in (0, 20, 60)]
+            phases = [env.timeline.phases(61)[tick] for tick in (0, 20, 60)]
         elif name not in OTHER_RHYTHMS:
             assert [phase.start for phase in phases] == [20 * number for number in range(len(phases))]
         for old, new in pairwise(phases):
-            effect = world.oracle.effect(world.full_tick(old), world.full_tick(new))
+            effect = env.oracle.effect(env.full_tick(old), env.full_tick(new))
             assert min(effect.before, effect.after) >= 0.7
             if schedule.control:
                 assert effect.loss == 0.0
@@ -237,7 +237,7 @@ def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
     if load_schedule(name).visibility != "implicit":
         pytest.skip("explicit")
     for text in (False, True):
-        env = world_of(name, text=text)
+        env = env_of(name, text=text)
         views = []
         for tick in (0, 5 if name == "minigrid_unlock/implicit:weekly" else 40 if name.endswith(":gradual") else 20):
             view = [env.reset(seed=0, options={"drift_tick": tick})]
@@ -405,7 +405,7 @@ def test_wrong_use():
 
 
 def test_changed_is_exact_at_the_right_places():
-    env = world_of("minigrid_empty/implicit", text=True)
+    env = env_of("minigrid_empty/implicit", text=True)
     state, _ = env.reset(seed=0)
     oracle = env.get_wrapper_attr("oracle")
     assert not any(oracle.changed(state, action, 0, 20) for action in range(7))
@@ -444,7 +444,7 @@ def test_the_experiment_is_played_and_ranked(tmp_path):
     data = load_experiment("minigrid").to_dict()
     data["agents"][0]["memory"] = ["none", "vanilla"]
     data["schedules"] = ["minigrid_unlock/implicit"]
-    experiment = parse_experiment({**data, "seeds": 1, "rounds": 2, "worlds": {}})
+    experiment = parse_experiment({**data, "seeds": 1, "rounds": 2, "environments": {}})
     rows = read_rows(run_experiment(experiment, tmp_path / "run", jobs=1))
     after = {(row["memory"], row["verifier"], row["policy"]): row["score"] for row in rows if row["phase"] != "source"}
     assert after["none", "none", "clairvoyant"] == after["vanilla", "glove", "planner"] == 1.0

@@ -17,7 +17,7 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.runner import run_experiment
 
-from drift_envs.cli.worlds import open_schedule
+from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
 from drift_envs.envs.miniwob.oracle_pages import PageSolver, read_words
 from drift_envs.envs.miniwob.tasks import TASKS
@@ -186,7 +186,7 @@ def test_a_page_that_nobody_can_solve_is_worth_nothing(make: Any) -> None:
     assert oracle.value(1) == 0.0
 
 
-def test_responses_are_those_of_the_world_and_change_where_the_drift_acts(make: Any) -> None:
+def test_responses_are_those_of_the_environment_and_change_where_the_drift_acts(make: Any) -> None:
     env = make("LoginUser", schedule="miniwob/implicit", text=True)
     oracle = oracle_of(env)
     for tick in (0, 20):
@@ -242,7 +242,7 @@ def test_an_agent_is_measured_and_the_clairvoyant_loses_nothing() -> None:
     }
     experiment = Experiment.model_validate(data)
     for cell in plan_cells(experiment):
-        rows = list(play(cell, experiment.world(cell.schedule)))
+        rows = list(play(cell, experiment.settings_of(cell.schedule)))
         assert [row["regret"] for row in rows] == [1.0 - row["score"] for row in rows]
         if cell.reference == "clairvoyant":
             assert [row["score"] for row in rows] == [1.0] * 6
@@ -251,16 +251,16 @@ def test_an_agent_is_measured_and_the_clairvoyant_loses_nothing() -> None:
 
 
 def test_the_commands_have_the_oracle_too() -> None:
-    world = open_schedule("miniwob/words", 1)
-    assert world.oracle is not None
-    assert world.oracle.effect(0, 20).loss == 1.0
+    env = open_schedule("miniwob/words", 1)
+    assert env.oracle is not None
+    assert env.oracle.effect(0, 20).loss == 1.0
 
 
 def test_what_the_oracle_does_not_know(make: Any) -> None:
     env = make("EnterText", schedule="miniwob/null", text=True)
     env.reset(seed=0)
     with pytest.raises(
-        ArgumentError, match=re.escape("`state` should be one that this world has shown. Received '{}'")
+        ArgumentError, match=re.escape("`state` should be one that this environment has shown. Received '{}'")
     ):
         oracle_of(env).response("{}", "click[Submit]", 0)
     drift = {"at": 1, "set": {"reward_scale": 0.5}}

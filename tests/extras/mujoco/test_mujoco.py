@@ -65,10 +65,10 @@ class TestReacher(MujocoContract):
 def test_twice_the_mass_is_twice_of_all_that_follows_from_it():
     env = gym.make("DriftHopper-v0", schedule=None).unwrapped
     before = {name: getattr(env.model, name).copy() for name in ("body_mass", "body_inertia", "body_subtreemass")}
-    env.turn({"mass": 2.0})
+    env.set_knobs({"mass": 2.0})
     for name, old in before.items():
         assert np.allclose(getattr(env.model, name), 2 * old), name
-    env.turn({"mass": 1.0})
+    env.set_knobs({"mass": 1.0})
     for name, old in before.items():
         assert np.array_equal(getattr(env.model, name), old), name
 
@@ -113,10 +113,10 @@ def test_the_drifts_matter_to_reference_controllers():
     assert min(found["reacher/explicit"][0], found["reacher/implicit"][2]) > -10.0
 
 
-@pytest.mark.parametrize("world", ["half_cheetah", "hopper", "inverted_pendulum", "reacher"])
-def test_the_harmless_ones_cost_the_references_nothing(world):
-    policy = mujoco()[f"{world}/explicit"].old
-    before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+@pytest.mark.parametrize("folder", ["half_cheetah", "hopper", "inverted_pendulum", "reacher"])
+def test_the_harmless_ones_cost_the_references_nothing(folder):
+    policy = mujoco()[f"{folder}/explicit"].old
+    before, after = (mean_return(f"{folder}/harmless", tick, policy, range(3)) for tick in (0, 20))
     assert after == before  # bit by bit: a runner enlarges the smallest difference
 
 
@@ -135,10 +135,10 @@ def test_the_reference_controllers_read_the_knobs():
             assert env.action_space.contains(oracle.action(state, 20))
 
 
-@pytest.mark.parametrize("world", ["half_cheetah", "hopper"])
-def test_the_runners_gaits_are_references(world):
+@pytest.mark.parametrize("folder", ["half_cheetah", "hopper"])
+def test_the_runners_gaits_are_references(folder):
     for kind in ("explicit", "implicit"):
-        name = f"{world}/{kind}"
+        name = f"{folder}/{kind}"
         env = gym.make(drift_envs.load_schedule(name).env, schedule=name, text=True)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")

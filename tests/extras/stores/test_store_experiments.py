@@ -38,7 +38,7 @@ def test_the_sentence_encoder_finds_what_means_the_same(name: str) -> None:
 def test_the_experiment_is_played_and_ranked(tmp_path: Path) -> None:
     data = load_experiment("stores").to_dict()
     data["schedules"] = [one for one in data["schedules"] if one.startswith("frozen_lake/explicit")]
-    experiment = parse_experiment({**data, "seeds": 1, "rounds": 1, "worlds": {}})
+    experiment = parse_experiment({**data, "seeds": 1, "rounds": 1, "environments": {}})
     rows = read_rows(run_experiment(experiment, tmp_path / "run", jobs=1))
     played = {row["memory"] for row in rows}
     assert {label for label in played if "mem0" in label}

@@ -39,13 +39,13 @@ def walk(env, steps):
 
 
 def test_a_single_environment_drifts_inside_the_wrapper():
-    world = gym.make("DriftFrozenLake-v0", schedule=TURN)
-    env = GymWrapper(world, categorical_action_encoding=True)
+    inner = gym.make("DriftFrozenLake-v0", schedule=TURN)
+    env = GymWrapper(inner, categorical_action_encoding=True)
     env.set_seed(0)
     rewards = [reward for (reward,), _ in walk(env, 14)]
     # `set_seed` resets, and the first reset begins tick 1: three episodes of two steps, then some of four
     assert rewards == [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]
-    assert world.get_wrapper_attr("drift_state").phase == "drift-1"
+    assert inner.get_wrapper_attr("drift_state").phase == "drift-1"
 
 
 def test_the_native_vector_form_drifts_inside_the_wrapper():

@@ -93,7 +93,7 @@ def test_training_and_evaluation_have_different_seeds():
 
 
 def test_mistakes_name_the_rule():
-    with pytest.raises(ArgumentError, match="`world` should be one of"):
+    with pytest.raises(ArgumentError, match="`env` should be one of"):
         load_environment("moon")
     with pytest.raises(ArgumentError, match="exclude each other"):
         load_environment(rounds=1, episodes=1)

@@ -27,7 +27,7 @@ from markupsafe import Markup
 from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PAGE, TRACES
-from drift_agents.experiment.logs import CONSTRUCT
+from drift_agents.experiment.logs import TRAIN
 from drift_agents.experiment.trace import SUFFIX, read_header
 
 LARGE = 200 * 2**20
@@ -140,7 +140,7 @@ class InspectData:
 
     Args:
         index: plain data: the run's name and versions, its schedules, and its cells with all their
-            episodes by columns, of which the first `construction` came before the test. A cell's
+            episodes by columns, of which the first `training` came before the test. A cell's
             `chunk` is the number of its file, `None` without steps.
         chunks: the files with the steps, as `drift_agents.experiment.trace_writer` wrote them.
     """
@@ -174,7 +174,7 @@ def gather(folder: Path) -> InspectData:
             path, cell["kept"] = files[who]
             cell["chunk"] = len(chunks)
             chunks.append(path)
-        cell["construction"] = sum(row["stage"] == CONSTRUCT for row in rows)
+        cell["training"] = sum(row["stage"] == TRAIN for row in rows)
         cell |= _columns(rows)
         cells.append(cell)
     index = {

@@ -1,4 +1,4 @@
-"""Common sense on the frozen lake, for readers of messages.
+"""Common sense on the frozen lake, for rule-based message policies.
 
 * `FrozenLakeSense` - towards a destination, away from known holes and from where the episode has been
 """

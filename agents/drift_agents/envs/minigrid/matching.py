@@ -1,4 +1,4 @@
-"""When two states of Minigrid's worlds, and what they lead to, count as the same.
+"""When two states of Minigrid's environments, and what they lead to, count as the same.
 
 * `MinigridMatching` - place, direction, hand, and the cells that the agent has changed
 * `ShownRoom` - a state as its JSON text shows it
@@ -30,7 +30,7 @@ Place = tuple[int, int]
 
 
 class ShownRoom(NamedTuple):
-    """A state of one of Minigrid's worlds, parsed from its JSON text.
+    """A state of one of Minigrid's environments, parsed from its JSON text.
 
     Args:
         place: column and row of the agent.
@@ -55,7 +55,7 @@ class ShownRoom(NamedTuple):
 
 @lru_cache(maxsize=32768)
 def read_room_state(state: str) -> ShownRoom | None:
-    """Parse a state; `None` if the text is no state of one of these worlds.
+    """Parse a state; `None` if the text is no state of one of these environments.
 
     Args:
         state: the text state.

@@ -1,4 +1,4 @@
-"""The planner for Minigrid's worlds: a function of the rendered prompt and a generator for ties.
+"""The planner for Minigrid's environments: a function of the rendered prompt and a generator for ties.
 
 * `MinigridPlanner` - chooses an action from what is seen and recalled
 """
@@ -86,12 +86,12 @@ class MinigridPlanner:
             rng: for ties and exploration.
 
         Raises:
-            ArgumentError: if the prompt has no state of one of these worlds.
+            ArgumentError: if the prompt has no state of one of these environments.
         """
         view = parse_prompt(prompt)
         shown = read_room_state(view.state)
         if shown is None:
-            raise ArgumentError(f"the state should be one of Minigrid's worlds. Received {view.state!r}")
+            raise ArgumentError(f"the state should be one of Minigrid's environments. Received {view.state!r}")
         errand = _read_errand(view.task)
         records = sorted((*view.here, *view.elsewhere), key=lambda item: item.last)
         wanted, view_alone = None, view.step + 1

@@ -92,7 +92,7 @@ def read_state(state: str) -> tuple[float, float]:
 
 @lru_cache(maxsize=1 << 17)
 def read_motion(state: str, after: str) -> Motion:
-    """Parse a transition; cached, since counterparts are compared repeatedly.
+    """Parse a transition; cached, since the same transitions are compared repeatedly.
 
     Args:
         state: the state before, as text.

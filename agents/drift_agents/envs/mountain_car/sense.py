@@ -1,4 +1,4 @@
-"""Common sense in the valley, for readers of messages.
+"""Common sense in the valley, for rule-based message policies.
 
 * `MountainCarSense` - the push in the direction of the motion, by what pushes did to the velocity
 """

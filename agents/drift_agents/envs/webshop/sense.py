@@ -1,4 +1,4 @@
-"""Common sense in the shop, for readers of messages.
+"""Common sense in the shop, for rule-based message policies.
 
 * `WebShopSense` - searches, opens the listing with most words of the instruction, chooses what it names, buys
 """

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.checks import check_number, is_number
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.ledger import Ledger, read_clock, read_integer
+from drift_agents.memory.transitions import TransitionStore, read_clock, read_integer
 from drift_agents.types import AgentClock, Record, RecordId, Transition
 
 Same = Callable[[Transition, Transition], bool]
@@ -321,12 +321,12 @@ def plain_attribute(attribute: BeliefAttribute) -> list[Any]:
     ]
 
 
-def read_attribute(entry: Any, ledger: Ledger) -> BeliefAttribute:
+def read_attribute(entry: Any, transitions: TransitionStore) -> BeliefAttribute:
     """An attribute of a snapshot.
 
     Args:
         entry: the result of `plain_attribute`.
-        ledger: the records of the same snapshot.
+        transitions: the records of the same snapshot.
 
     Raises:
         TypeError: if a value has the wrong type.
@@ -335,20 +335,20 @@ def read_attribute(entry: Any, ledger: Ledger) -> BeliefAttribute:
     number, events, candidates, archive = entry
     attribute = BeliefAttribute(
         read_integer(number),
-        [Event(_find_record(i, ledger), _read_share(strength), _read_flag(adds)) for i, strength, adds in events],
+        [Event(_find_record(i, transitions), _read_share(strength), _read_flag(adds)) for i, strength, adds in events],
         [
             HeldConclusion(
-                _find_record(i, ledger), [read_integer(j) for j in ids], _read_probability(p), read_clock(*t)
+                _find_record(i, transitions), [read_integer(j) for j in ids], _read_probability(p), read_clock(*t)
             )
             for i, ids, p, *t in candidates
         ],
         [
-            Version(_find_record(i, ledger), _read_probability(p), read_clock(*t[:2]), read_clock(*t[2:]))
+            Version(_find_record(i, transitions), _read_probability(p), read_clock(*t[:2]), read_clock(*t[2:]))
             for i, p, *t in archive
         ],
     )
     ids = {event.record.id for event in attribute.events}
-    keys = {(ledger.matching.state_key(e.record.state), e.record.action) for e in attribute.events}
+    keys = {(transitions.matching.state_key(e.record.state), e.record.action) for e in attribute.events}
     if len(keys) != 1 or not attribute.candidates:
         raise ValueError(f"attribute {number} should have evidence of one state and action, and a conclusion")
     for held in attribute.candidates:
@@ -357,8 +357,8 @@ def read_attribute(entry: Any, ledger: Ledger) -> BeliefAttribute:
     return attribute
 
 
-def _find_record(number: Any, ledger: Ledger) -> Record:
-    record = ledger.get(read_integer(number))
+def _find_record(number: Any, transitions: TransitionStore) -> Record:
+    record = transitions.get(read_integer(number))
     if record is None:
         raise ValueError(f"there is no record {number}")
     return record

@@ -37,8 +37,8 @@ from drift_agents.memory.beliefmem.belief import (
 )
 from drift_agents.memory.beliefmem.relevance import AttributeColumns, Relevance
 from drift_agents.memory.citations import check_cascade
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
 from drift_agents.memory.transcript import render_statement
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -64,7 +64,7 @@ STRENGTH: Mapping[str, Any] = {
 """The schema of the model's answer: the strength of an observation as evidence."""
 
 
-class BeliefMem(LedgerMemory):
+class BeliefMem(TransitionStoreMemory):
     """Every conclusion that evidence supports, each with a probability (BeliefMem, section 3.3).
 
     An attribute is a state and an action, a conclusion is its outcome. An observation of an unknown
@@ -148,7 +148,7 @@ class BeliefMem(LedgerMemory):
         self.rule = BeliefRule(initial, cap, contradicted, collapse=without == "belief")
         self.model = model
         self._relevance = Relevance(HashedEmbedding() if embedding is None else embedding, decay, unit, mix)
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         self._attributes: dict[RecordId, BeliefAttribute] = {}
         self._index: dict[Hashable, dict[RecordId, BeliefAttribute]] = {}
         self._cited: dict[RecordId, RecordId] = {}
@@ -162,7 +162,7 @@ class BeliefMem(LedgerMemory):
         The present time is a common factor of all alphas, so the result does not depend on it.
         """
         k = self.k if k is None else k
-        key = self._ledger.matching.state_key(state)
+        key = self._transitions.matching.state_key(state)
         if key not in self._index:
             return self._retrieve_uncached(state, k) if self.per == "bank" else Retrieved()
         results = self._cache.setdefault(key, {})
@@ -194,7 +194,7 @@ class BeliefMem(LedgerMemory):
 
     def _compare(self, state: str) -> tuple[AttributeColumns, NDArray[np.float64]]:
         """The candidate attributes for a state, and the similarity of each."""
-        own = self._index.get(self._ledger.matching.state_key(state), {})
+        own = self._index.get(self._transitions.matching.state_key(state), {})
         if self.per == "state":
             return self._relevance.columns(list(own.values())), np.ones(len(own))
         if self._bank is None:
@@ -234,7 +234,7 @@ class BeliefMem(LedgerMemory):
 
     def _attributes_of(self, state: str, action: str) -> list[BeliefAttribute]:
         """The attributes of a state and an action: one, or with `without="merge"` one for each record."""
-        own = self._index.get(self._ledger.matching.state_key(state), {})
+        own = self._index.get(self._transitions.matching.state_key(state), {})
         return [attribute for attribute in own.values() if attribute.action == action]
 
     @property
@@ -253,7 +253,7 @@ class BeliefMem(LedgerMemory):
         if not adds and not self._attributes_of(experience.state, experience.action):
             return None
         strength = self.strength if self.model is None else self._rate(self.model, experience)
-        return self._learn(self._ledger.append(experience, now), strength, adds)
+        return self._learn(self._transitions.append(experience, now), strength, adds)
 
     def _rate(self, model: Model, experience: Experience) -> float:
         """The strength of an observation as evidence, by the model."""
@@ -269,16 +269,16 @@ class BeliefMem(LedgerMemory):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        record_id = self._ledger.append_summary(state, action, distribution, n, now)
+        record_id = self._transitions.append_summary(state, action, distribution, n, now)
         return self._learn(record_id, 1.0 - (1.0 - self.strength) ** n, adds=True)
 
     def _learn(self, record_id: RecordId, strength: float, adds: bool) -> RecordId:
-        record = self._ledger.get(record_id)
+        record = self._transitions.get(record_id)
         if record is None:
-            raise MemoryStateError(f"record {record_id} should be in the ledger, and is not")
+            raise MemoryStateError(f"record {record_id} should be in the transition store, and is not")
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
-        attribute = attributes[0] if attributes else BeliefAttribute(self._ledger.new_id())
-        attribute.learn(Event(record, strength, adds), self.rule, self._ledger.matching.same_outcome)
+        attribute = attributes[0] if attributes else BeliefAttribute(self._transitions.new_id())
+        attribute.learn(Event(record, strength, adds), self.rule, self._transitions.matching.same_outcome)
         self._store(attribute)
         self._cited[record_id] = attribute.id
         self._relevance.add_words(attribute, [record])
@@ -286,16 +286,16 @@ class BeliefMem(LedgerMemory):
         if self.per == "bank":
             self._cache.clear()
         else:
-            self._cache.pop(self._ledger.matching.state_key(record.state), None)
+            self._cache.pop(self._transitions.matching.state_key(record.state), None)
         return record_id
 
     def _store(self, attribute: BeliefAttribute) -> None:
         self._attributes[attribute.id] = attribute
-        self._index.setdefault(self._ledger.matching.state_key(attribute.state), {})[attribute.id] = attribute
+        self._index.setdefault(self._transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, recompute beliefs from the rest, and remove attributes without evidence."""
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         lost: dict[RecordId, set[RecordId]] = {}
         for record_id in removed:
             attribute_id = self._cited.pop(record_id, None)
@@ -319,14 +319,14 @@ class BeliefMem(LedgerMemory):
 
     def _relearn(self, attribute: BeliefAttribute, lost: set[RecordId]) -> bool:
         """Recompute an attribute without lost evidence; returns whether any conclusion remains."""
-        key = self._ledger.matching.state_key(attribute.state)
+        key = self._transitions.matching.state_key(attribute.state)
         refuted = [held for held in attribute.candidates if self._is_removed(held, lost)]
         remaining = {item for held in attribute.candidates if held not in refuted for item in held.evidence}
         dropped = lost.union(item for held in refuted for item in held.evidence if item not in remaining)
         events = [event for event in attribute.events if event.record.id not in dropped]
         for item in dropped:
             self._cited.pop(item, None)
-        attribute.relearn(events, self.rule, self._ledger.matching.same_outcome)
+        attribute.relearn(events, self.rule, self._transitions.matching.same_outcome)
         if attribute.candidates:
             return True
         for event in events:
@@ -350,7 +350,7 @@ class BeliefMem(LedgerMemory):
         """The whole content as plain data."""
         return {
             "kind": self.name,
-            "ledger": self._ledger.snapshot(),
+            "transitions": self._transitions.snapshot(),
             "attributes": [plain_attribute(attribute) for attribute in self._attributes.values()],
         }
 
@@ -361,16 +361,18 @@ class BeliefMem(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        ledger = self._ledger.restored(data.get("ledger", {}))
+        transitions = self._transitions.restored(data.get("transitions", {}))
         with reading_snapshot(f"the memory {self.name!r}", data):
-            attributes = [read_attribute(entry, ledger) for entry in data["attributes"]]
+            attributes = [read_attribute(entry, transitions) for entry in data["attributes"]]
             ids = [attribute.id for attribute in attributes]
             cited = {event.record.id: a.id for a in attributes for event in a.events}
-            if len(set(ids)) != len(ids) or any(i in ledger or not 0 <= i < data["ledger"]["next_id"] for i in ids):
+            if len(set(ids)) != len(ids) or any(
+                i in transitions or not 0 <= i < data["transitions"]["next_id"] for i in ids
+            ):
                 raise ValueError("an attribute should have an id of its own")
             if len(cited) != sum(len(attribute.events) for attribute in attributes):
                 raise ValueError("a record should be evidence for one attribute")
-        old, self._ledger, self._cited = self._attributes, ledger, cited
+        old, self._transitions, self._cited = self._attributes, transitions, cited
         self._attributes, self._index = {}, {}
         for attribute in attributes:
             self._store(attribute)

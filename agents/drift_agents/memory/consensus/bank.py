@@ -179,7 +179,7 @@ class ItemBanks:
 
         Args:
             data: the result of `snapshot`.
-            present: the records in the ledger.
+            present: the records in the transition store.
 
         Raises:
             TypeError, ValueError: if the data is not a snapshot of banks.

@@ -21,8 +21,8 @@ from drift_agents.matching.base import Matching
 from drift_agents.memory.consensus.bank import SHARED, ConsensusItem, ItemBanks
 from drift_agents.memory.consensus.distillation import MOST, RULES, ProposedItem, describe_claims, propose
 from drift_agents.memory.contamination import Contaminator
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
 from drift_agents.memory.transcript import attempt_steps
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -68,10 +68,10 @@ class TeamMemory(Protocol):
         ...
 
 
-class ConsensusMemory(LedgerMemory):
+class ConsensusMemory(TransitionStoreMemory):
     """Items that a team approved, in a shared bank and in private ones.
 
-    Every transition is written to the ledger, and shown only where an item cites it. Items are written by
+    Every transition is written to the transition store, and shown only where an item cites it. Items are written by
     a team (`drift_agents.team.edv`): into the shared bank, or into the private banks of the members that
     approved. Without a team the memory distils each episode into the shared bank, without a vote (the
     first row of the paper's table 4).
@@ -129,7 +129,7 @@ class ConsensusMemory(LedgerMemory):
         )
         self.contaminator = Contaminator(contaminate)
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         self._banks = ItemBanks(HashedEmbedding() if embedding is None else embedding, cascade, self.key)
         self._has_team = False
         self._member, self._task = SHARED, ""
@@ -148,7 +148,7 @@ class ConsensusMemory(LedgerMemory):
     @property
     def key(self) -> Callable[[str], Hashable]:
         """The matching rule's key of a state."""
-        return self._ledger.matching.state_key
+        return self._transitions.matching.state_key
 
     def attend(self) -> None:
         """Stop the memory's own distillation: a team writes the items."""
@@ -177,7 +177,7 @@ class ConsensusMemory(LedgerMemory):
             cited = self._cited
             chosen = tuple(
                 record
-                for records in self._ledger.by_action(state).values()
+                for records in self._transitions.by_action(state).values()
                 for record in records
                 if record.verified or record.id in cited
             )
@@ -228,7 +228,7 @@ class ConsensusMemory(LedgerMemory):
         """
         self._write(candidate, task, owners, now)
         for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self._ledger, self.key, self._wrong)
+            claims = self.contaminator.claims(self._transitions, self.key, self._wrong)
             if not claims:
                 break
             self._write(describe_claims(claims), task, (SHARED,), now)
@@ -237,14 +237,14 @@ class ConsensusMemory(LedgerMemory):
         wrong, evidence = bool(candidate.forged), candidate.evidence
         if wrong:
             evidence = tuple(self._write_false(one, now) for one in candidate.forged)
-        present = tuple(dict.fromkeys(number for number in evidence if number in self._ledger))
+        present = tuple(dict.fromkeys(number for number in evidence if number in self._transitions))
         if not present:
             return
-        states = tuple({self.key(record.state): record.state for record in self._ledger.select(present)}.values())
+        states = tuple({self.key(record.state): record.state for record in self._transitions.select(present)}.values())
         for owner in owners:
             self._banks.write(
                 ConsensusItem(
-                    self._ledger.new_id(),
+                    self._transitions.new_id(),
                     owner,
                     candidate.title,
                     candidate.description,
@@ -263,27 +263,27 @@ class ConsensusMemory(LedgerMemory):
 
     def _write_false(self, claim: Transition, now: AgentClock) -> RecordId:
         """Write a transition that was not experienced."""
-        return self._ledger.append(Experience(*claim, 0.0, now), now)
+        return self._transitions.append(Experience(*claim, 0.0, now), now)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._ledger.select([record_id])
+        (record,) = self._transitions.select([record_id])
         self._cache.pop(self.key(record.state), None)
         self._written[record_id] = None
         return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; items that depend on them are removed, or cut."""
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         for number in removed:
             self._written.pop(number, None)
-        items = self._banks.remove_records(removed, self._ledger)
+        items = self._banks.remove_records(removed, self._transitions)
         self._activate(number for number in self._active if number in self._banks)
         self._clear_cache()
         return Removed(removed, items)
 
     def attempt(self) -> tuple[Record, ...]:
         """The records of the last episode that were not removed, step by step."""
-        return tuple(record for record in self._attempt if record.id in self._ledger)
+        return tuple(record for record in self._attempt if record.id in self._transitions)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Store the steps of the attempt; without a team, distil it.
@@ -291,7 +291,7 @@ class ConsensusMemory(LedgerMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = tuple(attempt_steps(self._ledger.select(self._written), self.key))
+        steps = tuple(attempt_steps(self._transitions.select(self._written), self.key))
         candidates: list[ProposedItem] = []
         if steps and not self._has_team:
             # Before anything changes, so that an error of the model leaves memory as it was.
@@ -308,7 +308,7 @@ class ConsensusMemory(LedgerMemory):
         """The whole content as plain data."""
         return {
             "kind": self.name,
-            "ledger": self._ledger.snapshot(),
+            "transitions": self._transitions.snapshot(),
             "items": self._banks.snapshot(),
             "written": [self._correct, self._wrong],
             "today": list(self._written),
@@ -323,18 +323,18 @@ class ConsensusMemory(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        ledger = self._ledger.restored(data.get("ledger", {}))
+        transitions = self._transitions.restored(data.get("transitions", {}))
         with reading_snapshot(f"the memory {self.name!r}", data):
-            banks = self._banks.restored(data["items"], ledger)
+            banks = self._banks.restored(data["items"], transitions)
             correct, wrong = (int(number) for number in data["written"])
             written = dict.fromkeys(map(int, data["today"]))
             member, task = str(data["member"]), str(data["task"])
-            next_id = int(data["ledger"]["next_id"])
-            if any(item.id >= next_id or item.id in ledger for item in banks):
+            next_id = int(data["transitions"]["next_id"])
+            if any(item.id >= next_id or item.id in transitions for item in banks):
                 raise ValueError("every item should have an id of its own")
-            if any(number not in ledger for number in written):
-                raise ValueError("records of the present episode should be in the ledger")
-        self._ledger, self._banks, self._written = ledger, banks, written
+            if any(number not in transitions for number in written):
+                raise ValueError("records of the present episode should be in the transition store")
+        self._transitions, self._banks, self._written = transitions, banks, written
         self._correct, self._wrong, self._member, self._task = correct, wrong, member, task
         self._attempt, self._focus, self._active = (), None, ()
         self._clear_cache()

@@ -28,8 +28,8 @@ from drift_agents.memory.generative_agents.reflection import (
     question_about,
 )
 from drift_agents.memory.generative_agents.stream import AccessRecord, MemoryStream
-from drift_agents.memory.ledger import check_kind, hash_plain, reading_snapshot
 from drift_agents.memory.transcript import render_statement
+from drift_agents.memory.transitions import check_kind, hash_plain, reading_snapshot
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -176,7 +176,7 @@ class GenerativeAgents:
             ModelError: if the model's answer has the wrong form.
         """
         importance = self._rate(render_statement(experience.state, experience.action, [(experience.outcome, 1.0)]))
-        return self._write(self._stream.ledger.append(experience, now), importance, now)
+        return self._write(self._stream.transitions.append(experience, now), importance, now)
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -188,7 +188,9 @@ class GenerativeAgents:
             ModelError: if the model's answer has the wrong form.
         """
         importance = self._rate(render_statement(state, action, distribution, n))
-        return self._write(self._stream.ledger.append_summary(state, action, distribution, n, now), importance, now)
+        return self._write(
+            self._stream.transitions.append_summary(state, action, distribution, n, now), importance, now
+        )
 
     def _write(self, record_id: RecordId, importance: int, now: AgentClock) -> RecordId:
         stream = self._stream
@@ -239,17 +241,17 @@ class GenerativeAgents:
             text = " ".join(insight["insight"].split())
             self._stream.write_insight(text, cited, AccessRecord(self._rate(text), self._hour(now)))
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
-        return self._stream.ledger.counterparts(state, action)
+        return self._stream.transitions.same_transitions(state, action)
 
     def records(self) -> Iterator[Record]:
         """All observations, oldest first."""
-        return iter(self._stream.ledger)
+        return iter(self._stream.transitions)
 
     def states(self) -> Iterator[str]:
         """One text for every known state."""
-        return self._stream.ledger.states()
+        return self._stream.transitions.states()
 
     def notes(self) -> tuple[Note, ...]:
         """All insights, oldest first."""

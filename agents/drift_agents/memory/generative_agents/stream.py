@@ -18,8 +18,8 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.generative_agents.salience import ObservationColumns, StateColumns, salience
-from drift_agents.memory.ledger import Ledger, reading_snapshot
 from drift_agents.memory.transcript import render_statement
+from drift_agents.memory.transitions import TransitionStore, reading_snapshot
 from drift_agents.types import Note, Plain, Record, RecordId, Removed, Retrieved
 
 PER = ("action", "state", "stream")
@@ -41,8 +41,8 @@ class AccessRecord(NamedTuple):
 class MemoryStream:
     """Observations and insights, each with its importance and its last access.
 
-    Observations are the records of a ledger. Insights are texts that cite observations and older
-    insights, and are removed with them. Both have numbers of the ledger. Queries have no side effect;
+    Observations are the records of a transition store. Insights are texts that cite observations and older
+    insights, and are removed with them. Both have numbers of the transition store. Queries have no side effect;
     the caller updates the last access (`refresh`).
 
     Args:
@@ -63,7 +63,7 @@ class MemoryStream:
         >>> from drift_agents.types import AgentClock, Experience, Outcome
         >>> stream = MemoryStream("state", 0.995, (1.0, 1.0, 1.0), "newest", "majority", HashedEmbedding())
         >>> step = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
-        >>> stream.write(stream.ledger.append(step, AgentClock()), AccessRecord(10, 0))
+        >>> stream.write(stream.transitions.append(step, AgentClock()), AccessRecord(10, 0))
         >>> stream.write_insight("Avoid 1 in a.", [0], AccessRecord(10, 0))
         >>> stream.choose_insights("a", 3)
         (Note(id=1, text='Avoid 1 in a.', evidence=(0,), weight=1.0),)
@@ -84,7 +84,7 @@ class MemoryStream:
         self.per, self.ties = check_choice("per", per, PER), check_choice("ties", ties, TIES)
         self.decay, self.weights = check_number("decay", decay, "(0, 1]"), _check_weights(weights)
         self.embedding = embedding
-        self.ledger, self.citations = Ledger(matching), Citations(cascade)
+        self.transitions, self.citations = TransitionStore(matching), Citations(cascade)
         self.traces: dict[RecordId, AccessRecord] = {}
         self.insights: dict[RecordId, str] = {}
         self.unreflected: dict[RecordId, None] = {}
@@ -100,12 +100,12 @@ class MemoryStream:
         self._notes: dict[tuple[Hashable, int], tuple[Note, ...]] = {}
 
     def write(self, record_id: RecordId, trace: AccessRecord) -> None:
-        """Add an observation that was appended to the ledger."""
+        """Add an observation that was appended to the transition store."""
         self.traces[record_id] = trace
         self.unreflected[record_id] = None
-        record = self.ledger.get(record_id)
+        record = self.transitions.get(record_id)
         if record is not None:
-            key = self.ledger.matching.state_key(record.state)
+            key = self.transitions.matching.state_key(record.state)
             self._unreflected_at.setdefault(key, {})[record_id] = None
             if key in self._state_columns:
                 self._state_columns[key].append(record, *trace)
@@ -113,7 +113,7 @@ class MemoryStream:
 
     def unreflected_at(self, state: str) -> list[RecordId]:
         """The observations of a state that no reflection has used, oldest first."""
-        return list(self._unreflected_at.get(self.ledger.matching.state_key(state), ()))
+        return list(self._unreflected_at.get(self.transitions.matching.state_key(state), ()))
 
     def mark_reflected(self, items: Iterable[RecordId]) -> None:
         """Mark observations as used by a reflection."""
@@ -124,9 +124,9 @@ class MemoryStream:
     def _index_unreflected(self) -> None:
         self._unreflected_at.clear()
         for item in sorted(self.unreflected):
-            record = self.ledger.get(item)
+            record = self.transitions.get(item)
             if record is not None:
-                self._unreflected_at.setdefault(self.ledger.matching.state_key(record.state), {})[item] = None
+                self._unreflected_at.setdefault(self.transitions.matching.state_key(record.state), {})[item] = None
 
     def write_insight(self, text: str, cited: Iterable[RecordId], trace: AccessRecord) -> None:
         """Write an insight, unless it cites nothing: then it could never be removed.
@@ -138,10 +138,10 @@ class MemoryStream:
         """
         known = self._ids.get(text)
         # A known insight may not cite newer items: two insights could cite each other.
-        evidence = [item for item in cited if known is None or item in self.ledger or item < known]
+        evidence = [item for item in cited if known is None or item in self.transitions or item < known]
         if not evidence or not text:
             return
-        item = self.ledger.new_id() if known is None else known
+        item = self.transitions.new_id() if known is None else known
         self.citations.add(item, evidence)
         self.insights[item], self._ids[text], self.traces[item] = text, item, trace
         self._dependent.clear()
@@ -153,18 +153,18 @@ class MemoryStream:
             trace = self.traces[item]
             if trace.access < hour:
                 self.traces[item] = trace._replace(access=hour)
-                record = self.ledger.get(item)
+                record = self.transitions.get(item)
                 if record is None:
                     self._notes.clear()
                     continue
-                key = self.ledger.matching.state_key(record.state)
+                key = self.transitions.matching.state_key(record.state)
                 if key in self._state_columns:
                     self._state_columns[key].refresh(item, hour)
                 self._clear_cache_of(key)
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these observations, and the insights that depend on them."""
-        removed = self.ledger.remove(ids)
+        removed = self.transitions.remove(ids)
         insights = self.citations.remove(removed)
         for item in (*removed, *insights):
             del self.traces[item]
@@ -181,11 +181,11 @@ class MemoryStream:
 
     def at(self, state: str) -> list[RecordId]:
         """The observations of a state, oldest first."""
-        return sorted(record.id for group in self.ledger.by_action(state).values() for record in group)
+        return sorted(record.id for group in self.transitions.by_action(state).values() for record in group)
 
     def statement(self, item: RecordId) -> str:
         """An item as a statement."""
-        record = self.ledger.get(item)
+        record = self.transitions.get(item)
         if record is None:
             return self.insights[item]
         return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
@@ -196,7 +196,7 @@ class MemoryStream:
 
     def retrieve(self, state: str, k: int) -> Retrieved:
         """The most salient observations, the best first; `k` of what `per` names."""
-        results = self._cache.setdefault(self.ledger.matching.state_key(state), {})
+        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
         if k not in results:
             records = self._choose(state, k)
             results[k] = Retrieved(records, (1.0,) * len(records))
@@ -204,7 +204,7 @@ class MemoryStream:
 
     def choose_insights(self, state: str, number: int) -> tuple[Note, ...]:
         """The most salient insights: of the whole stream, or of those that depend on observations of this state."""
-        key = self.ledger.matching.state_key(state)
+        key = self.transitions.matching.state_key(state)
         notes = self._notes.get((key, number))
         if notes is None:
             items, relevance = self._insights_about(state, key)
@@ -221,7 +221,7 @@ class MemoryStream:
         here = self.at(state)
         items = list(self.insights) if self.per == "stream" else sorted(self.citations.dependents(here))
         # For equal states the text is that of the oldest observation.
-        oldest = self.ledger.get(here[0]) if here else None
+        oldest = self.transitions.get(here[0]) if here else None
         question = state if oldest is None else oldest.state
         relevance = self._insight_relevance(question, items) if items else np.zeros(0)
         if oldest is not None:
@@ -241,17 +241,17 @@ class MemoryStream:
         if self.per == "stream":
             columns = self._read_columns()
             similar = cosine(self.embedding.embed([state])[0], columns.vectors)
-            own = columns.row_of.get(self.ledger.matching.state_key(state))
+            own = columns.row_of.get(self.transitions.matching.state_key(state))
             if own is not None:
                 similar[own] = 1.0
             best = self._rank(columns.traces, similar[columns.rows])
             return tuple(columns.records[place] for place in best[:k])
-        key = self.ledger.matching.state_key(state)
+        key = self.transitions.matching.state_key(state)
         here = self._state_columns.get(key)
         if here is None:
             here = self._state_columns[key] = StateColumns()
             for item in self.at(state):
-                record = self.ledger.get(item)
+                record = self.transitions.get(item)
                 if record is not None:
                     here.append(record, *self.traces[item])
         # All are observations of this state, so their relevance is equal.
@@ -288,7 +288,11 @@ class MemoryStream:
     def _read_columns(self) -> ObservationColumns:
         """All observations as columns, cached until one changes."""
         if self._columns is None:
-            key, texts, records = self.ledger.matching.state_key, list(self.ledger.states()), tuple(self.ledger)
+            key, texts, records = (
+                self.transitions.matching.state_key,
+                list(self.transitions.states()),
+                tuple(self.transitions),
+            )
             row_of = {key(text): row for row, text in enumerate(texts)}
             self._columns = ObservationColumns(
                 records,
@@ -315,7 +319,7 @@ class MemoryStream:
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
         return {
-            "ledger": self.ledger.snapshot(),
+            "transitions": self.transitions.snapshot(),
             "insights": [[item, text, list(self.citations.evidence(item))] for item, text in self.insights.items()],
             "traces": [[item, *trace] for item, trace in sorted(self.traces.items())],
             "fresh": list(self.unreflected),
@@ -327,24 +331,24 @@ class MemoryStream:
         Raises:
             MemoryStateError: if the data is not a snapshot of a stream.
         """
-        ledger = self.ledger.restored(data.get("ledger", {}))
+        transitions = self.transitions.restored(data.get("transitions", {}))
         with reading_snapshot("a stream", data):
             insights = {int(item): str(text) for item, text, _ in data["insights"]}
             traces = {
                 int(item): AccessRecord(int(importance), int(access)) for item, importance, access in data["traces"]
             }
             unreflected = dict.fromkeys(map(int, data["fresh"]))
-            if sorted([*(record.id for record in ledger), *insights]) != list(traces):
+            if sorted([*(record.id for record in transitions), *insights]) != list(traces):
                 raise ValueError("every item should have one trace and an id of its own")
-            if any(item not in ledger for item in unreflected):
+            if any(item not in transitions for item in unreflected):
                 raise ValueError("items without reflection should be observations")
-            if any(item >= data["ledger"]["next_id"] for item in insights):
+            if any(item >= data["transitions"]["next_id"] for item in insights):
                 raise ValueError("ids should stay below `next_id`")
             citations = Citations(self.citations.cascade)
             for item, _, cited in data["insights"]:
                 evidence = [int(number) for number in cited]
-                citations.add(int(item), evidence, [i for i in evidence if i not in ledger and i not in insights])
-        self.ledger, self.citations, self.traces, self.unreflected = ledger, citations, traces, unreflected
+                citations.add(int(item), evidence, [i for i in evidence if i not in transitions and i not in insights])
+        self.transitions, self.citations, self.traces, self.unreflected = transitions, citations, traces, unreflected
         self.insights, self._ids = insights, {text: item for item, text in insights.items()}
         self._index_unreflected()
         self._clear_cache()

@@ -2,7 +2,7 @@
 
 * `ADDITIONS`, `DELETIONS`, `COUNTS` - the policies by name
 * `ExecutionEntry` - one execution (or verified summary) with its retrievals and its utility
-* `ExecutionLedger` - all of them; it holds numbers of records, not their content
+* `ExecutionStore` - all of them; it holds numbers of records, not their content
 
 Source: Xiong et al., "How memory management impacts LLM agents", sections 4.1, 5.1 and 6.2.
 `docs/memories/management.md` says how its query-execution pairs map to records of transitions.
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from drift_agents.memory.ledger import read_integer
+from drift_agents.memory.transitions import read_integer
 from drift_agents.types import RecordId
 
 ADDITIONS = ("fixed", "all", "coarse", "strict")
@@ -55,7 +55,7 @@ class ExecutionEntry:
         return self.total / self.uses if self.uses else self.own
 
 
-class ExecutionLedger:
+class ExecutionStore:
     """Executions in memory, with their retrievals and utilities.
 
     Time is the number of finished executions. An entry is retrieved at most once in an execution.
@@ -69,7 +69,7 @@ class ExecutionLedger:
             verified summary from history deletion.
 
     Example:
-        >>> executions = ExecutionLedger(period=2, alpha=0, uses=1, beta=0.5, grace=2)
+        >>> executions = ExecutionStore(period=2, alpha=0, uses=1, beta=0.5, grace=2)
         >>> executions.write([0, 1], episode=0, own=1.0)
         >>> executions.write([2], episode=1, own=1.0)
         >>> for utility in (1.0, 0.0):
@@ -181,13 +181,13 @@ class ExecutionLedger:
             ],
         }
 
-    def restored(self, data: Any) -> ExecutionLedger:
-        """A ledger with the same options and the content of a snapshot.
+    def restored(self, data: Any) -> ExecutionStore:
+        """A transition store with the same options and the content of a snapshot.
 
         Raises:
             KeyError, TypeError, ValueError: if the data is not a snapshot of executions.
         """
-        executions = ExecutionLedger(
+        executions = ExecutionStore(
             period=self.period, alpha=self.alpha, uses=self.uses, beta=self.beta, grace=self.grace
         )
         executions.time = read_integer(data["time"])

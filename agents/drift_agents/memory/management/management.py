@@ -29,13 +29,12 @@ from drift_agents.memory.base import (
     StepObserver,
     make_memory,
 )
-from drift_agents.memory.ledger import check_kind, hash_plain, reading_snapshot
 from drift_agents.memory.management.executions import (
     ADDITIONS,
     COUNTS,
     DELETIONS,
     ExecutionEntry,
-    ExecutionLedger,
+    ExecutionStore,
 )
 from drift_agents.memory.management.supervision import (
     JUDGEMENT,
@@ -47,6 +46,7 @@ from drift_agents.memory.management.supervision import (
     rotate_outcomes,
     strict,
 )
+from drift_agents.memory.transitions import check_kind, hash_plain, reading_snapshot
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.registry import MEMORIES
 from drift_agents.types import (
@@ -170,7 +170,7 @@ class Managed:
         self.model: Model = own if model is None else model
         self._matching: Matching = Exact() if matching is None else matching
         self._teacher = teacher if error_free else None
-        self.executions = ExecutionLedger(
+        self.executions = ExecutionStore(
             period=check_integer("period", period),
             alpha=check_integer("alpha", alpha, 0),
             uses=check_integer("uses", uses),
@@ -247,9 +247,9 @@ class Managed:
     _latest = 1.0
     """The utility of the last execution."""
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first; those of the present episode too."""
-        return self.store.counterparts(state, action)
+        return self.store.same_transitions(state, action)
 
     def records(self) -> Iterator[Record]:
         """All records, oldest first; those of the present episode too."""

@@ -156,7 +156,7 @@ class SkillLibrary:
 
         Args:
             data: the result of `snapshot`.
-            present: the records in the ledger.
+            present: the records in the transition store.
 
         Raises:
             TypeError, ValueError: if the data is not a snapshot of a library.

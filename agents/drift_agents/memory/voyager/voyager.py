@@ -23,8 +23,8 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
-from drift_agents.memory.ledger import Ledger, LedgerMemory, reading_snapshot
 from drift_agents.memory.transcript import attempt_steps, truncate
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, reading_snapshot
 from drift_agents.memory.voyager.critic import CRITIQUE, RULES, SKILL, render_attempt
 from drift_agents.memory.voyager.skills import Skill, SkillLibrary
 from drift_agents.types import (
@@ -44,7 +44,7 @@ RANKS = {True: 0, None: 1, False: 2}
 """The order of records: those of successes, those not judged yet, those of failures."""
 
 
-class Voyager(LedgerMemory):
+class Voyager(TransitionStoreMemory):
     """Attempts that a critic judges a success weigh more, or become skills.
 
     Every episode is an attempt at its task. When it ends, the critic judges it: {reasoning, success,
@@ -108,7 +108,7 @@ class Voyager(LedgerMemory):
         self.failed = check_number("failed", failed, "(0, 1]")
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._ledger = Ledger(matching)
+        self._transitions = TransitionStore(matching)
         self._library = SkillLibrary(HashedEmbedding() if embedding is None else embedding, cascade)
         self._marks: dict[RecordId, bool] = {}
         # The records of the present attempt, and of those before it in the row.
@@ -138,7 +138,7 @@ class Voyager(LedgerMemory):
                 self._activate(skill.id for skill in self._library.nearest(state, k))
             if self._focus[1] == state:
                 notes = (*(self._library.get(skill_id).note() for skill_id in self._active), *notes)
-        results = self._cache.setdefault(self._ledger.matching.state_key(state), {})
+        results = self._cache.setdefault(self._transitions.matching.state_key(state), {})
         if k not in results:
             results[k] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
         return results[k] if not notes else results[k]._replace(notes=notes)
@@ -146,7 +146,7 @@ class Voyager(LedgerMemory):
     def _marked_records(self, state: str, k: int) -> Retrieved:
         """The `k` first records of every action, those of successes before those of failures."""
         chosen: list[Record] = []
-        for records in self._ledger.by_action(state).values():
+        for records in self._transitions.by_action(state).values():
             if self.order == "newest":
                 records.reverse()
             chosen += sorted(records, key=lambda record: RANKS[self.mark(record.id)])[:k]
@@ -156,7 +156,7 @@ class Voyager(LedgerMemory):
         """The records of this state that belong to chosen skills or the row of attempts, or are verified."""
         chosen = tuple(
             record
-            for records in self._ledger.by_action(state).values()
+            for records in self._transitions.by_action(state).values()
             for record in records
             if self._is_kept(record) or any(skill_id in self._active for skill_id in self._library.citing(record.id))
         )
@@ -173,7 +173,7 @@ class Voyager(LedgerMemory):
 
     def mark(self, record_id: RecordId) -> bool | None:
         """Whether the critic judged a record's attempt a success; `None` before it did, `True` if verified."""
-        record = self._ledger.get(record_id)
+        record = self._transitions.get(record_id)
         return True if record is not None and record.verified else self._marks.get(record_id)
 
     def skills(self) -> tuple[Skill, ...]:
@@ -181,8 +181,8 @@ class Voyager(LedgerMemory):
         return tuple(self._library)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._ledger.select([record_id])
-        self._cache.pop(self._ledger.matching.state_key(record.state), None)
+        (record,) = self._transitions.select([record_id])
+        self._cache.pop(self._transitions.matching.state_key(record.state), None)
         self._written[record_id] = None
         return record_id
 
@@ -191,11 +191,11 @@ class Voyager(LedgerMemory):
 
         In the mode `skills` the transitions that only a removed skill, or a part cut off, cited are removed too.
         """
-        removed = self._ledger.remove(ids)
+        removed = self._transitions.remove(ids)
         for record_id in removed:
             for kept in (self._marks, self._written, self._row):
                 kept.pop(record_id, None)
-        changed = self._library.remove_records(removed, self._ledger)
+        changed = self._library.remove_records(removed, self._transitions)
         more = self._remove_uncited(chain.from_iterable(skill.steps for skill in changed))
         notes = tuple(skill.id for skill in changed if skill.id not in self._library)
         if critiques := self._critiques.remove(removed):
@@ -206,8 +206,10 @@ class Voyager(LedgerMemory):
 
     def _remove_uncited(self, ids: Iterable[RecordId]) -> tuple[RecordId, ...]:
         """Remove those of these records that are neither kept nor cited by a skill (`skills`)."""
-        records = self._ledger.select(dict.fromkeys(ids))
-        return self._ledger.remove(r.id for r in records if not self._is_kept(r) and not self._library.citing(r.id))
+        records = self._transitions.select(dict.fromkeys(ids))
+        return self._transitions.remove(
+            r.id for r in records if not self._is_kept(r) and not self._library.citing(r.id)
+        )
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Let the critic judge the attempt, and learn from the judgement.
@@ -215,7 +217,7 @@ class Voyager(LedgerMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = attempt_steps(self._ledger.select(self._written), self._ledger.matching.state_key)
+        steps = attempt_steps(self._transitions.select(self._written), self._transitions.matching.state_key)
         judgement = skill = None
         if steps:
             # Before anything changes, so that an error of the model leaves memory as it was.
@@ -261,14 +263,16 @@ class Voyager(LedgerMemory):
         self._remove_critique()
         if critique:
             text = f"Critique of attempt {self._failures} of {self.attempts} at {truncate(task)!r}: {critique}"
-            self._critique = Note(self._ledger.new_id(), text, tuple(record.id for record in steps))
+            self._critique = Note(self._transitions.new_id(), text, tuple(record.id for record in steps))
             self._critiques.add(self._critique.id, self._critique.evidence)
 
     def _write_skill(self, skill: Mapping[str, str], steps: Sequence[Record]) -> None:
         """Write a skill; the one of the same name is removed with its transitions."""
         old = self._library.named(skill["name"])
         ids, actions = tuple(record.id for record in steps), tuple(record.action for record in steps)
-        self._library.write(Skill(self._ledger.new_id(), skill["name"], skill["description"], actions, ids, len(ids)))
+        self._library.write(
+            Skill(self._transitions.new_id(), skill["name"], skill["description"], actions, ids, len(ids))
+        )
         if old is not None:
             self._activate(skill_id for skill_id in self._active if skill_id in self._library)
             self._remove_uncited(old.steps)
@@ -279,7 +283,7 @@ class Voyager(LedgerMemory):
         return {
             "kind": self.name,
             "mode": self.mode,
-            "ledger": self._ledger.snapshot(),
+            "transitions": self._transitions.snapshot(),
             "marks": [[record_id, success] for record_id, success in self._marks.items()],
             "today": list(self._written),
             "row": list(self._row),
@@ -301,9 +305,9 @@ class Voyager(LedgerMemory):
             raise MemoryStateError(
                 f"not a snapshot of the memory {self.name!r} in the mode {self.mode!r}: {str(data)[:80]!r}"
             )
-        ledger = self._ledger.restored(data.get("ledger", {}))
+        transitions = self._transitions.restored(data.get("transitions", {}))
         with reading_snapshot(f"the memory {self.name!r}", data):
-            library = self._library.restored(data["skills"], ledger)
+            library = self._library.restored(data["skills"], transitions)
             marks = {int(i): bool(success) for i, success in data["marks"]}
             written, row = ({int(i): None for i in data[name]} for name in ("today", "row"))
             task, failures = None if data["task"] is None else str(data["task"]), int(data["failures"])
@@ -313,13 +317,19 @@ class Voyager(LedgerMemory):
             if data["critique"] is not None:
                 note_id, text, evidence = data["critique"]
                 critique = Note(int(note_id), str(text), tuple(map(int, evidence)))
-                critiques.add(critique.id, evidence, {i for i in evidence if i not in ledger})
-            if any(i not in ledger for i in (*marks, *written, *row)) or any(i not in library for i in active):
+                critiques.add(critique.id, evidence, {i for i in evidence if i not in transitions})
+            if any(i not in transitions for i in (*marks, *written, *row)) or any(i not in library for i in active):
                 raise ValueError("records of attempts and chosen skills should be stored")
             notes = [skill.id for skill in library] + ([] if critique is None else [critique.id])
-            if any(i in ledger or i >= data["ledger"]["next_id"] for i in notes):
+            if any(i in transitions or i >= data["transitions"]["next_id"] for i in notes):
                 raise ValueError("a skill and a critique should have an id of their own")
-        self._ledger, self._library, self._marks, self._written, self._row = ledger, library, marks, written, row
+        self._transitions, self._library, self._marks, self._written, self._row = (
+            transitions,
+            library,
+            marks,
+            written,
+            row,
+        )
         self._task, self._failures, self._critique, self._critiques = task, failures, critique, critiques
         self._focus, self._active = focus, active
         self._cache.clear()

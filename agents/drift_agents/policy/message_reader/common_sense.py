@@ -1,4 +1,4 @@
-"""What a reader of messages does where they show no score.
+"""What a rule-based message policy does where messages show no score.
 
 * `CommonSense` - what is sensible in any environment; environments of which more is known have a subclass
 * `choose_untried` - actions with the highest score, then untried ones

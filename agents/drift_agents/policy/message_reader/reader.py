@@ -1,11 +1,11 @@
-"""Policies that read the messages of a language model and nothing else, without a language model.
+"""Rule-based message policies: they parse the messages to a language model and nothing else, without a model.
 
 * `MessageReader` - follows the highest score that the messages show, and common sense where they show none
 * `ForgetfulReader` - the same, which overlooks a part of the known outcomes
 * `ErringReader` - the same, which answers with another action at a stated rate
 * `MessageModel` - the model behind them: messages in, an action out
 
-They measure what a prompt lets a reader do: a prompt with which these policies move in circles cannot be expected
+They measure what a prompt lets a policy do: a prompt with which these policies move in circles cannot be expected
 to serve a language model.
 """
 

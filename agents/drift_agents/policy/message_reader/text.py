@@ -1,4 +1,4 @@
-"""The messages of a language model, parsed as a reader of their words would.
+"""The messages to a language model, parsed for rule-based message policies.
 
 * `KnownOutcome` - one outcome that the messages report
 * `MessageText` - what the messages say
@@ -66,7 +66,7 @@ class MessageText(NamedTuple):
         return dict(self.visits).get(action, 0)
 
     def is_stale(self, known: KnownOutcome) -> bool:
-        """Whether an outcome was last seen before the messages say that the world has changed."""
+        """Whether an outcome was last seen before the messages say that the environment has changed."""
         return 0 <= known.last < self.doubt_since
 
 

@@ -5,7 +5,7 @@ const COLUMNS = [
   // title, key, value that sorts, text, whether a larger value is better, what it means
   ['agent', 'name', (row) => row.name.toLowerCase(), (row) => row.name, false, 'memory, verifier and further parts; agents that played the same episodes share a row; below, the submissions'],
   ['rank', 'rank', (row) => row.rank, (row) => number(row.rank, 0), false, 'among the agents shown, by the score at equal interactions'],
-  ['ranks', 'ranks', (row) => row.reference ? null : row.ranks[0], (row) => row.reference ? '-' : row.ranks.join('-'), false, 'the ranks that 95 % of the resamples give among all agents of this world and kind'],
+  ['ranks', 'ranks', (row) => row.reference ? null : row.ranks[0], (row) => row.reference ? '-' : row.ranks.join('-'), false, 'the ranks that 95 % of the resamples give among all agents of this environment and kind'],
   ['at equal\ninteractions', 'equal', (row) => first(row.equal), (row) => interval(row.equal), true, 'percent of the optimum after the first drift, within the interactions of the optimal policy; probes count'],
   ['kept', 'kept', (row) => first(row.kept), (row) => interval(row.kept), true, 'percent of the optimum after the first drift, interquartile mean with 95 % interval'],
   ['gain', 'gain', (row) => first(row.gain), (row) => interval(row.gain), true, 'kept, minus kept without the verifier'],
@@ -48,7 +48,7 @@ function isWithin(row, key, most) {
 }
 
 function show(section, views) {
-  const state = { world: 'all', kind: 'all', supervision: 'any', policy: 'any', words: '', limits: {}, sort: 'rank', down: false };
+  const state = { environment: 'all', kind: 'all', supervision: 'any', policy: 'any', words: '', limits: {}, sort: 'rank', down: false };
   const rows = views.flatMap((view) => view.rows);
   const filters = section.querySelector('.filters');
 
@@ -60,7 +60,7 @@ function show(section, views) {
   function chooseOf(label, key, values) {
     choose(label, [...new Set(values)].map((value) => [value, value]), (value) => { state[key] = value; });
   }
-  chooseOf('World', 'world', views.map((view) => view.world));
+  chooseOf('Environment', 'environment', views.map((view) => view.environment));
   chooseOf('Kind of drift', 'kind', views.map((view) => view.kind));
   chooseOf('Supervision', 'supervision', ['any', ...rows.filter((row) => !row.reference).map((row) => row.supervision)]);
   if (rows.some((row) => row.model)) chooseOf('Policy', 'policy', ['any', 'language models', 'rules']);
@@ -92,10 +92,10 @@ function show(section, views) {
   }
 
   function draw() {
-    const view = views.find((one) => one.world === state.world && one.kind === state.kind);
+    const view = views.find((one) => one.environment === state.environment && one.kind === state.kind);
     const place = section.querySelector('.live'), remarks = section.querySelector('.remarks');
     if (view === undefined) {
-      remarks.textContent = 'The track has no schedule of this world and kind.';
+      remarks.textContent = 'The track has no schedule of this environment and kind.';
       place.replaceChildren();
       return;
     }

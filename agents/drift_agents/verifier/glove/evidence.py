@@ -41,7 +41,7 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
 
     Args:
         transition: the new one; it must not be among the records.
-        records: its counterparts.
+        records: the records of the same transition.
         matching: when two outcomes count as the same.
 
     Returns:
@@ -112,7 +112,7 @@ def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching
 
     Args:
         fresh: the probes' transitions.
-        records: their counterparts in memory.
+        records: the records of the same transition in memory.
         matching: when two outcomes count as the same.
     """
     remembered = list(records)

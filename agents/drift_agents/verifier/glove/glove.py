@@ -35,9 +35,9 @@ STOCHASTIC: Mapping[str, Any] = {
 class Glove(ProbingVerifier):
     """GLOVE, the global verifier (paper, algorithm 1).
 
-    Phase I finds the counterparts of an experience (without it) and tests for surprise, see
+    Phase I finds the records of the same transition (without the new one) and tests for surprise, see
     `SurpriseVerifier`. Phase II probes: the same action in the same state, `budget` times. Phase
-    III removes the counterparts and inserts the probes' distribution as one verified record; the
+    III removes the old records and inserts the probes' distribution as one verified record; the
     surprising experiences are dropped, since the probes contain more information.
 
     If the prober returns no response, memory is unchanged, the experiences are written, and the next row of
@@ -53,7 +53,7 @@ class Glove(ProbingVerifier):
 
     Args:
         prober: repeats an action in a state.
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: alpha, the number of probes; a positive whole number, or a mapping with `outcomes`,
             `accuracy` and `confidence`, from which theorem 4.2 computes it.
@@ -127,7 +127,7 @@ class Glove(ProbingVerifier):
         """
         if self._doubt.since is None:
             return None
-        key, known = self._matching.state_key(state), memory.counterparts(state, action)
+        key, known = self._matching.state_key(state), memory.same_transitions(state, action)
         if not self._doubt.covers(key, action, known) or self._is_spent:
             return None
         self._doubt.note_check(key, action)
@@ -147,10 +147,10 @@ class Glove(ProbingVerifier):
             inserted=realigned.inserted,
         )
 
-    def _note(self, counterparts: Sequence[Record], realigned: RealignmentResult, now: AgentClock) -> None:
+    def _note(self, same_transitions: Sequence[Record], realigned: RealignmentResult, now: AgentClock) -> None:
         """Put older records in doubt if the probes have contradicted memory."""
         if self.spread and realigned.contradicted:
-            self._doubt.note_drift(counterparts[-1].now.step, now.step)
+            self._doubt.note_drift(same_transitions[-1].now.step, now.step)
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
@@ -158,8 +158,8 @@ class Glove(ProbingVerifier):
         if not probed.transitions:
             observed = write_all(found.experiences, memory)
             return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)
-        realigned = realign(found.counterparts, probed.transitions, memory, self._matching, now)
-        self._note(found.counterparts, realigned, now)
+        realigned = realign(found.same_transitions, probed.transitions, memory, self._matching, now)
+        self._note(found.same_transitions, realigned, now)
         return Verdict(
             surprise=True,
             statistic=found.share,

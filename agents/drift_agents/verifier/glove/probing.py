@@ -2,7 +2,7 @@
 
 * `Budget` - a number of probes, or what theorem 4.2 computes it from
 * `ProbingVerifier` - the base of GLOVE and of the controls that spend its budget
-* `realign` - phase III: removes the counterparts, inserts the verified summary
+* `realign` - phase III: removes the old records, inserts the verified summary
 * `insert_all` - inserts the summary alone
 * `read_budget` - the number of probes of a `Budget`
 """
@@ -41,7 +41,7 @@ class ProbingVerifier(SurpriseVerifier):
 
     Args:
         prober: repeats an action in a state.
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: the number of probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
             and `confidence`, from which theorem 4.2 computes it.
@@ -164,8 +164,8 @@ class ProbingVerifier(SurpriseVerifier):
         verdicts = []
         for found in waiting.values():
             state, action = found.experiences[-1].state, found.experiences[-1].action
-            known = memory.counterparts(state, action)  # more may have been written since
-            verdict = self._respond(found._replace(counterparts=tuple(known)), memory, now)
+            known = memory.same_transitions(state, action)  # more may have been written since
+            verdict = self._respond(found._replace(same_transitions=tuple(known)), memory, now)
             verdicts.append(verdict._replace(about=(state, action), newest=known[-1].now.step if known else -1))
         return verdicts
 
@@ -177,7 +177,7 @@ class RealignmentResult(NamedTuple):
         removed: the removed records and items.
         inserted: the id of the verified summary (of the last one, if probes were in several states
             that count as the same), `None` for a memory that holds nothing.
-        contradicted: whether the probes contradict the counterparts.
+        contradicted: whether the probes contradict the old records.
     """
 
     removed: Removed
@@ -186,19 +186,19 @@ class RealignmentResult(NamedTuple):
 
 
 def realign(
-    counterparts: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
+    same_transitions: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
 ) -> RealignmentResult:
-    """Phase III: remove the counterparts, insert the verified summary.
+    """Phase III: remove the old records, insert the verified summary.
 
     Args:
-        counterparts: the records to remove.
+        same_transitions: the records to remove.
         fresh: the probes' transitions; at least one.
         memory: the memory of the records.
         matching: when two outcomes count as the same.
         now: the time of the summary.
     """
-    contradicted = contradicts(fresh, counterparts, matching)
-    removed = memory.remove([record.id for record in counterparts])
+    contradicted = contradicts(fresh, same_transitions, matching)
+    removed = memory.remove([record.id for record in same_transitions])
     return RealignmentResult(removed, insert_all(fresh, memory, matching, now), contradicted)
 
 

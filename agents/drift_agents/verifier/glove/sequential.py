@@ -63,7 +63,7 @@ class GlovePassive(BaseVerifier):
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write it, and remove the records before a detected change."""
         observed = memory.observe(experience, now)
-        known = memory.counterparts(experience.state, experience.action)
+        known = memory.same_transitions(experience.state, experience.action)
         recent = known[-self.window :]
         rows = tabulate(recent, self._matching, self.outcomes)
         if (rows.sum(axis=0) > 0).sum() < 2:
@@ -92,7 +92,7 @@ class GloveActive(ProbingVerifier):
 
     Args:
         prober: repeats an action in a state.
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the probing; positive.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
         delta: the accepted probability of a false detection; in (0, 1).
@@ -149,7 +149,7 @@ class GloveActive(ProbingVerifier):
             cost=cost,
         )
         if drifted:
-            done = realign(found.counterparts, fresh, memory, self._matching, now)
+            done = realign(found.same_transitions, fresh, memory, self._matching, now)
             return verdict._replace(removed=done.removed, realigned=True, contradicted=True, inserted=done.inserted)
         observed = write_all(found.experiences, memory)
         inserted: RecordId | None = insert_all(fresh, memory, self._matching, now)
@@ -169,7 +169,7 @@ class GloveActive(ProbingVerifier):
             if not probed.transitions:
                 break
             fresh += probed.transitions
-            before, after = self._count([*found.counterparts, *surprising], fresh)
+            before, after = self._count([*found.same_transitions, *surprising], fresh)
             if log_ratio(before, after, strict=self.strict) >= -math.log(self.delta):
                 return fresh, cost, True
             # With many records the first value of the strict ratio is far below any bound, so the plain ratio

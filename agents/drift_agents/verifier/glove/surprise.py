@@ -1,6 +1,6 @@
 """Phase I of GLOVE: detect outcomes that contradict memory.
 
-* `DetectedSurprise` - surprising experiences with their counterparts
+* `DetectedSurprise` - surprising experiences with the records of the same transition
 * `SurpriseVerifier` - the detection that GLOVE and its controls share; they differ in `_respond`
 * `write_all` - writes experiences with their own times
 """
@@ -26,13 +26,13 @@ class DetectedSurprise(NamedTuple):
 
     Args:
         experiences: the experiences, oldest first; none of them is written yet.
-        counterparts: the records about this state and action.
+        same_transitions: the records about this state and action.
         share: Q_hist of the last one.
         prefix: the actions that led to the state since the episode began.
     """
 
     experiences: tuple[Experience, ...]
-    counterparts: tuple[Record, ...]
+    same_transitions: tuple[Record, ...]
     share: float
     prefix: tuple[str, ...]
 
@@ -48,7 +48,7 @@ class SurpriseVerifier(BaseVerifier, ABC):
     outcomes could never enter Q_hist. A row may extend over several episodes.
 
     Args:
-        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
         persistence: the number of surprises in a row that starts the response; positive.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
 
@@ -86,7 +86,7 @@ class SurpriseVerifier(BaseVerifier, ABC):
             prefix: the actions that led to `experience.state` since the episode began.
             now: the agent's clock.
         """
-        known = memory.counterparts(experience.state, experience.action)
+        known = memory.same_transitions(experience.state, experience.action)
         q_hist, n = share(experience.transition, known, self._matching)
         if n < self.minimum:
             return Verdict(observed=self._write(experience, memory, now))
@@ -106,7 +106,7 @@ class SurpriseVerifier(BaseVerifier, ABC):
 
     @abstractmethod
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
-        """Write, replace or remove the experiences and their counterparts."""
+        """Write, replace or remove the experiences and the old records."""
 
     def _write(self, experience: Experience, memory: Memory, now: AgentClock) -> RecordId | None:
         """Write an experience, after those that were quarantined for its state and action."""

@@ -14,11 +14,11 @@ import gymnasium as gym
 
 from drift_agents.checks import check_integer
 from drift_agents.matching.base import Exact, Matching
+from drift_agents.text_env import check_text_env, read_outcome, to_env
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.prober.paths import EpisodePath, ProbeTarget, TwinPosition, advance, is_blind, is_on_path
 from drift_agents.verifier.prober.transition_graph import TransitionGraph, UnusedResponses
-from drift_agents.world import check_text_world, read_outcome, to_env
 
 MAX_STEPS = 1000
 """The default of `max_steps`: about three times the longest episode of the environments (300 steps)."""
@@ -168,7 +168,7 @@ class ReplayProber:
 
     def _reset(self) -> TwinPosition:
         observation, info = self._twin.reset()
-        check_text_world(observation, info)
+        check_text_env(observation, info)
         return TwinPosition(str(observation), (), str(observation))
 
     def _choose_action(
@@ -237,7 +237,7 @@ class ReplayLiveProber(ReplayProber):
     draws another task, the state is rarely reached again.
 
     Args:
-        world: the environment in which the agent plays.
+        env: the environment in which the agent plays.
         matching: when two states count as the same; by default the agent's rule.
         attempts: the maximum number of misses in a row; positive.
         max_steps: the maximum number of steps in a row without a response; positive.
@@ -250,13 +250,13 @@ class ReplayLiveProber(ReplayProber):
 
     def __init__(
         self,
-        world: gym.Env[Any, Any],
+        env: gym.Env[Any, Any],
         *,
         matching: Matching | None = None,
         attempts: int = 20,
         max_steps: int = MAX_STEPS,
     ) -> None:
-        super().__init__(world, matching=matching, attempts=attempts, max_steps=max_steps)
+        super().__init__(env, matching=matching, attempts=attempts, max_steps=max_steps)
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` in `state` up to `times` times, from a reset, as `ReplayProber` does."""
@@ -265,9 +265,9 @@ class ReplayLiveProber(ReplayProber):
         return super().probe(state, action, prefix, times, limit)
 
 
-def step_text(world: Any, action: str) -> tuple[Outcome, bool]:
+def step_text(env: Any, action: str) -> tuple[Outcome, bool]:
     """One step: the outcome, and whether the episode is over (the time limit included)."""
-    observation, _, terminated, truncated, info = world.step(to_env(world.action_space, action))
+    observation, _, terminated, truncated, info = env.step(to_env(env.action_space, action))
     return read_outcome(observation, terminated, info), bool(terminated or truncated)
 
 

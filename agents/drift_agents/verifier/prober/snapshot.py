@@ -44,7 +44,7 @@ class SnapshotProber:
 
     def __init__(self, twin: gym.Env[Any, Any], save: Callable[[], Saved]) -> None:
         if not callable(save):
-            raise ArgumentError(f"`save` should be a function that saves the world's state. Received {save!r}")
+            raise ArgumentError(f"`save` should be a function that saves the environment's state. Received {save!r}")
         self._twin, self._save = twin, save
         self._saved: Saved | None = None
 

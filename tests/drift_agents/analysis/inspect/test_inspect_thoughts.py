@@ -50,7 +50,7 @@ def thinking_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
             "seeds": 1,
             "rounds": 2,
-            "construct": {"episodes": 3, "where": "same"},
+            "train": {"episodes": 3, "where": "same"},
         }
     )
     run_experiment(experiment, folder / "run", trace="all", jobs=1)
@@ -66,7 +66,7 @@ def test_a_file_holds_strategies_and_who_played(thinking_run: Path) -> None:
     by_router, by_judge = episodes_of(thinking_run, "router"), episodes_of(thinking_run, "judge")
     assert [episode.member for episode in by_router[:6]] == ["ann", "bob"] * 3
     assert {episode.member for episode in by_router[6:]} <= {"ann", "bob"}
-    assert {episode.member for episode in by_judge} == {"ann", ""}, "one constructs, all play the test"
+    assert {episode.member for episode in by_judge} == {"ann", ""}, "one trains, all play the test"
     steps = [step for episode in by_router for step in episode.steps]
     made = [step for step in steps if step.thought is not None]
     assert made

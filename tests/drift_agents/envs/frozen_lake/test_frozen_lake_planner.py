@@ -216,15 +216,15 @@ SETTLED = [
 
 
 def test_after_a_reversal_the_goal_not_seen_since_is_tried() -> None:
-    world = {"size": "1 row x 3 columns", "goals": "[0, 0], [0, 2]"}
-    assert answers(prompt((0, 1), *SETTLED, doubt=9, **world)) == {RIGHT}
-    assert answers(prompt((0, 1), *SETTLED, doubt=9, **world), aspiration=False) == {LEFT, RIGHT}
+    env = {"size": "1 row x 3 columns", "goals": "[0, 0], [0, 2]"}
+    assert answers(prompt((0, 1), *SETTLED, doubt=9, **env)) == {RIGHT}
+    assert answers(prompt((0, 1), *SETTLED, doubt=9, **env), aspiration=False) == {LEFT, RIGHT}
 
 
 def test_aspiration_is_content_with_nine_tenths() -> None:
-    world = {"size": "1 row x 3 columns", "goals": "[0, 0], [0, 2]"}
+    env = {"size": "1 row x 3 columns", "goals": "[0, 0], [0, 2]"}
     good = SETTLED[0]._replace(outcome=Outcome(state(0, 0, "G", 0.905), 0.905, True))
-    assert answers(prompt((0, 1), good, SETTLED[1], doubt=9, **world)) == {LEFT}
+    assert answers(prompt((0, 1), good, SETTLED[1], doubt=9, **env)) == {LEFT}
 
 
 def test_aspiration_asks_for_a_tenth_more() -> None:
@@ -271,8 +271,8 @@ def test_the_answer_is_a_function_of_the_text() -> None:
     fresh, used = FrozenLakePlanner(), FrozenLakePlanner()
     for noise in ([], HOPELESS, DETOUR[:2]):
         used.decide(prompt((0, 0), *noise, size="3 rows x 4 columns", goals="[0, 3]"), np.random.default_rng(1))
-    world = {"size": "3 rows x 4 columns", "goals": "[0, 3]"}
-    texts = [prompt((0, 1), *DETOUR, **world), prompt((0, 1), *reversed(DETOUR), step=7, **world)]
+    env = {"size": "3 rows x 4 columns", "goals": "[0, 3]"}
+    texts = [prompt((0, 1), *DETOUR, **env), prompt((0, 1), *reversed(DETOUR), step=7, **env)]
     for seed in range(10):
         choices = {p.decide(text, np.random.default_rng(seed)).text for p in (fresh, used) for text in texts}
         assert len(choices) == 1
@@ -282,11 +282,11 @@ def test_memories_of_a_larger_map_are_passed_over() -> None:
     assert answers(prompt((0, 0), seen((4, 4), RIGHT, (4, 5), "H"), seen((2, 2), DOWN, (3, 2), "H"))) == {DOWN, RIGHT}
 
 
-def test_the_words_of_the_text_world_are_understood() -> None:
+def test_the_words_of_the_text_environment_are_understood() -> None:
     import drift_envs  # noqa: F401
 
-    world = gym.make("DriftFrozenLake-v0", text=True, schedule="frozen_lake/implicit")
-    _, info = world.reset(seed=0)
+    env = gym.make("DriftFrozenLake-v0", text=True, schedule="frozen_lake/implicit")
+    _, info = env.reset(seed=0)
     grid = read_grid(info["task"], tuple(info["actions"]))
     assert (grid.rows, grid.columns, grid.highest) == (6, 6, 1.0)
     assert grid.destinations == ((3, 5), (5, 5))

@@ -1,4 +1,4 @@
-"""The planner of the house, with prompts as text and in the world."""
+"""The planner of the house, with prompts as text and in the environment."""
 
 import json
 
@@ -21,14 +21,14 @@ def agent(memory="vanilla", **options):
     return Agent(policy=make_policy("planner", **options), memory=made, matching=matching, seed=0)
 
 
-def world(base, **arguments):
+def make_env(base, **arguments):
     schedule = {"version": 1, "name": "one", "base": {"house": 7, **base}, "tasks": {"pool": 4, "order": "fixed"}}
     return gym.make("DriftHouse-v0", schedule=schedule, text=True, **arguments)
 
 
 @pytest.mark.parametrize("base", [{}, {"tidy": 3}, {"effects": {"microwave": "cool", "fridge": "heat"}}])
 def test_it_completes_tasks_and_needs_fewer_steps_when_it_remembers(base):
-    env, player = world(base), agent()
+    env, player = make_env(base), agent()
     rounds = []
     for number in range(3):
         rounds.append([player.run_episode(env, seed=5 if number == 0 and not one else None) for one in range(4)])

@@ -1,4 +1,4 @@
-"""When states of Minigrid's worlds, and what they lead to, are the same."""
+"""When states of Minigrid's environments, and what they lead to, are the same."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The planner of Minigrid's worlds, on prompts as text."""
+"""The planner of Minigrid's environments, on prompts as text."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def test_it_walks_to_the_goal_that_it_sees():
     assert decide(state(CORRIDOR, (1, 1), "north", things={"4,1": "green goal"})) == "1"
 
 
-def test_the_planner_of_all_worlds_hands_it_on():
+def test_the_planner_of_all_environments_hands_it_on():
     here = state(CORRIDOR, (1, 1), things={"4,1": "green goal"})
     view = PromptView(TASK.format(GOAL), here, ALL)
     assert Planner().decide(view.render(), np.random.default_rng(0)).text == "2"
@@ -148,7 +148,7 @@ def test_records_of_another_map_are_dropped_where_they_leave_no_way():
 @pytest.mark.parametrize("text", ["{}", '{"pos": [1, 1]}', '{"url": "x"}'])
 def test_other_states_are_refused(text):
     view = PromptView(TASK.format(GOAL), text, ALL)
-    with pytest.raises(ArgumentError, match=re.escape("the state should be one of Minigrid's worlds")):
+    with pytest.raises(ArgumentError, match=re.escape("the state should be one of Minigrid's environments")):
         MinigridPlanner().decide(view.render(), np.random.default_rng(0))
 
 

@@ -84,10 +84,10 @@ def test_a_drift_of_gravity_is_noticed_and_then_followed(taught, TextCar, drive_
 
 def test_false_responses_do_not_bend_the_hill(TextCar, drive_car):
     rule = MountainCarMatching()
-    world, other = TextCar(), TextCar(force=-0.001)
-    for i, experience in enumerate(drive_car(world, 300, hold=10)):
+    env, other = TextCar(), TextCar(force=-0.001)
+    for i, experience in enumerate(drive_car(env, 300, hold=10)):
         # Every eighth response is that of the opposite push.
-        world.turn(force=(-0.001 if i % 8 == 6 else 0.001))
+        env.set_knobs(force=(-0.001 if i % 8 == 6 else 0.001))
         rule.learn(experience)
     assert rule.gravity == pytest.approx(-0.0025, abs=2e-5)
     assert other.unwrapped.force == -0.001
@@ -103,17 +103,17 @@ def test_nothing_differs_before_the_hill_is_known(TextCar, step_car):
 @pytest.mark.parametrize("x", [-0.5236, -0.5230])
 def test_a_resting_car_teaches_nothing(TextCar, step_car, x):
     """Where it stands the hill changes by less than rounding does."""
-    rule, world = MountainCarMatching(), TextCar()
+    rule, env = MountainCarMatching(), TextCar()
     for i in range(200):
-        rule.learn(step_car(world, x + 1e-5 * (i % 7), 0.0, "1"))
+        rule.learn(step_car(env, x + 1e-5 * (i % 7), 0.0, "1"))
     assert rule.gravity is None
 
 
 def test_walls_and_the_speed_limit_teach_nothing(TextCar, step_car):
-    rule, world = MountainCarMatching(), TextCar()
+    rule, env = MountainCarMatching(), TextCar()
     for i in range(40):
-        rule.learn(step_car(world, -1.15 - 0.001 * i, -0.06, "0"))
-        rule.learn(step_car(world, -0.55 + 0.001 * i, 0.0699, "2"))
+        rule.learn(step_car(env, -1.15 - 0.001 * i, -0.06, "0"))
+        rule.learn(step_car(env, -0.55 + 0.001 * i, 0.0699, "2"))
     assert rule.gravity is None
 
 
@@ -197,7 +197,7 @@ def test_options_are_checked(options, message):
 
 
 @pytest.mark.parametrize("state", ["", "[]", '{"position": 1}', '{"position": "x", "velocity": 0}', "null"])
-def test_other_worlds_are_refused(state):
+def test_other_environments_are_refused(state):
     with pytest.raises(ArgumentError, match="should be a JSON object with the numbers `position` and `velocity`"):
         MountainCarMatching().state_key(state)
 

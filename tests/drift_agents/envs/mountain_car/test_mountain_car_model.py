@@ -45,7 +45,7 @@ def pushes(model, action, x):
     return p[row, :, point], w[row, :, point]
 
 
-def test_gravity_and_pushes_of_the_real_world(TextCar, drive_car, recall_experience):
+def test_gravity_and_pushes_of_the_real_environment(TextCar, drive_car, recall_experience):
     items = [recall_experience(e, last=e.now.step) for e in drive_car(TextCar(), 300, hold=15)]
     model = fit(items)
     assert model.actions == ACTIONS
@@ -61,7 +61,7 @@ def test_order_does_not_matter(TextCar, drive_car, recall_experience):
     assert fit(items) == fit(items[::-1])
 
 
-def test_equal_worlds_share_a_model(TextCar, drive_car, recall_experience):
+def test_equal_environments_share_a_model(TextCar, drive_car, recall_experience):
     models = [
         fit([recall_experience(e, last=e.now.step) for e in drive_car(TextCar(), 300, seed=s, hold=15)]) for s in (1, 2)
     ]
@@ -221,7 +221,7 @@ def test_actions_that_are_not_admissible_are_passed_over():
     assert read_evidence([felt(-0.5, 0.001, action="jump")], ACTIONS) == (frozenset(),) * 3
 
 
-def test_other_worlds_are_refused():
+def test_other_environments_are_refused():
     lake = Recollection('{"cur_pos": [0, 0]}', "2", Outcome('{"cur_pos": [0, 1]}', 0.0, False), 1.0, 0)
     with pytest.raises(ArgumentError, match="should be a JSON object with the numbers"):
         read_evidence([lake], ACTIONS)

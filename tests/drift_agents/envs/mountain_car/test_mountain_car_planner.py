@@ -19,13 +19,13 @@ from drift_agents.prompt.view import PromptView
 ACTIONS = ("0", "1", "2")
 
 
-def drive(world, policy, memories, seed, limit=300):
+def drive(env, policy, memories, seed, limit=300):
     """One episode with a fixed memory: whether the flag was reached, and in how many steps."""
     rng = np.random.default_rng(seed)
-    state, info = world.reset(seed=seed)
+    state, info = env.reset(seed=seed)
     for step in range(1, limit + 1):
         view = PromptView(info["task"], state, ACTIONS, elsewhere=tuple(memories), step=step)
-        state, _, ended, _, info = world.step(policy.decide(view.render(), rng).text)
+        state, _, ended, _, info = env.step(policy.decide(view.render(), rng).text)
         if ended:
             return True, step
     return False, limit
@@ -35,8 +35,8 @@ def drive(world, policy, memories, seed, limit=300):
 def memories(drive_car, recall_experience):
     """A handful of random steps: the flag has never been reached."""
 
-    def make(world, seed=0, steps=40):
-        return [recall_experience(e, last=e.now.step) for e in drive_car(world, steps, seed=seed, hold=4)]
+    def make(env, seed=0, steps=40):
+        return [recall_experience(e, last=e.now.step) for e in drive_car(env, steps, seed=seed, hold=4)]
 
     return make
 
@@ -44,17 +44,17 @@ def memories(drive_car, recall_experience):
 @pytest.mark.parametrize("force", [0.001, 0.0008, -0.001])
 @pytest.mark.parametrize("seed", range(4))
 def test_forty_random_steps_are_enough_to_reach_the_flag(TextCar, memories, force, seed):
-    world = TextCar(force=force)
-    reached, steps = drive(world, MountainCarPlanner(), memories(world, seed), seed=100 + seed)
+    env = TextCar(force=force)
+    reached, steps = drive(env, MountainCarPlanner(), memories(env, seed), seed=100 + seed)
     assert reached
     # Energy pumping takes 113 to 215.
     assert steps <= 170
 
 
 def test_the_plan_follows_gravity_and_flag(TextCar, memories, step_car, recall_experience):
-    world = TextCar(gravity=0.0032, goal_position=0.2)
-    won = recall_experience(step_car(world, 0.19, 0.03, "2"))
-    reached, steps = drive(world, MountainCarPlanner(), [*memories(world), won], seed=5)
+    env = TextCar(gravity=0.0032, goal_position=0.2)
+    won = recall_experience(step_car(env, 0.19, 0.03, "2"))
+    reached, steps = drive(env, MountainCarPlanner(), [*memories(env), won], seed=5)
     assert reached
     assert steps < 160
 

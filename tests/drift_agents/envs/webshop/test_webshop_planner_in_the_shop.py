@@ -24,10 +24,10 @@ import drift_envs
 ROUNDS = 12
 
 
-def make_agent(world: gym.Env[str, Any], memory: str, verified: bool, seed: int = 0) -> Agent:
+def make_agent(env: gym.Env[str, Any], memory: str, verified: bool, seed: int = 0) -> Agent:
     environment = find_environment("DriftWebShop-v0")
     matching = environment.make("matching")
-    verifier: Verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else NoVerifier()
+    verifier: Verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else NoVerifier()
     return Agent(
         make_policy("planner"),
         make_memory(memory, matching=matching),
@@ -40,14 +40,14 @@ def make_agent(world: gym.Env[str, Any], memory: str, verified: bool, seed: int 
 
 def play(schedule: str, memory: str, verified: bool, seed: int = 0, rounds: int = ROUNDS) -> dict[str, list[Episode]]:
     """The first rounds of every phase."""
-    world = gym.make("DriftWebShop-v0", schedule=schedule, text=True)
-    agent = make_agent(world, memory, verified, seed)
+    env = gym.make("DriftWebShop-v0", schedule=schedule, text=True)
+    agent = make_agent(env, memory, verified, seed)
     phases: dict[str, list[Episode]] = {}
     for phase in ("source", "drift-1"):
         for number in range(rounds):
             options = {"drift_phase": phase} if not number else None
             first = phase == "source" and not number
-            episode = agent.run_episode(world, seed=seed if first else None, options=options)
+            episode = agent.run_episode(env, seed=seed if first else None, options=options)
             phases.setdefault(phase, []).append(episode)
     return phases
 
@@ -118,7 +118,7 @@ def test_generated_goals_are_bought_where_nothing_drifts() -> None:
     """Eight instances of five goals, four rounds each: 85 % at least."""
     successes = []
     for seed in range(8):
-        world = gym.make("DriftWebShop-v0", schedule=None, text=True, pool=5)
-        agent = make_agent(world, "vanilla", verified=False, seed=seed)
-        successes += [agent.run_episode(world, seed=None if i else seed).score >= 1 for i in range(20)]
+        env = gym.make("DriftWebShop-v0", schedule=None, text=True, pool=5)
+        agent = make_agent(env, "vanilla", verified=False, seed=seed)
+        successes += [agent.run_episode(env, seed=None if i else seed).score >= 1 for i in range(20)]
     assert np.mean(successes) >= 0.85

@@ -88,7 +88,7 @@ def test_it_agrees_with_a_direct_implementation_of_the_rule(history: list[tuple[
 def test_without_belief_the_most_probable_conclusion_has_weight_one() -> None:
     memory = play_history("aab", without="belief")
     assert retrieve_beliefs(memory) == [("1", "b", 1.0)]
-    assert len(memory.counterparts("s", "1")) == 3, "what a verifier asks about is all there"
+    assert len(memory.same_transitions("s", "1")) == 3, "what a verifier asks about is all there"
 
 
 def test_without_belief_aware_retrieval_all_weights_are_equal() -> None:
@@ -143,7 +143,7 @@ def test_probabilities_are_in_the_prompt() -> None:
         ('{"at": 1}', 0.25),
     ]
     assert "recalled with weight 0.25" in prompt
-    memory.remove([memory.counterparts(state, "1")[-1].id])
+    memory.remove([memory.same_transitions(state, "1")[-1].id])
     prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
     assert [item.support for item in parse_prompt(prompt).here] == [0.96], "as if it had never been"
 
@@ -172,7 +172,7 @@ def test_a_conclusion_is_removed_with_its_evidence(cascade: str, left: list[floa
     assert len(fell.notes) == (not left), "the attribute falls with its last conclusion"
     memory.remove([3])
     assert [p for _, _, p in retrieve_beliefs(memory)] == ([0.8] if left else [])
-    assert len(memory.counterparts("s", "1")) == 1
+    assert len(memory.same_transitions("s", "1")) == 1
     write(memory, 9, "a")
     assert [p for _, _, p in retrieve_beliefs(memory)] == pytest.approx([0.96] if left else [0.8])
 
@@ -181,14 +181,14 @@ def test_a_majority_removes_the_rest_of_the_evidence() -> None:
     memory = play_history("aaab", cascade="majority")
     assert memory.remove([0, 2]).notes == ()
     assert retrieve_beliefs(memory) == [("1", "b", 0.8)]
-    assert len(memory.counterparts("s", "1")) == 2, "the records are still there"
+    assert len(memory.same_transitions("s", "1")) == 2, "the records are still there"
 
 
 def test_former_conclusions_can_be_shown() -> None:
     memory = play_history("aab", archived=2)
     (note,) = memory.retrieve("s", None, at(9)).notes
     assert note.text == 'Until step 2, with probability 0.96: In s action "1" led to a (score 0).'
-    assert note.evidence == tuple(record.id for record in memory.counterparts("s", "1"))
+    assert note.evidence == tuple(record.id for record in memory.same_transitions("s", "1"))
     assert [(b.record.outcome.state, b.p) for b in memory.beliefs("s", "1", at(1))] == [("a", pytest.approx(0.96))]
     assert [round(version.p, 2) for version in memory.archive("s", "1")] == [0.8, 0.96]
     assert play_history("aa", archived=2).retrieve("s", None, at(9)).notes == (), "nothing else was believed"
@@ -196,7 +196,7 @@ def test_former_conclusions_can_be_shown() -> None:
     assert memory.retrieve("s", None, at(9)).notes == memory.archive("s", "1") == ()
 
 
-def test_glove_removes_counterparts_and_their_dependents(OneAnswer) -> None:
+def test_glove_removes_same_transitions_and_their_dependents(OneAnswer) -> None:
     memory, hole = play_history("tttt"), Outcome("hole", 0.0, True)
     glove = Glove(prober=OneAnswer(hole))
     glove.bind(Exact(), None)  # type: ignore[arg-type]  # GLOVE draws nothing
@@ -211,11 +211,11 @@ def test_a_deterministic_lake_is_recovered_without_probing() -> None:
     """One contradiction resets all rivals, so the newest outcome wins: GLOVE has nothing to add there."""
     scores = {}
     for verified in (False, True):
-        world = gym.make("DriftFrozenLake-v0", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
+        env = gym.make("DriftFrozenLake-v0", text=True)
+        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
         agent = Agent(make_policy("planner"), BeliefMem(), verifier, keep_trace=False)
-        episodes = [agent.run_episode(world, seed=0 if i == 0 else None) for i in range(60)]
-        world.close()
+        episodes = [agent.run_episode(env, seed=0 if i == 0 else None) for i in range(60)]
+        env.close()
         scores[verified] = [e.score for e in episodes]
     assert scores[False] == scores[True]
     assert all(sum(scores[True][i : i + 10]) > 8 for i in (10, 30, 50))
@@ -224,10 +224,10 @@ def test_a_deterministic_lake_is_recovered_without_probing() -> None:
 def test_without_add_a_run_is_that_of_no_memory() -> None:
     runs = []
     for memory in (BeliefMem(without="add"), NoMemory()):
-        world = gym.make("DriftFrozenLake-v0", text=True)
+        env = gym.make("DriftFrozenLake-v0", text=True)
         agent = Agent(make_policy("planner"), memory, seed=3)
-        runs.append([agent.run_episode(world, seed=0 if i == 0 else None).trace for i in range(3)])
-        world.close()
+        runs.append([agent.run_episode(env, seed=0 if i == 0 else None).trace for i in range(3)])
+        env.close()
     assert runs[0] == runs[1]
 
 
@@ -235,7 +235,7 @@ def test_without_add_a_run_is_that_of_no_memory() -> None:
     ("change", "message"),
     [
         ({"kind": "vanilla"}, "not a snapshot of the memory 'beliefmem'"),
-        ({"ledger": {}}, "not a snapshot of a ledger"),
+        ({"transitions": {}}, "not a snapshot of a transition store"),
         ({"attributes": None}, "not a snapshot of the memory 'beliefmem'"),
         (
             {"attributes": [[0, [[0, 0.8, True]], [[0, [0], 0.8, 0, 0]], []]]},

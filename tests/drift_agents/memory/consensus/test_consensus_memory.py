@@ -47,7 +47,7 @@ def test_it_fulfils_the_protocol_of_teams() -> None:
     assert isinstance(ConsensusMemory(), TeamMemory)
 
 
-def test_the_ledger_alone_is_not_shown() -> None:
+def test_the_transition_store_alone_is_not_shown() -> None:
     memory = make_team_memory()
     play_episode(memory, *WAY)
     assert memory.retrieve("s", None, AgentClock(1, 3)) == ((), (), ())

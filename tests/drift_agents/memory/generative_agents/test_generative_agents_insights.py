@@ -221,15 +221,15 @@ def test_a_removed_insight_can_be_inferred_again_under_another_number() -> None:
 
 def test_glove_attaches() -> None:
     """A surprise on the lake removes records and the insights that rested on them."""
-    world = gym.make("DriftFrozenLake-v0", text=True)
+    env = gym.make("DriftFrozenLake-v0", text=True)
     memory = make_memory("generative_agents")
     assert isinstance(memory, GenerativeAgents)
-    agent = Agent(make_policy("planner"), memory, Glove(prober=ReplayProber(drift_envs.twin(world))))
+    agent = Agent(make_policy("planner"), memory, Glove(prober=ReplayProber(drift_envs.twin(env))))
     fallen: list[Removed] = []
     for round_ in range(30):
-        episode = agent.run_episode(world, seed=0 if round_ == 0 else None)
+        episode = agent.run_episode(env, seed=0 if round_ == 0 else None)
         fallen += [step.verdict.removed for step in episode.trace if step.verdict.realigned]
-    world.close()
+    env.close()
     assert any(removed.records and removed.notes for removed in fallen)
     known = {record.id for record in memory.records()}
     assert memory.notes()
@@ -261,7 +261,7 @@ def filled() -> GenerativeAgents:
         lambda data: data["stream"]["insights"][0].__setitem__(2, []),
         lambda data: data["stream"]["insights"][0].__setitem__(2, ["x"]),
         lambda data: data["stream"]["insights"][0].__setitem__(0, 0),
-        lambda data: data["stream"]["ledger"].update(next_id=2),
+        lambda data: data["stream"]["transitions"].update(next_id=2),
         lambda data: data["stream"].pop("insights"),
     ],
 )

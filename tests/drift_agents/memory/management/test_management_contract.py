@@ -21,7 +21,7 @@ from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given, settings
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 STATES = ("a", "b", "c")
 
@@ -125,9 +125,9 @@ def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, c
     """Also the hooks beside the protocol: steps, proposed states, parts of episodes."""
     lives = []
     for memory in (make_memory(name), Managed(store=name)):
-        world = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)
+        env = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)
         agent = Agent(make_policy("planner"), memory, controller=make_controller(controller), seed=3)
-        episodes = [agent.run_episode(world, 7 if number == 0 else None) for number in range(12)]
+        episodes = [agent.run_episode(env, 7 if number == 0 else None) for number in range(12)]
         inner = getattr(memory, "store", memory)
         offered = [isinstance(memory, kind) for kind in (StepObserver, FocusedMemory, ExemplarMemory)]
         lives.append((episodes, inner.content_hash(), list(memory.records()), offered))

@@ -11,7 +11,7 @@ import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.management.executions import ExecutionLedger
+from drift_agents.memory.management.executions import ExecutionStore
 from drift_agents.memory.management.management import Managed
 from drift_agents.memory.management.supervision import JUDGEMENT, judge_by_end, noisy_oracle, render_execution
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
@@ -51,7 +51,7 @@ def test_the_present_episode_is_in_memory() -> None:
     memory = Managed(addition="fixed")
     memory.observe(Experience("a", "1", Outcome("x", 0.0, False), 0.0, AgentClock()), AgentClock())
     assert states_of(memory) == ["a"]
-    assert len(memory.retrieve("a", None, AgentClock()).records) == len(memory.counterparts("a", "1")) == 1
+    assert len(memory.retrieve("a", None, AgentClock()).records) == len(memory.same_transitions("a", "1")) == 1
 
 
 def test_quarantined_records_follow_their_own_execution(live) -> None:
@@ -279,7 +279,7 @@ def test_periodical_deletion_bounds_the_size(
 
     Every older execution was retrieved at least alpha + 1 times in the period, in at most (t - t') K retrievals.
     """
-    executions = ExecutionLedger(period=period, alpha=alpha, uses=5, beta=0.5, grace=grace)
+    executions = ExecutionStore(period=period, alpha=alpha, uses=5, beta=0.5, grace=grace)
     written = 0
     for number, (new, wanted) in enumerate(history):
         executions.record_uses(wanted, 1.0)
@@ -296,7 +296,7 @@ def test_periodical_deletion_bounds_the_size(
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0])), max_size=30), st.integers(1, 12))
 def test_a_capacity_deletes_the_lowest_utilities(history: list[tuple[int, float]], capacity: int) -> None:
-    executions = ExecutionLedger(period=5, alpha=0, uses=5, beta=0.5, grace=5)
+    executions = ExecutionStore(period=5, alpha=0, uses=5, beta=0.5, grace=5)
     written = 0
     for episode, (size, own) in enumerate(history):
         executions.write(range(written, written + size), episode=episode, own=own)

@@ -79,7 +79,7 @@ def test_a_verified_summary_needs_no_critic(walk) -> None:
 
 
 def test_old_successes_hide_a_drift(walk) -> None:
-    """What the paper's table shows for Voyager without a verifier: the world changed, memory did not."""
+    """What the paper's table shows for Voyager without a verifier: the environment changed, memory did not."""
     memory = Voyager(k=2)
     old = [walk(memory, episode, "a1b", score=1.0)[0] for episode in range(2)]
     for episode in range(2, 9):
@@ -191,11 +191,11 @@ def test_glove_attaches_on_a_lake(mode: str) -> None:
     """Surprises remove records and what rests on them; the planner reads the rest out of the prompt."""
     scores, fallen, read = {}, 0, set()
     for verified in (False, True):
-        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit:family", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
+        env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit:family", text=True)
+        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
         memory = Voyager(mode=mode)
         agent = Agent(make_policy("planner"), memory, verifier, seed=2)
-        episodes = [agent.run_episode(world, seed=2 if round_ == 0 else None) for round_ in range(40)]
+        episodes = [agent.run_episode(env, seed=2 if round_ == 0 else None) for round_ in range(40)]
         scores[verified] = sum(episode.score for episode in episodes[20:])
         for episode in episodes:
             for step in episode.trace:
@@ -207,7 +207,7 @@ def test_glove_attaches_on_a_lake(mode: str) -> None:
         removed = {i for e in episodes for step in e.trace for i in step.verdict.removed.records}
         assert bool(removed) == verified
         assert not removed & known
-        world.close()
+        env.close()
     assert scores[True] > scores[False]
     assert read == ({"Critique"} if mode == "glove" else {"Critique", "Skill"})
     if mode == "skills":

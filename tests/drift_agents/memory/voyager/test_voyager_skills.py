@@ -230,7 +230,7 @@ def test_glove_removes_a_step_and_its_dependents(walk, OneAnswer) -> None:
     assert verdict.removed.records == (ids[1], ids[0])
     (skill,) = memory.skills()
     assert skill.steps == tuple(ids[2:])
-    (summary,) = memory.counterparts("b", "2")
+    (summary,) = memory.same_transitions("b", "2")
     assert summary.verified
     assert summary.outcome == fell
 

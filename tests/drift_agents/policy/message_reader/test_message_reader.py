@@ -116,7 +116,7 @@ def test_invalid_options_are_refused(name: str, options: dict[str, Any]) -> None
 
 def test_other_messages_are_answered_by_untried_actions() -> None:
     schema = {"title": "action", "properties": {"action": {"enum": ["a", "b"]}}}
-    assert MessageModel().complete([Message("user", "Any world.")], schema).data == {"action": "a"}
+    assert MessageModel().complete([Message("user", "Any environment.")], schema).data == {"action": "a"}
 
 
 def play(tmp_path: Path, schedule: str, **rest: Any) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def test_probes_from_two_places_of_a_cell_stay_with_their_places() -> None:
     assert second == ("14", "1", ((Outcome("16", 0.0, False), 1.0),), 1)
 
 
-def test_one_probe_in_a_deterministic_world(outcome) -> None:
+def test_one_probe_in_a_deterministic_environment(outcome) -> None:
     for n in (1, 2, 20):
         known = [record(i, [(outcome("F"), 1.0)]) for i in range(n)]
         assert contradicts([Transition('"s"', "1", outcome("H"))], known, Exact())

@@ -47,7 +47,7 @@ def test_what_memory_expects_is_written(ScriptedProber, lived) -> None:
     assert held(memory) == [("F", 1, 0, False), ("F", 1, 1, False)]
 
 
-def test_the_counterparts_do_not_contain_the_new_transition(ScriptedProber, lived, outcome) -> None:
+def test_the_same_transitions_do_not_contain_the_new_transition(ScriptedProber, lived, outcome) -> None:
     """With the new one among them Q_hist of the second would be 1/2, and nothing would ever surprise."""
     memory, prober = VanillaMemory(), ScriptedProber([outcome("H")])
     glove = bound(prober)
@@ -80,7 +80,7 @@ def test_a_surprise_is_probed_and_memory_realigned(ScriptedProber, lived, outcom
 
 
 def test_a_false_response_is_found_out(ScriptedProber, lived, outcome) -> None:
-    """The probe answers as memory says: the counterparts become one verified record, the lie is dropped."""
+    """The probe answers as memory says: the old records become one verified record, the lie is dropped."""
     memory = VanillaMemory()
     glove = bound(ScriptedProber([outcome("F")]))
     for step in range(3):
@@ -157,7 +157,7 @@ def test_the_minimum_counts_responses(ScriptedProber, lived, outcome) -> None:
     assert meet(glove, memory, lived(4, "F")).surprise
 
 
-def test_a_quarantine_whose_counterparts_were_forgotten_is_released(ScriptedProber, lived) -> None:
+def test_a_quarantine_whose_same_transitions_were_forgotten_is_released(ScriptedProber, lived) -> None:
     """A memory may forget by its own rule: then nothing is contradicted any more."""
     memory = VanillaMemory()
     glove = bound(ScriptedProber(), persistence=2)

@@ -1,4 +1,4 @@
-"""On deterministic worlds GLOVE decides as "the newest outcome wins" does: its probes buy nothing there."""
+"""On deterministic environments GLOVE decides as "the newest outcome wins" does: its probes buy nothing there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 
-def outline(agent: Agent, world: Any, drifts: list[Any], every: int) -> list[Any]:
+def outline(agent: Agent, env: Any, drifts: list[Any], every: int) -> list[Any]:
     """Everything that happened, apart from what verification cost and how records are marked."""
     lines = []
     for drift in [None, *drifts]:
         if drift is not None:
             drift()
         for _ in range(every):
-            episode = agent.run_episode(world)
+            episode = agent.run_episode(env)
             lines.append(
                 (
                     [(s.experience, s.verdict.surprise, s.verdict.realigned) for s in episode.trace],
@@ -33,7 +33,7 @@ def outline(agent: Agent, world: Any, drifts: list[Any], every: int) -> list[Any
 
 
 def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:
-    """One function for each drift: it changes some answers of the world and of its twin."""
+    """One function for each drift: it changes some answers of the environment and of its twin."""
 
     def change(target: Any) -> None:
         pairs = list(rules.table)
@@ -46,13 +46,13 @@ def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**16), changed=st.lists(st.integers(0, 30), min_size=1, max_size=8))
-def test_identical_episodes(seed: int, changed: list[int], random_rules, TableWorld, Reader) -> None:
+def test_identical_episodes(seed: int, changed: list[int], random_rules, TableEnv, Reader) -> None:
     runs = []
     for kind in ("glove", "overwrite", "forget"):
         rng = np.random.default_rng(seed)
         rules, *later = (random_rules(rng, 5, 3) for _ in range(3))
-        world, prober = TableWorld(rules), ReplayProber(TableWorld(rules))
+        env, prober = TableEnv(rules), ReplayProber(TableEnv(rules))
         verifier: Any = {"glove": Glove(prober=prober), "overwrite": Overwrite(), "forget": Forget()}[kind]
         agent = Agent(Reader(), VanillaMemory(), verifier, seed=seed)
-        runs.append(outline(agent, world, changes(rules, later, changed), every=6))
+        runs.append(outline(agent, env, changes(rules, later, changed), every=6))
     assert runs[0] == runs[1] == runs[2]

@@ -82,7 +82,7 @@ def test_passive_finds_a_tile_that_flips_and_keeps_what_is_new() -> None:
     assert false_alarms <= 3, "of 1,200 visits"
 
 
-def test_passive_leaves_a_steady_world_alone() -> None:
+def test_passive_leaves_a_steady_environment_alone() -> None:
     rng, memory, verifier = np.random.default_rng(0), VanillaMemory(), bound("glove_passive", strict=True)
     assert not any(visit(verifier, memory, step, draw(rng, THIRDS)).realigned for step in range(600))
     assert len(list(memory.records())) == 600

@@ -53,7 +53,7 @@ class Decided(NamedTuple):
 def decide(
     rng: np.random.Generator, before: Sequence[float], after: Sequence[float], history: int = 200, **options: Any
 ) -> Decided:
-    """Let the active test decide after one surprise, which is an answer of the world as it is now."""
+    """Let the active test decide after one surprise, which is an answer of the environment as it is now."""
     memory, counts = VanillaMemory(), rng.multinomial(history, before)
     shares = [(outcome, n / history) for outcome, n in zip(OUTCOMES, counts, strict=True) if n]
     memory.insert_summary('"s"', "1", shares, history, AgentClock())
@@ -65,7 +65,7 @@ def decide(
 def decisions(
     verifier: Any, memory: VanillaMemory, rng: np.random.Generator, truth: Sequence[float], start: int, answers: int
 ) -> Iterator[Decided]:
-    """Let a world answer so many times; what the verifier decides at each surprise."""
+    """Let an environment answer so many times; what the verifier decides at each surprise."""
     verifier.bind(Exact(), rng)
     for step in range(start, start + answers):
         now, outcome = AgentClock(1, step), OUTCOMES[rng.choice(len(OUTCOMES), p=truth)]

@@ -143,18 +143,18 @@ class Trusting:
         return Reply(max(view.actions, key=lambda action: (worth.get(action, 0.0), action == "0")))
 
 
-def test_the_policy_is_asked_again_when_it_relied_on_what_is_no_longer_true(Rules, TableWorld, outcome) -> None:
-    """The world drifts at the start and behind it: the first is met, the second is checked before it is used."""
+def test_the_policy_is_asked_again_when_it_relied_on_what_is_no_longer_true(Rules, TableEnv, outcome) -> None:
+    """The environment drifts at the start and behind it: the first is met, the second is checked before it is used."""
     good, bad = outcome("goal", 1.0, ended=True), outcome("hole", ended=True)
     rules = Rules({('"start"', "0"): [(outcome("a"), 1.0)], ('"a"', "1"): [(good, 1.0)]})
-    world, twin, policy, memory = TableWorld(rules), TableWorld(rules), Trusting(), VanillaMemory()
+    env, twin, policy, memory = TableEnv(rules), TableEnv(rules), Trusting(), VanillaMemory()
     for pair, answer in ((('"start"', "0"), outcome("b")), (('"a"', "1"), good)):
         memory.insert_summary(*pair, [(answer, 1.0)], 1, AgentClock())
     rules.table['"a"', "1"] = [(bad, 1.0)]
     rules.table['"a"', "0"] = [(outcome("goal", 0.5, ended=True), 1.0)]
     agent = Agent(policy, memory, make_verifier("glove_spread", prober=ReplayProber(twin)))
     agent.clock = AgentClock(1, 5)
-    episode = agent.run_episode(world)
+    episode = agent.run_episode(env)
     assert episode.score == 0.5, "it did not fall"
     assert [step.experience.action for step in episode.trace] == ["0", "0"]
     assert policy.read == [('"start"', {"0": 0.0}), ('"a"', {"1": 1.0}), ('"a"', {"1": 0.0})]

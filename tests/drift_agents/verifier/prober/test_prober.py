@@ -31,67 +31,67 @@ def corridor(Rules, outcome):
     )
 
 
-def test_both_are_probers(corridor, TableWorld) -> None:
-    assert isinstance(ReplayProber(TableWorld(corridor)), Prober)
-    assert isinstance(SnapshotProber(TableWorld(corridor), dict), Prober)
+def test_both_are_probers(corridor, TableEnv) -> None:
+    assert isinstance(ReplayProber(TableEnv(corridor)), Prober)
+    assert isinstance(SnapshotProber(TableEnv(corridor), dict), Prober)
 
 
-def test_a_replay_charges_the_way_and_the_fall(corridor, TableWorld, outcome) -> None:
-    twin = TableWorld(corridor)
+def test_a_replay_charges_the_way_and_the_fall(corridor, TableEnv, outcome) -> None:
+    twin = TableEnv(corridor)
     probed = ReplayProber(twin).probe('"b"', "1", ("0", "0"), 2)
     assert probed.transitions == (Transition('"b"', "1", outcome("hole", ended=True)),) * 2
     assert probed.cost == ProbeCost(steps=6, resets=2, falls=2, purchases=0)
     assert twin.log == ["reset", "0", "0", "1"] * 2
 
 
-def test_an_end_with_a_score_is_a_purchase(corridor, TableWorld, outcome) -> None:
-    probed = ReplayProber(TableWorld(corridor)).probe('"a"', "1", ("0",), 1)
+def test_an_end_with_a_score_is_a_purchase(corridor, TableEnv, outcome) -> None:
+    probed = ReplayProber(TableEnv(corridor)).probe('"a"', "1", ("0",), 1)
     assert probed.outcomes == (outcome("goal", 0.5, ended=True),)
     assert probed.cost == ProbeCost(steps=2, resets=1, falls=0, purchases=1)
 
 
-def test_the_first_time_in_the_state_is_taken(corridor, TableWorld) -> None:
+def test_the_first_time_in_the_state_is_taken(corridor, TableEnv) -> None:
     """The agent dawdled at the start (action 1 stays there); the replay does not have to."""
-    twin = TableWorld(corridor)
+    twin = TableEnv(corridor)
     ReplayProber(twin).probe('"start"', "0", ("1", "1", "1"), 1)
     assert twin.log == ["reset", "0"]
 
 
-def test_a_replay_ends_when_it_has_left_the_state(corridor, TableWorld) -> None:
+def test_a_replay_ends_when_it_has_left_the_state(corridor, TableEnv) -> None:
     """What is left of the way led elsewhere from here; it is not walked."""
-    twin = TableWorld(corridor)
+    twin = TableEnv(corridor)
     ReplayProber(twin).probe('"start"', "0", ("1", "1"), 2)
     assert twin.log == ["reset", "0", "reset", "0"]
 
 
-def test_while_it_still_stands_there_it_probes_again(corridor, TableWorld) -> None:
-    twin = TableWorld(corridor)
+def test_while_it_still_stands_there_it_probes_again(corridor, TableEnv) -> None:
+    twin = TableEnv(corridor)
     probed = ReplayProber(twin).probe('"start"', "1", (), 5)
     assert len(probed.transitions) == 5
     assert probed.cost == ProbeCost(steps=5, resets=1)
     assert twin.log == ["reset", "1", "1", "1", "1", "1"]
 
 
-def test_it_gives_up_after_so_many_misses(corridor, TableWorld) -> None:
-    twin = TableWorld(corridor)
+def test_it_gives_up_after_so_many_misses(corridor, TableEnv) -> None:
+    twin = TableEnv(corridor)
     probed = ReplayProber(twin, attempts=3).probe('"nowhere"', "1", ("0", "0"), 4)
     assert probed.transitions == ()
     assert probed.cost == ProbeCost(steps=6, resets=3), "three replays of the whole way, no fall"
 
 
-def test_a_fall_on_the_way_is_charged(Rules, TableWorld, outcome) -> None:
-    world = TableWorld(Rules({('"start"', "0"): [(outcome("hole", ended=True), 1.0)]}))
-    probed = ReplayProber(world, attempts=2).probe('"a"', "1", ("0", "0"), 1)
+def test_a_fall_on_the_way_is_charged(Rules, TableEnv, outcome) -> None:
+    env = TableEnv(Rules({('"start"', "0"): [(outcome("hole", ended=True), 1.0)]}))
+    probed = ReplayProber(env, attempts=2).probe('"a"', "1", ("0", "0"), 1)
     assert probed[:2] == ((), ProbeCost(steps=2, resets=2, falls=2))
 
 
-def test_running_out_of_time_is_neither_fall_nor_purchase(corridor, TableWorld) -> None:
-    probed = ReplayProber(TableWorld(corridor, limit=2), attempts=1).probe('"b"', "1", ("0", "1", "1"), 1)
+def test_running_out_of_time_is_neither_fall_nor_purchase(corridor, TableEnv) -> None:
+    probed = ReplayProber(TableEnv(corridor, limit=2), attempts=1).probe('"b"', "1", ("0", "1", "1"), 1)
     assert probed.cost.falls == 0
     assert probed.cost.steps == 2
 
 
-def test_on_a_slippery_world_it_tries_until_it_arrives(Rules, TableWorld, outcome) -> None:
+def test_on_a_slippery_environment_it_tries_until_it_arrives(Rules, TableEnv, outcome) -> None:
     """The first step goes right in half of the replays; misses in a row count, not misses altogether."""
     rules = Rules(
         {
@@ -99,7 +99,7 @@ def test_on_a_slippery_world_it_tries_until_it_arrives(Rules, TableWorld, outcom
             ('"a"', "1"): [(outcome("x", ended=True), 0.7), (outcome("y", ended=True), 0.3)],
         }
     )
-    probed = ReplayProber(TableWorld(rules, seed=3), attempts=12).probe('"a"', "1", ("0",), 400)
+    probed = ReplayProber(TableEnv(rules, seed=3), attempts=12).probe('"a"', "1", ("0",), 400)
     assert len(probed.transitions) == 400
     assert np.mean([o.state == '"x"' for o in probed.outcomes]) == pytest.approx(0.7, abs=0.07)
     assert probed.cost.resets > 700
@@ -107,10 +107,10 @@ def test_on_a_slippery_world_it_tries_until_it_arrives(Rules, TableWorld, outcom
     assert probed.cost.falls == probed.cost.resets
 
 
-def test_chained_probes_are_not_biased(Rules, TableWorld, outcome) -> None:
+def test_chained_probes_are_not_biased(Rules, TableEnv, outcome) -> None:
     """Staying put is an outcome like any other: probing on from it must not change its share."""
     rules = Rules({('"start"', "1"): [(outcome("start"), 0.6), (outcome("a"), 0.4)]})
-    probed = ReplayProber(TableWorld(rules, seed=4, limit=100)).probe('"start"', "1", (), 3000)
+    probed = ReplayProber(TableEnv(rules, seed=4, limit=100)).probe('"start"', "1", (), 3000)
     assert np.mean([o.state == '"start"' for o in probed.outcomes]) == pytest.approx(0.6, abs=0.03)
     assert probed.cost.resets < 1400
 
@@ -130,14 +130,14 @@ class Letters:
         pass
 
 
-def test_a_matching_rule_widens_the_target(Rules, TableWorld, outcome) -> None:
+def test_a_matching_rule_widens_the_target(Rules, TableEnv, outcome) -> None:
     rules = Rules({('"start"', "0"): [(outcome("cell-2"), 1.0)], ('"cell-2"', "1"): [(outcome("out"), 1.0)]})
-    given = ReplayProber(TableWorld(rules), matching=Letters())
+    given = ReplayProber(TableEnv(rules), matching=Letters())
     probed = given.probe('"cell-1"', "1", ("0",), 1)
     assert probed.transitions == (Transition('"cell-2"', "1", outcome("out")),), (
         "recorded in the state in which it was made"
     )
-    taken = ReplayProber(TableWorld(rules), attempts=1)
+    taken = ReplayProber(TableEnv(rules), attempts=1)
     assert taken.probe('"cell-1"', "1", ("0",), 1).transitions == ()
     taken.bind(Letters())
     assert taken.probe('"cell-1"', "1", ("0",), 1) == probed
@@ -145,45 +145,47 @@ def test_a_matching_rule_widens_the_target(Rules, TableWorld, outcome) -> None:
     assert given.probe('"cell-1"', "1", ("0",), 1) == probed, "a rule that was given stays"
 
 
-def test_attempts_are_checked(corridor, TableWorld) -> None:
+def test_attempts_are_checked(corridor, TableEnv) -> None:
     with pytest.raises(ArgumentError, match=re.escape("`attempts` should be a whole number, at least 1. Received 0")):
-        ReplayProber(TableWorld(corridor), attempts=0)
+        ReplayProber(TableEnv(corridor), attempts=0)
 
 
 def test_the_twin_should_show_text() -> None:
     prober = ReplayProber(gym.make("FrozenLake-v1"))
-    with pytest.raises(ArgumentError, match=re.escape("the world should show text: make it with `text=True`.")):
+    with pytest.raises(ArgumentError, match=re.escape("the environment should show text: make it with `text=True`.")):
         prober.probe("0", "1", (), 1)
 
 
 class State:
-    """Where a table world stands."""
+    """Where a table environment stands."""
 
-    def __init__(self, world: Any) -> None:
-        self.at = (world.state, world.score, world.steps)
+    def __init__(self, env: Any) -> None:
+        self.at = (env.state, env.score, env.steps)
 
     def restore(self, into: Any) -> None:
         into.state, into.score, into.steps = self.at
 
 
-def test_a_snapshot_goes_back_to_the_state_before_the_last_step(corridor, TableWorld, outcome) -> None:
-    world = TableWorld(corridor)
-    prober = SnapshotProber(TableWorld(corridor), partial(State, world))
+def test_a_snapshot_goes_back_to_the_state_before_the_last_step(corridor, TableEnv, outcome) -> None:
+    env = TableEnv(corridor)
+    prober = SnapshotProber(TableEnv(corridor), partial(State, env))
     assert prober.probe('"start"', "0", (), 1)[:2] == ((), ProbeCost()), "no episode yet"
-    world.reset()
+    env.reset()
     prober.begin_episode()
-    world.step(0)
+    env.step(0)
     assert prober.probe('"start"', "0", (), 1).outcomes == (outcome("a"),)
     prober.moved()
-    world.step(0)
+    env.step(0)
     prober.moved()
-    world.step(1)
+    env.step(1)
     probed = prober.probe('"b"', "1", ("0", "0"), 2)
     assert probed.transitions == (Transition('"b"', "1", outcome("hole", ended=True)),) * 2
     assert probed.cost == ProbeCost(steps=2, resets=2, falls=2)
-    assert world.state == '"hole"', "the agent's world is where it was"
+    assert env.state == '"hole"', "the agent's environment is where it was"
 
 
-def test_a_snapshot_needs_a_function_that_saves(corridor, TableWorld) -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`save` should be a function that saves the world's state.")):
-        SnapshotProber(TableWorld(corridor), save=TableWorld(corridor))
+def test_a_snapshot_needs_a_function_that_saves(corridor, TableEnv) -> None:
+    with pytest.raises(
+        ArgumentError, match=re.escape("`save` should be a function that saves the environment's state.")
+    ):
+        SnapshotProber(TableEnv(corridor), save=TableEnv(corridor))

@@ -1,4 +1,4 @@
-"""Probes in the agent's own world: put off to the end of the episode, charged, and time goes on."""
+"""Probes in the agent's own environment: put off to the end of the episode, charged, and time goes on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayLiveProber
 
-import drift_envs  # noqa: F401 - registers the worlds
+import drift_envs  # noqa: F401 - registers the environments
 
 RESULT = Episode("task", 0.0, 1, True)
 
@@ -72,7 +72,9 @@ def test_surprises_of_one_pair_wait_together_and_those_of_others_apart(lived, ou
     assert [experience.now.step for experience in verifier.quarantined] == [2, 3, 4]
     verdicts = verifier.end_episode(RESULT, memory, AgentClock(0, 9))
     assert prober.asked == [('"s"', "1", ("3", "3"), 1), ('"t"', "1", ("2",), 1)]
-    assert [verdict.newest for verdict in verdicts] == [5, 1], "what was written meanwhile is a counterpart too"
+    assert [verdict.newest for verdict in verdicts] == [5, 1], (
+        "what was written meanwhile is one of the same transitions too"
+    )
     assert held(memory) == [("H", 1, True), ("H", 1, True)]
 
 
@@ -111,14 +113,14 @@ class Ahead:
         return Reply("0")
 
 
-def test_the_agent_is_charged_and_learns_when_it_was_wrong(Rules, TableWorld, outcome) -> None:
+def test_the_agent_is_charged_and_learns_when_it_was_wrong(Rules, TableEnv, outcome) -> None:
     rules = Rules({('"start"', "0"): [(outcome("a"), 1.0)], ('"a"', "0"): [(outcome("hole", ended=True), 1.0)]})
-    world, memory = TableWorld(rules), VanillaMemory()
+    env, memory = TableEnv(rules), VanillaMemory()
     memory.insert_summary('"start"', "0", [(outcome("b"), 1.0)], 1, AgentClock())
-    agent = Agent(Ahead(), memory, make_verifier("glove", prober=ReplayLiveProber(world)))
+    agent = Agent(Ahead(), memory, make_verifier("glove", prober=ReplayLiveProber(env)))
     agent.clock = AgentClock(1, 10)
-    episode = agent.run_episode(world)
-    assert world.log == ["reset", "0", "0", "reset", "0"], "the probe comes behind the episode, in the same world"
+    episode = agent.run_episode(env)
+    assert env.log == ["reset", "0", "0", "reset", "0"], "the probe comes behind the episode, in the same environment"
     assert (episode.steps, episode.probes, episode.surprises, episode.realignments) == (
         2,
         ProbeCost(steps=1, resets=1),
@@ -139,16 +141,16 @@ def test_time_goes_on_while_it_probes() -> None:
         "base": {"map": ["SFF", "FFF", "FFG"]},
         "drifts": [{"at": 3, "set": {"map": ["SHF", "FFF", "FFG"]}}],
     }
-    world = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
-    prober = ReplayLiveProber(world)
-    start, _ = world.reset(seed=0)
-    drift = world.get_wrapper_attr
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    prober = ReplayLiveProber(env)
+    start, _ = env.reset(seed=0)
+    drift = env.get_wrapper_attr
     assert drift("drift_state").tick == 0
     probed = prober.probe(str(start), "2", (), 4)
     assert drift("drift_state").tick == 4
     assert [outcome.ended for outcome in probed.outcomes] == [False, False, True, True]
     assert (probed.cost.resets, probed.cost.falls) == (4, 2)
-    world.close()
+    env.close()
 
 
 def test_in_an_experiment_phases_pass_sooner(tmp_path: Path) -> None:

@@ -45,17 +45,17 @@ def test_the_drift_matters_to_a_reference_and_leaves_the_task_solvable(name):
     assert carried <= after - 0.05 * abs(after)
 
 
-@pytest.mark.parametrize("world", ["cart_pole", "acrobot", "pendulum"])
-def test_the_harmless_one_costs_the_reference_nothing(world):
-    policy = classic()[f"{world}/explicit"].old
-    before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+@pytest.mark.parametrize("folder", ["cart_pole", "acrobot", "pendulum"])
+def test_the_harmless_one_costs_the_reference_nothing(folder):
+    policy = classic()[f"{folder}/explicit"].old
+    before, after = (mean_return(f"{folder}/harmless", tick, policy, range(3)) for tick in (0, 20))
     assert after == pytest.approx(before, abs=1e-3)
 
 
-@pytest.mark.parametrize(("world", "least"), [("cart_pole", 1.0), ("acrobot", 1.0), ("pendulum", 0.45)])
-def test_the_reference_controller_reads_the_knobs(world, least):
-    for kind in ("explicit", "implicit", *(["explicit:family"] if world == "cart_pole" else [])):
-        env = gym.make(ENV_IDS[world], schedule=f"{world}/{kind}", text=True)
+@pytest.mark.parametrize(("folder", "least"), [("cart_pole", 1.0), ("acrobot", 1.0), ("pendulum", 0.45)])
+def test_the_reference_controller_reads_the_knobs(folder, least):
+    for kind in ("explicit", "implicit", *(["explicit:family"] if folder == "cart_pole" else [])):
+        env = gym.make(ENV_IDS[folder], schedule=f"{folder}/{kind}", text=True)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")
         assert min(oracle.value(0), oracle.value(40)) >= least

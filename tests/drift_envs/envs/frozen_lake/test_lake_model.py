@@ -42,21 +42,21 @@ def test_rows_are_probabilities(lake, slip, transient):
     np.testing.assert_allclose(model.matrix().sum(axis=2), 1)
 
 
-def test_turned_knobs_show_in_gymnasiums_table():
+def test_set_knobs_show_in_gymnasiums_table():
     lake = FrozenLake(is_slippery=False)
     assert lake.P[0][Action.RIGHT] == [(1.0, 1, 0.0, False)]
-    lake.turn({"slip": 0.5})
+    lake.set_knobs({"slip": 0.5})
     assert lake.P[0][Action.RIGHT] == [(0.25, 4, 0.0, False), (0.5, 1, 0.0, False), (0.25, 0, 0.0, False)]
-    lake.turn({"goal_rewards": lake.knobs["goal_rewards"].check({"3,3": 0.25}), "slip": 0.0})
+    lake.set_knobs({"goal_rewards": lake.knobs["goal_rewards"].check({"3,3": 0.25}), "slip": 0.0})
     assert lake.P[14][Action.RIGHT] == [(1.0, 15, 0.25, True)]
-    lake.turn({"transient": 0.1})
+    lake.set_knobs({"transient": 0.1})
     assert sorted(lake.P[0][Action.RIGHT]) == [(0.1, 4, 0.0, False), (0.9, 1, 0.0, False)]
 
 
 @pytest.mark.parametrize(("slip", "transient"), [(0.0, 0.0), (0.4, 0.0), (0.3, 0.25), (0.0, 0.5)])
 def test_the_environment_moves_as_the_arrays_say(slip, transient):
     lake = FrozenLake(desc=LAKE, is_slippery=False, show_prob=False)
-    lake.turn({"slip": slip, "transient": transient})
+    lake.set_knobs({"slip": slip, "transient": transient})
     lake.reset(seed=3)
     expected = transitions(LAKE, slip=slip, transient=transient).matrix()
     tries = 4_000

@@ -21,13 +21,13 @@ from drift_envs.envs.frozen_lake.oracle_plan import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping
-from drift_envs.oracle import PlannedWorld
+from drift_envs.oracle import PlannedKnobs
 from drift_envs.schedule import Schedule, Timeline
 
 
 def make_lake_oracle(base: dict, *drifts: dict, limit: int = 100) -> LakeOracle:
     schedule = Schedule(version=1, name="test", base=base, drifts=list(drifts))
-    return LakeOracle(PlannedWorld(Timeline(schedule, FROZEN_LAKE_KNOBS, 0), FROZEN_LAKE_KNOBS), limit)
+    return LakeOracle(PlannedKnobs(Timeline(schedule, FROZEN_LAKE_KNOBS, 0), FROZEN_LAKE_KNOBS), limit)
 
 
 def state_text(row: int, column: int, tile: str = "F", gold: float = 0) -> str:

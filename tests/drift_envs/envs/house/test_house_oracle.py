@@ -39,7 +39,7 @@ def test_following_it_completes_every_task_in_every_phase(name):
 
 @pytest.mark.parametrize("name", ["house/explicit", "house/renamed", "house/implicit", "house/keys", "house/tidy"])
 def test_what_has_changed_is_what_answers_otherwise(name):
-    """Random commands in a world and in one of another tick, from the same history."""
+    """Random commands in an environment and in one of another tick, from the same history."""
     env, state, info, oracle = make(name)
     differing = 0
     for episode in range(4):

@@ -11,14 +11,14 @@ from drift_envs.envs.mountain_car.oracle import CarOracle
 from drift_envs.envs.mountain_car.oracle_physics import CarSetting, car_magnitude, drive, drive_one, pump
 from drift_envs.envs.mountain_car.oracle_plan import carried_success, measure, replayed_success, solve_car
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle import PlannedWorld
+from drift_envs.oracle import PlannedKnobs
 from drift_envs.schedule import Schedule, Timeline
 
 
 def make_car_oracle(*drifts: dict, continuous: bool = False, **base: float) -> CarOracle:
     table = MOUNTAIN_CAR_CONTINUOUS_KNOBS if continuous else MOUNTAIN_CAR_KNOBS
     schedule = Schedule(version=1, name="test", base=base, drifts=list(drifts))
-    return CarOracle(PlannedWorld(Timeline(schedule, table, 0), table), 999 if continuous else 300)
+    return CarOracle(PlannedKnobs(Timeline(schedule, table, 0), table), 999 if continuous else 300)
 
 
 def state_text(position: float, velocity: float) -> str:

@@ -56,7 +56,7 @@ def read_page(env):
 
 
 def compare_walks(envs, walker, episodes, steps=12):
-    """Does the same in all worlds; gives how many purchases there were."""
+    """Does the same in all environments; gives how many purchases there were."""
     first, *others = envs
     bought = 0
     for episode in range(episodes):
@@ -147,8 +147,8 @@ def test_a_garbage_collected_server_ends(make_shop):
 def test_a_crashed_browser_is_replaced(make_shop, chromium):
     env = make_shop(backend="browser", render_mode="rgb_array")
     plain = make_shop()
-    for world in (env, plain):
-        world.reset(seed=0)
+    for each in (env, plain):
+        each.reset(seed=0)
     actions = solve(copy.deepcopy(plain.unwrapped.backend.session))
     profiles = []
     for number, action in enumerate(actions):

@@ -110,7 +110,7 @@ def test_pages_do_not_depend_on_the_right_button(make_shop):
 
 @pytest.mark.parametrize("pick", range(3))
 def test_labels_and_positions_of_the_right_button(make_shop, pick):
-    """An agent without memory that picks by place (or label) wins once in n worlds, whatever stands where."""
+    """An agent without memory that picks by place (or label) wins once in n environments, whatever stands where."""
     labels = ["A", "B", "C"]
     for by_place in (True, False):
         won = []
@@ -240,7 +240,7 @@ class TestOracle:
         env = gym.make("DriftWebShop-v0", schedule=schedule, text=True, max_episode_steps=10)
         env.reset(seed=0)
         shop = env.unwrapped
-        oracle = ShopOracle(env.get_wrapper_attr("oracle")._world, shop.shop, lambda: shop.task_pool, limit=10)
+        oracle = ShopOracle(env.get_wrapper_attr("oracle")._source, shop.shop, lambda: shop.task_pool, limit=10)
         won = [play(env, oracle, 0, 10)[0] for _ in range(400)]
         error = 4 * np.std(won) / 20
         assert abs(oracle.value(0) - np.mean(won)) < max(error, 0.02)

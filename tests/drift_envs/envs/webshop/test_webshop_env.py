@@ -25,7 +25,7 @@ def play(env, plan):
 
 
 def solve_task(env):
-    """The best way from the start, of a world that has just been reset."""
+    """The best way from the start, of an environment that has just been reset."""
     shop = env.unwrapped
     return solve(shop.backend._shop.start(shop.goal_index))
 
@@ -141,14 +141,14 @@ def test_a_purchase_ends_the_episode_and_shows_the_score_alone(make_shop):
     assert again[4]["last_action_error"] == "the session is over: something has been bought"
     assert again[4]["score"] == 1.0
     shop = env.unwrapped
-    shop.turn({"transient": 1.0})
+    shop.set_knobs({"transient": 1.0})
     assert shop.step("click[buy now]")[1:3] == (0.0, True)
-    shop.turn({"transient": 0.0})
+    shop.set_knobs({"transient": 0.0})
     assert env.reset()[1]["score"] == 0.0
 
 
 def test_only_the_instruction_depends_on_the_goal(make_shop):
-    """Two worlds whose goals differ in hidden fields alone look alike until something is bought."""
+    """Two environments whose goals differ in hidden fields alone look alike until something is bought."""
     env = make_shop(text=True, observation_mode="html")
     for episode in range(5):
         observation, info = env.reset(seed=0 if episode == 0 else None)
@@ -308,7 +308,7 @@ def test_every_knob_changes_something(make_shop):
     def look(values):
         env = WebShop(goals="color_class", observation_mode="text")
         env.reset(seed=0, options={"goal_index": index})
-        env.turn({name: WEBSHOP_KNOBS[name].check(value) for name, value in values.items()})
+        env.set_knobs({name: WEBSHOP_KNOBS[name].check(value) for name, value in values.items()})
         return [answer[:3] for answer in play(env, again if "poison_after" in values else plan)]
 
     ads = {"ad_page": True}

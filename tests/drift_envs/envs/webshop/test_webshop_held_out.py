@@ -22,8 +22,8 @@ def test_catalogues_share_goals_so_that_excluding_them_matters(kind: str) -> Non
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_goals_are_none_of_the_default_catalogue(make_shop, name: str) -> None:
-    world = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
-    shop = world.unwrapped
+    env = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
+    shop = env.unwrapped
     texts = list_development_texts(shop.shop.goal_kind)
     for seed in range(1000, 1030):
         shop.reset(seed=seed)
@@ -52,15 +52,15 @@ def test_drifts_are_those_of_the_default_shop(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_goals_can_be_bought_in_every_phase(make_shop, name: str) -> None:
-    world = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
-    oracle = world.get_wrapper_attr("oracle")
+    env = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
+    oracle = env.get_wrapper_attr("oracle")
     for tick in (0, 20, 40):
-        world.reset(seed=1000)
-        for goal in world.unwrapped.task_pool:
-            state, info = world.reset(options={"goal_index": goal, "drift_tick": tick})
+        env.reset(seed=1000)
+        for goal in env.unwrapped.task_pool:
+            state, info = env.reset(options={"goal_index": goal, "drift_tick": tick})
             done, score = False, 0.0
             while not done:
-                state, score, done, _, info = world.step(oracle.action(state, tick))
+                state, score, done, _, info = env.step(oracle.action(state, tick))
             assert info["score"] == score == 1.0
 
 

@@ -1,4 +1,4 @@
-// What the world looked like at a step, drawn from its state and its knobs.
+// What the environment looked like at a step, drawn from its state and its knobs.
 
 const SVG = 'http://www.w3.org/2000/svg';
 

@@ -146,7 +146,7 @@ function drawMark(pen, kind, x, y, size) {
 }
 
 function describeEpisode(cell, at) {
-  const told = [`episode ${cell.episode[at]}${at < cell.construction ? ', construction' : ''}`, cell.phases[cell.phase[at]], `tick ${cell.tick[at]}`, `score ${number(cell.score[at])}`, `${cell.steps[at]} steps`,
+  const told = [`episode ${cell.episode[at]}${at < cell.training ? ', training' : ''}`, cell.phases[cell.phase[at]], `tick ${cell.tick[at]}`, `score ${number(cell.score[at])}`, `${cell.steps[at]} steps`,
     `${cell.surprises[at]} surprises`, `${cell.probe_steps[at]} probe steps`, `${cell.realignments[at]} rewritings`];
   return told.join(', ');
 }

@@ -107,7 +107,7 @@ class AttributeKnobs:
         >>> masses = AttributeKnob("masspole", "masspole"), AttributeKnob("masscart", "masscart")
         >>> total = DerivedAttribute("total_mass", ("masspole", "masscart"), "sum")
         >>> knobs = AttributeKnobs(env, masses, [total])
-        >>> knobs.turn({"masspole": 0.5})
+        >>> knobs.set_knobs({"masspole": 0.5})
         >>> env.total_mass
         1.5
     """
@@ -142,7 +142,7 @@ class AttributeKnobs:
             raise DeclaredKnobsError(dict.fromkeys(findings))
         self.knobs = KnobTable(tuple(knobs))
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once, and recompute the derived attributes.
 
         Args:
@@ -306,13 +306,13 @@ class AttributeEnv(TunableEnv):
         # the mixin itself is no environment
         self._attribute_knobs = AttributeKnobs(self, self.attributes, self.followers)  # type: ignore[arg-type]
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
             values: canonical values, by knob.
         """
-        self._attribute_knobs.turn(values)
+        self._attribute_knobs.set_knobs(values)
 
     def read_knobs(self) -> dict[str, Value]:
         """The present value of every knob, read back from the attributes."""

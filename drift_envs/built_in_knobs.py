@@ -10,7 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_envs.wrappers.attributes import AttributeKnob, DerivedAttribute
+from drift_envs.attribute_knobs import AttributeKnob, DerivedAttribute
 
 CARTPOLE = (
     (

@@ -1,7 +1,7 @@
 """Text environments behind Gymnasium's interface: strings in, strings out.
 
-* `check_text_world` - refuses an environment that does not show text
-* `reset_text_world` - resets an environment and checks it
+* `check_text_env` - refuses an environment that does not show text
+* `reset_text_env` - resets an environment and checks it
 * `to_env` - an action as text, as an element of an action space
 * `read_outcome` - the result of a step
 """
@@ -19,7 +19,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.types import Outcome
 
 
-def check_text_world(observation: Any, info: Mapping[str, Any]) -> None:
+def check_text_env(observation: Any, info: Mapping[str, Any]) -> None:
     """Check the result of `reset`.
 
     Raises:
@@ -28,18 +28,18 @@ def check_text_world(observation: Any, info: Mapping[str, Any]) -> None:
     missing = [key for key in ("task", "actions", "score") if key not in info]
     if not isinstance(observation, str) or missing:
         raise ArgumentError(
-            "the world should show text: make it with `text=True`. "
+            "the environment should show text: make it with `text=True`. "
             f"Received an observation of type {type(observation).__name__} and an info without {missing}"
         )
 
 
-def reset_text_world(
-    world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+def reset_text_env(
+    env: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
 ) -> tuple[str, dict[str, Any]]:
     """Reset an environment, and check that it shows text.
 
     Args:
-        world: the environment.
+        env: the environment.
         seed: passed to `reset`.
         options: passed to `reset`, as a dictionary.
 
@@ -49,8 +49,8 @@ def reset_text_world(
     Raises:
         ArgumentError: if the observation is no string, or a key is missing.
     """
-    observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
-    check_text_world(observation, info)
+    observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
+    check_text_env(observation, info)
     return observation, info
 
 

@@ -1,8 +1,8 @@
-"""The environment of a cell: its schedule, the world that agents see, and probers.
+"""The environment of a cell: its schedule, the environment that agents see, and probers.
 
 * `read_schedule` - the schedule of a cell, with the value that a sweep sets
 * `sweep_schedule` - a schedule with another value in one place
-* `make_world` - the text environment of a schedule
+* `make_env` - the text environment of a schedule
 * `make_prober` - how verifiers repeat an action
 """
 
@@ -44,8 +44,8 @@ def read_schedule(source: str, change: SweptValue | None = None) -> Schedule:
     return schedule if change is None else sweep_schedule(schedule, change)
 
 
-def make_world(schedule: Schedule) -> EvaluationWrapper:
-    """A schedule's world as agents see it, with an evaluator's notes around it.
+def make_env(schedule: Schedule) -> EvaluationWrapper:
+    """A schedule's environment as agents see it, with an evaluator's notes around it.
 
     Args:
         schedule: the schedule.
@@ -60,12 +60,12 @@ def make_world(schedule: Schedule) -> EvaluationWrapper:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
 
-def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
+def make_prober(part: PartSpec, env: EvaluationWrapper) -> Prober:
     """Make a prober.
 
     Args:
         part: one of `registry.PROBERS`, with options; those of other packages are given the twin.
-        world: the world in which the agent plays.
+        env: the environment in which the agent plays.
 
     Raises:
         UnknownNameError: if there is no such prober.
@@ -73,11 +73,11 @@ def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
     """
     if part.name == "replay_live":
         # Beneath the evaluator's notes, which follow the agent's own interactions.
-        given: dict[str, Any] = {"world": world.env}
+        given: dict[str, Any] = {"env": env.env}
     elif part.name == "snapshot":
-        given = {"twin": twin(world.env), "save": partial(snapshot, world.env)}
+        given = {"twin": twin(env.env), "save": partial(snapshot, env.env)}
     else:
-        given = {"twin": twin(world.env)}
+        given = {"twin": twin(env.env)}
     prober: Prober = PROBERS.make(part.name, **given, **part.options)
     return prober
 

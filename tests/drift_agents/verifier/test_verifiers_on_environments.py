@@ -1,4 +1,4 @@
-"""Verifiers on the real worlds: the example of the README, probers on lake and car, GLOVE against its control."""
+"""Verifiers on the real environments: the example of the README, probers on lake and car, GLOVE against its control."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from drift_agents.types import Episode, ProbeCost
 import drift_envs
 
 
-def played(world: Any, agent: Agent, rounds: int = 60, seed: int = 0) -> list[Episode]:
-    return [agent.run_episode(world, seed=seed if round_ == 0 else None) for round_ in range(rounds)]
+def played(env: Any, agent: Agent, rounds: int = 60, seed: int = 0) -> list[Episode]:
+    return [agent.run_episode(env, seed=seed if round_ == 0 else None) for round_ in range(rounds)]
 
 
 def test_the_example() -> None:
     """A memory of one's own in ten lines: this is how the documentation does it."""
-    world = gym.make("DriftFrozenLake-v0", text=True)
-    prober = ReplayProber(drift_envs.twin(world))
+    env = gym.make("DriftFrozenLake-v0", text=True)
+    prober = ReplayProber(drift_envs.twin(env))
     agent = Agent(
         policy=make_policy("planner"), memory=make_memory("vanilla", k=5), verifier=Glove(epsilon=0.5, prober=prober)
     )
     scores, probes = [], ProbeCost()
     for round_ in range(60):
-        episode = agent.run_episode(world, seed=0 if round_ == 0 else None)
+        episode = agent.run_episode(env, seed=0 if round_ == 0 else None)
         assert len(episode.trace) == episode.steps
         scores.append(episode.score)
         probes += episode.probes
-    world.close()
+    env.close()
     assert np.mean(scores[10:20]) > 0.8, "learned the lake"
     assert min(np.mean(scores[30:40]), np.mean(scores[50:60])) > 0.8, "and learned it again after each drift"
     assert probes.steps > 0
@@ -43,15 +43,15 @@ def test_the_example() -> None:
 def test_glove_and_overwrite_agree_on_ice_without_chance(schedule: str, seed: int) -> None:
     runs = []
     for name in ("glove", "overwrite"):
-        world = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
-        options = {"prober": ReplayProber(drift_envs.twin(world))} if name == "glove" else {}
+        env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+        options = {"prober": ReplayProber(drift_envs.twin(env))} if name == "glove" else {}
         agent = Agent(make_policy("planner"), make_memory("vanilla"), make_verifier(name, **options), seed=seed)
-        episodes = played(world, agent, rounds=45, seed=seed)
+        episodes = played(env, agent, rounds=45, seed=seed)
         runs.append([(step.experience, step.verdict.realigned) for episode in episodes for step in episode.trace])
         if name == "glove":
             given_up = [s for e in episodes for s in e.trace if s.verdict.cost.resets and not s.verdict.probed]
             assert not given_up, "a way without chance leads back"
-        world.close()
+        env.close()
     assert runs[0] == runs[1]
     assert any(realigned for _, realigned in runs[0])
 
@@ -59,11 +59,11 @@ def test_glove_and_overwrite_agree_on_ice_without_chance(schedule: str, seed: in
 def test_without_memory_glove_leaves_the_lake_and_its_twin_alone() -> None:
     traces = []
     for verified in (True, False):
-        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
-        episodes = played(world, Agent(make_policy("planner"), make_memory("none"), verifier, seed=1), rounds=25)
+        env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
+        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
+        episodes = played(env, Agent(make_policy("planner"), make_memory("none"), verifier, seed=1), rounds=25)
         traces.append(repr([(episode, episode.trace) for episode in episodes]).encode())
-        world.close()
+        env.close()
     assert traces[0] == traces[1]
 
 
@@ -73,39 +73,39 @@ def test_probing_helps_where_responses_lie() -> None:
     for name in ("glove", "overwrite"):
         scores = []
         for seed in range(3):
-            world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:transient", text=True)
-            options = {"prober": ReplayProber(drift_envs.twin(world))} if name == "glove" else {}
+            env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:transient", text=True)
+            options = {"prober": ReplayProber(drift_envs.twin(env))} if name == "glove" else {}
             agent = Agent(make_policy("planner"), make_memory("vanilla"), make_verifier(name, **options), seed=seed)
-            scores += [episode.score for episode in played(world, agent, seed=seed)]
-            world.close()
+            scores += [episode.score for episode in played(env, agent, seed=seed)]
+            env.close()
         means[name] = np.mean(scores)
     assert means["glove"] > means["overwrite"] + 0.2
 
 
 def test_a_snapshot_of_the_lake_costs_one_step_a_probe() -> None:
-    world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
-    prober = SnapshotProber(drift_envs.twin(world), partial(drift_envs.snapshot, world))
-    _, info = world.reset(seed=0)
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
+    prober = SnapshotProber(drift_envs.twin(env), partial(drift_envs.snapshot, env))
+    _, info = env.reset(seed=0)
     prober.begin_episode()
-    state, *_ = world.step(1)
+    state, *_ = env.step(1)
     prober.moved()
-    after, *_ = world.step(1)
+    after, *_ = env.step(1)
     probed = prober.probe(str(state), "1", ("1",), 200)
     assert probed.cost.steps == probed.cost.resets == 200
     assert len({outcome.state for outcome in probed.outcomes}) > 1, "the twin has random numbers of its own"
     again = [outcome.state for outcome in probed.outcomes].count(after)
     assert again > 0
     assert info["score"] == 0.0
-    world.close()
+    env.close()
 
 
 def test_a_replay_of_the_car_meets_the_cell_and_tells_where() -> None:
     """The twin's car starts elsewhere: what is met is the cell, and the outcome belongs to the place where it was."""
-    world = gym.make("DriftMountainCar-v0", schedule="mountain_car/reversed", text=True)
+    env = gym.make("DriftMountainCar-v0", schedule="mountain_car/reversed", text=True)
     matching = make_matching("mountain_car")
-    prober = ReplayProber(drift_envs.twin(world))
+    prober = ReplayProber(drift_envs.twin(env))
     prober.bind(matching)
-    state, _ = world.reset(seed=3)
+    state, _ = env.reset(seed=3)
     prefix: list[str] = []
     met = 0
     for step in range(60):
@@ -116,7 +116,7 @@ def test_a_replay_of_the_car_meets_the_cell_and_tells_where() -> None:
                 met += 1
                 assert matching.state_key(transition.state) == matching.state_key(str(state))
                 assert transition.state != state
-        state, *_ = world.step(int(action))
+        state, *_ = env.step(int(action))
         prefix.append(action)
     assert met >= 8, "of ten"
-    world.close()
+    env.close()

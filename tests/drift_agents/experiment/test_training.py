@@ -1,4 +1,4 @@
-"""Construction before the test: other tasks, in the source phase, counted, without an effect on the test."""
+"""Training before the test: other tasks, in the source phase, counted, without an effect on the test."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from drift_agents.analysis.inspect.page import gather
 from drift_agents.analysis.report import make_report
 from drift_agents.analysis.runs import group
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Construct, PartSpec, ScheduleSettings
-from drift_agents.experiment.construction import plan_construction
+from drift_agents.experiment.config import PartSpec, ScheduleSettings, TrainingSettings
+from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
-from drift_agents.experiment.worlds import make_world, read_schedule
+from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
@@ -33,17 +33,17 @@ def cell(source: str, memory: str = "vanilla", verifier: str = "none", seed: int
     )
 
 
-def settings(rounds: int = 2, learning: str = "online", **construct: Any) -> ScheduleSettings:
-    return ScheduleSettings(rounds=rounds, learning=learning, construct={"episodes": 3, **construct})
+def settings(rounds: int = 2, learning: str = "online", **training: Any) -> ScheduleSettings:
+    return ScheduleSettings(rounds=rounds, learning=learning, train={"episodes": 3, **training})
 
 
 def stages(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    first, second = ([row for row in rows if row["stage"] == stage] for stage in ("construct", "test"))
+    first, second = ([row for row in rows if row["stage"] == stage] for stage in ("train", "test"))
     assert rows == [*first, *second]
     return first, second
 
 
-def test_construction_comes_first_in_the_source_and_is_numbered_on() -> None:
+def test_training_comes_first_in_the_source_and_is_numbered_on() -> None:
     before, test = stages(list(play(cell(FAMILY), settings(epochs=2))))
     assert [(row["episode"], row["round"], row["phase"], row["tick"]) for row in before] == [
         (number, number + 1, "source", 0) for number in range(6)
@@ -59,15 +59,15 @@ def test_construction_comes_first_in_the_source_and_is_numbered_on() -> None:
     assert test[0]["memory_size"] > sum(row["steps"] for row in before[:1])
 
 
-def test_the_test_has_the_luck_that_it_has_without_construction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_test_has_the_luck_that_it_has_without_training(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, dict[str, Any]]] = []
     maps: list[Any] = []
     play_one = Agent.run_episode
 
-    def note(self: Agent, world: Any, seed: Any = None, options: Any = None) -> Any:
+    def note(self: Agent, env: Any, seed: Any = None, options: Any = None) -> Any:
         asked.append((seed, options))
-        episode = play_one(self, world, seed, options)
-        maps.append(world.knobs(world.start)["map"])
+        episode = play_one(self, env, seed, options)
+        maps.append(env.knobs(env.start)["map"])
         return episode
 
     monkeypatch.setattr(Agent, "run_episode", note)
@@ -89,10 +89,10 @@ def test_other_goals_of_the_shop(monkeypatch: pytest.MonkeyPatch) -> None:
     goals: list[int] = []
     play_one = Agent.run_episode
 
-    def note(self: Agent, world: Any, seed: Any = None, options: Any = None) -> Any:
+    def note(self: Agent, env: Any, seed: Any = None, options: Any = None) -> Any:
         goals.append(-1)
-        episode = play_one(self, world, seed, options)
-        goals[-1] = world.unwrapped.goal_index
+        episode = play_one(self, env, seed, options)
+        goals[-1] = env.unwrapped.goal_index
         return episode
 
     monkeypatch.setattr(Agent, "run_episode", note)
@@ -112,10 +112,10 @@ def test_other_goals_of_the_shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_starts_of_the_car() -> None:
-    def starts(**construct: Any) -> tuple[list[int], list[int]]:
-        setup = make_setup(cell(CAR), settings(**construct))
-        assert setup.construction is not None
-        return [task.seed for task in setup.construction.tasks], [episode_seed(0, n) for n in range(3)]
+    def starts(**training: Any) -> tuple[list[int], list[int]]:
+        setup = make_setup(cell(CAR), settings(**training))
+        assert setup.training_phase is not None
+        return [task.seed for task in setup.training_phase.tasks], [episode_seed(0, n) for n in range(3)]
 
     other, test = starts(epochs=2)
     assert other[:3] == other[3:]
@@ -124,8 +124,8 @@ def test_other_starts_of_the_car() -> None:
     assert same == test
 
 
-def test_what_cannot_be_constructed_on(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match=r"has one map, .* Say `construct: \{where: same\}`"):
+def test_what_cannot_be_trained_on(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"has one map, .* Say `train: \{where: same\}`"):
         make_setup(cell("frozen_lake/explicit"), settings())
     pinned = tmp_path / "pinned.yaml"
     head = "version: 1\nname: mine\nenv: DriftFrozenLake-v0\n"
@@ -133,16 +133,16 @@ def test_what_cannot_be_constructed_on(tmp_path: Path) -> None:
     pinned.write_text(f"{head}seed: 5\n{drawn}drifts: [{{at: 20, set: {{slip: 0.2}}}}]\n")
     with pytest.raises(ExperimentError, match="has one map"):
         make_setup(cell(str(pinned)), settings())
-    assert make_setup(cell(str(pinned)), settings(where="same")).construction is not None
+    assert make_setup(cell(str(pinned)), settings(where="same")).training_phase is not None
     pinned.write_text(f"{head}{drawn}drifts: [{{at: 0, set: {{slip: 0.2}}}}]\n")
     with pytest.raises(ExperimentError, match="needs a phase before any drift"):
-        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, construct={"episodes": 1}))
+        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, train={"episodes": 1}))
     pinned.write_text(f"{head}clock: step\n{drawn}drifts: [{{at: 40, set: {{slip: 0.2}}}}]\n")
     with pytest.raises(ExperimentError, match="Received 40 steps, an episode takes up to 100"):
-        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, construct={"episodes": 1}))
+        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, train={"episodes": 1}))
 
 
-def test_who_has_nothing_to_fill_constructs_nothing() -> None:
+def test_who_has_nothing_to_fill_trains_nothing() -> None:
     without = ScheduleSettings(rounds=2)
     for who in (
         cell(FAMILY, "none"),
@@ -152,7 +152,7 @@ def test_who_has_nothing_to_fill_constructs_nothing() -> None:
     assert list(play(cell(FAMILY), settings(episodes=0))) == list(play(cell(FAMILY), without))
 
 
-def test_frozen_memory_stays_as_construction_left_it() -> None:
+def test_frozen_memory_stays_as_training_left_it() -> None:
     before, test = stages(list(play(cell(FAMILY), settings(learning="frozen"))))
     assert {row["memory_size"] for row in test} == {before[-1]["memory_size"]}
     _, online = stages(list(play(cell(FAMILY), settings())))
@@ -177,9 +177,9 @@ def test_another_policy_builds_the_memory() -> None:
     assert [row["steps"] for row in before] != [row["steps"] for row in own]
     assert {row["policy"] for row in before + test} == {"planner"}
     setup = make_setup(cell(FAMILY), settings(policy="random"))
-    assert isinstance(setup.constructor, RandomPolicy)
+    assert isinstance(setup.training_policy, RandomPolicy)
     assert isinstance(setup.agent, Agent)
-    assert setup.agent.policy is not setup.constructor
+    assert setup.agent.policy is not setup.training_policy
 
 
 def test_extra_episodes_take_what_probes_take_in_both_stages() -> None:
@@ -191,8 +191,8 @@ def test_extra_episodes_take_what_probes_take_in_both_stages() -> None:
     assert [row["stage"] for row in glove] == [row["stage"] for row in extra]
 
 
-def test_the_way_to_another_world_is_no_drift_and_no_false_alarm() -> None:
-    """Oracles act on drifts alone; what another world taught is judged by what this one answers."""
+def test_the_way_to_another_environment_is_no_drift_and_no_false_alarm() -> None:
+    """Oracles act on drifts alone; what another environment taught is judged by what this one answers."""
     reset = list(play(cell(FAMILY, reference="oracle_reset"), settings()))
     before, test = stages(reset)
     assert test[0]["memory_size"] == before[-1]["memory_size"] + test[0]["steps"], "nothing is lost between the stages"
@@ -209,7 +209,7 @@ def test_the_way_to_another_world_is_no_drift_and_no_false_alarm() -> None:
 @pytest.fixture
 def data(data: dict[str, Any]) -> dict[str, Any]:
     del data["rounds"]
-    return {**data, "rounds": 4, "construct": {"episodes": 3, "where": "same", "epochs": 2}, "learning": "frozen"}
+    return {**data, "rounds": 4, "train": {"episodes": 3, "where": "same", "epochs": 2}, "learning": "frozen"}
 
 
 @pytest.mark.integration
@@ -219,7 +219,7 @@ def test_every_interruption_leads_to_the_same_bytes(data: dict[str, Any], tmp_pa
     whole = run_experiment(experiment, tmp_path / "whole", trace="all").read_bytes()
     assert run_experiment(experiment, tmp_path / "two", jobs=2).read_bytes() == whole
     rows = read_rows(tmp_path / "whole" / "episodes.jsonl")
-    assert len([row for row in rows if row["stage"] == "construct"]) == 3 * 6
+    assert len([row for row in rows if row["stage"] == "train"]) == 3 * 6
     folder = tmp_path / "two"
     (folder / "episodes.jsonl").unlink()
     file = next(path for path in sorted((folder / "cells").iterdir()) if "vanilla--glove" in path.name)
@@ -239,7 +239,7 @@ def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[st
     rows = read_rows(run_experiment(parse_experiment(data), folder, trace="all"))
     run = next(run for run in group(rows)["puddle"] if run.player[:2] == ("vanilla", "glove"))
     assert [len(test) for test in run.rows] == [8, 8]
-    assert [len(before) for before in run.construction] == [6, 6]
+    assert [len(before) for before in run.training] == [6, 6]
     assert [len(both) for both in run.whole.rows] == [14, 14]
     assert len(run.phase("source").rows[0]) == 4
     manifest = json.loads((folder / "run.json").read_text())
@@ -248,41 +248,41 @@ def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[st
     tables = {table.title: table for table in section.tables}
     costs = tables["Costs of the whole run, mean of an instance"]
     steps = dict(zip(costs.columns, next(cells for cells, _ in costs.rows if "GLOVE" in cells[0]), strict=True))
-    spent = [sum(row["steps"] + row["probe_steps"] for row in before) for before in run.construction]
+    spent = [sum(row["steps"] + row["probe_steps"] for row in before) for before in run.training]
     assert steps["steps before\nthe test"] == f"{sum(spent) / 2:g}"
     total = sum(row["steps"] + row["probe_steps"] for instance in run.whole.rows for row in instance) / 2
     assert steps["total\nsteps"] == f"{total:g}"
     cells = {(one["memory"], one["verifier"]): one for one in gather(folder).index["cells"]}
-    assert cells["vanilla", "glove"]["construction"] == 6
-    assert cells["none", "none"]["construction"] == 0
+    assert cells["vanilla", "glove"]["training"] == 6
+    assert cells["none", "none"]["training"] == 0
     (path,) = sorted((folder / "traces").glob("*vanilla--glove--planner--0*"))
     assert [trace.episode for trace in read_trace(path)] == list(range(14))
 
 
 def test_a_schedule_can_have_stages_of_its_own(data: dict[str, Any]) -> None:
     (schedule,) = data["schedules"]
-    data["worlds"] = {schedule: {"construct": {"episodes": 0}, "learning": "online"}}
+    data["environments"] = {schedule: {"train": {"episodes": 0}, "learning": "online"}}
     experiment = parse_experiment(data)
-    plain = parse_experiment({key: data[key] for key in data if key not in ("construct", "learning", "worlds")})
-    assert experiment.world(schedule).construction == Construct(episodes=0)
+    plain = parse_experiment({key: data[key] for key in data if key not in ("train", "learning", "environments")})
+    assert experiment.settings_of(schedule).training == TrainingSettings(episodes=0)
     for ours, theirs in zip(plan_cells(experiment), plan_cells(plain), strict=True):
-        lines = [to_line(row) for row in play(ours, experiment.world(schedule))]
-        assert lines == [to_line(row) for row in play(theirs, plain.world(schedule))]
+        lines = [to_line(row) for row in play(ours, experiment.settings_of(schedule))]
+        assert lines == [to_line(row) for row in play(theirs, plain.settings_of(schedule))]
 
 
 def test_houses_are_filled_in_other_houses_or_with_other_tasks() -> None:
     seen: dict[str, set[int]] = {}
     for where in ("other", "elsewhere"):
         own = settings(1, where=where)
-        world = make_world(read_schedule("house/unseen"))
-        world.reset(seed=0)
-        assert own.construction is not None
-        plan = plan_construction(read_schedule("house/unseen"), world, own.construction, 0)
+        env = make_env(read_schedule("house/unseen"))
+        env.reset(seed=0)
+        assert own.training is not None
+        plan = plan_training(read_schedule("house/unseen"), env, own.training, 0)
         tasks = [task.options["goal_index"] for task in plan.tasks]
-        assert not set(tasks) & set(world.unwrapped.task_pool)  # type: ignore[attr-defined]
-        house = world.unwrapped.drawn_house  # type: ignore[attr-defined]
+        assert not set(tasks) & set(env.unwrapped.task_pool)  # type: ignore[attr-defined]
+        house = env.unwrapped.drawn_house  # type: ignore[attr-defined]
         seen[where] = {task // 10_000 - house for task in tasks}
     assert seen["other"] == {0}
     assert 0 not in seen["elsewhere"]
-    with pytest.raises(ExperimentError, match="needs a world of several houses"):
+    with pytest.raises(ExperimentError, match="needs an environment of several houses"):
         list(play(cell(FAMILY), settings(where="elsewhere")))

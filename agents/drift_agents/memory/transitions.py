@@ -1,7 +1,7 @@
-"""The evidence ledger that every memory but `none` keeps.
+"""The transition store that every memory but `none` keeps.
 
-* `Ledger` - records of transitions, indexed by (state key, action): constant-time `counterparts`
-* `LedgerMemory` - the methods of `Memory` that depend on the ledger alone
+* `TransitionStore` - records of transitions, indexed by (state key, action): constant-time `same_transitions`
+* `TransitionStoreMemory` - the methods of `Memory` that depend on the transition store alone
 * `plain_record`, `read_record` - a record as plain data, and back
 * `check_kind`, `reading_snapshot`, `read_integer`, `read_clock` - checks of snapshots
 * `hash_plain` - a hash of plain data
@@ -23,23 +23,23 @@ from drift_agents.matching.base import Exact, Matching
 from drift_agents.types import AgentClock, Experience, Outcome, Plain, Record, RecordId
 
 
-class Ledger:
+class TransitionStore:
     """Records of transitions, indexed by (state key, action).
 
     Every result depends on the present records alone, not on what was removed: states and actions
     come in the order of their oldest record, and a state has the text of its oldest record. So a
-    restored ledger gives the same results as the saved one.
+    restored transition store gives the same results as the saved one.
 
     Args:
         matching: when two states count as the same; `Exact` if not given.
 
     Example:
         >>> from drift_agents.types import AgentClock, Experience, Outcome
-        >>> ledger = Ledger()
+        >>> transitions = TransitionStore()
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock())
-        >>> ledger.append(step, AgentClock())
+        >>> transitions.append(step, AgentClock())
         0
-        >>> [record.outcome.state for record in ledger.counterparts("a", "1")]
+        >>> [record.outcome.state for record in transitions.same_transitions("a", "1")]
         ['b']
     """
 
@@ -118,7 +118,7 @@ class Ledger:
         """The records of these ids, in this order; unknown ids are ignored."""
         return [record for record_id in ids if (record := self._records.get(record_id)) is not None]
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
         by_action = self._index.get(self.matching.state_key(state))
         return list(by_action[action].values()) if by_action and action in by_action else []
@@ -171,9 +171,9 @@ class Ledger:
         """Load a snapshot; nothing changes if that fails.
 
         Raises:
-            MemoryStateError: if the data is not a snapshot of a ledger.
+            MemoryStateError: if the data is not a snapshot of a transition store.
         """
-        with reading_snapshot("a ledger", data):
+        with reading_snapshot("a transition store", data):
             records = [read_record(entry) for entry in data["records"]]
             next_id = data["next_id"]
             if not isinstance(next_id, int):
@@ -181,29 +181,29 @@ class Ledger:
             ids = [record.id for record in records]
             if any(a >= b for a, b in pairwise([-1, *ids, next_id])):
                 raise ValueError("ids should grow from 0 and stay below `next_id`")
-            restored = Ledger(self.matching)
+            restored = TransitionStore(self.matching)
             for record in records:
                 restored._insert(record)
         self._records, self._index, self._oldest = restored._records, restored._index, restored._oldest
         self._in_order, self._next_id = True, next_id
 
-    def restored(self, data: Plain) -> Ledger:
-        """A ledger with the same matching rule and the content of a snapshot.
+    def restored(self, data: Plain) -> TransitionStore:
+        """A transition store with the same matching rule and the content of a snapshot.
 
         Raises:
-            MemoryStateError: if the data is not a snapshot of a ledger.
+            MemoryStateError: if the data is not a snapshot of a transition store.
         """
-        ledger = Ledger(self.matching)
-        ledger.restore(data)
-        return ledger
+        transitions = TransitionStore(self.matching)
+        transitions.restore(data)
+        return transitions
 
     def content_hash(self) -> str:
         """SHA-256 of the content in a canonical form, 16 hexadecimal digits."""
         return hash_plain(self.snapshot())
 
 
-class LedgerMemory(ABC):
-    """A memory whose evidence is in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
+class TransitionStoreMemory(ABC):
+    """A memory whose evidence is in `_transitions`; see `drift_agents.memory.base.Memory` for the rest.
 
     Example:
         >>> from drift_agents.memory.vanilla import VanillaMemory
@@ -211,16 +211,16 @@ class LedgerMemory(ABC):
         >>> memory = VanillaMemory()
         >>> now = AgentClock(0, 0)
         >>> _ = memory.observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
-        >>> [record.state for record in memory.counterparts("a", "1")], list(memory.states())
+        >>> [record.state for record in memory.same_transitions("a", "1")], list(memory.states())
         (['a'], ['a'])
     """
 
     name: ClassVar[str]
-    _ledger: Ledger
+    _transitions: TransitionStore
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Append an experience; returns its id."""
-        return self._note_written(self._ledger.append(experience, now))
+        return self._note_written(self._transitions.append(experience, now))
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -230,23 +230,23 @@ class LedgerMemory(ABC):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        return self._note_written(self._ledger.append_summary(state, action, distribution, n, now))
+        return self._note_written(self._transitions.append_summary(state, action, distribution, n, now))
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        """Update what depends on the ledger after a record was written."""
+        """Update what depends on the transition store after a record was written."""
         return record_id
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
+    def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
+        return self._transitions.same_transitions(state, action)
 
     def records(self) -> Iterator[Record]:
         """All records, oldest first."""
-        return iter(self._ledger)
+        return iter(self._transitions)
 
     def states(self) -> Iterator[str]:
         """One text for every known state."""
-        return self._ledger.states()
+        return self._transitions.states()
 
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A schedule with its environment, as the commands use it.
 
-* `ScheduledWorld`, `open_schedule` - a schedule with its environment, timeline and oracle
+* `ScheduledEnv`, `open_schedule` - a schedule with its environment, timeline and oracle
 * `read_schedule` - a schedule by name or path
 * `table_of` - the knobs of an environment by its id
 """
@@ -15,14 +15,14 @@ import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import Oracle, PlannedWorld
+from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import knob_table
 
 
-class ScheduledWorld(NamedTuple):
+class ScheduledEnv(NamedTuple):
     """A schedule with its environment, timeline and oracle.
 
     Args:
@@ -50,7 +50,7 @@ class ScheduledWorld(NamedTuple):
         return min(self.timeline.first_tick(phase.id), phase.stop - 1)
 
 
-def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledWorld:
+def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledEnv:
     """Read a schedule, with its environment, timeline and oracle.
 
     Args:
@@ -69,7 +69,7 @@ def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> Schedu
     table = table_of(chosen, schedule)
     schedule = read_schedule(name, table)
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
-    return ScheduledWorld(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
+    return ScheduledEnv(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
 
 
 def read_schedule(name: str, table: Tables) -> Schedule:
@@ -118,7 +118,7 @@ def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, tabl
     if any(name not in parts.knob_table for name in timeline.names):
         return None  # the oracles do not model knobs of the wrapper such as `action_delay`
     begin = cache(partial(_begin, env_id, schedule, seed))
-    oracle: Oracle = parts.load("oracle")(PlannedWorld(timeline, table), begin, parts.limit)
+    oracle: Oracle = parts.load("oracle")(PlannedKnobs(timeline, table), begin, parts.limit)
     return oracle
 
 
