@@ -1,5 +1,6 @@
 """LunarLander with knobs."""
 
+import json
 import re
 from itertools import pairwise
 from typing import ClassVar
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.physics import box2d, mean_return
-from drift_envs.errors import ArgumentError, NoOracleError, StateError
+from drift_envs.errors import NoOracleError, StateError
 from drift_envs.wrappers.snapshot import snapshot
 from tests.drift_envs.envs.physics_contract import PhysicsContract, actions_of
 
@@ -40,8 +41,11 @@ class TestLunarLander(PhysicsContract):
         assert falls[11] < 0.2 * falls[5]
 
     def test_driven_knobs_and_text(self):
-        with pytest.raises(ArgumentError, match="`text` should be False, since LunarLander has no text form"):
-            gym.make(self.env_id, text=True)
+        env = gym.make(self.env_id, text=True)
+        state, info = env.reset(seed=0)
+        assert len(json.loads(state)["observation"]) == 8
+        assert info["actions"] == ["0", "1", "2", "3"]
+        assert env.observation_space.contains(env.step("2")[0])
 
     test_text = None
 

@@ -139,12 +139,19 @@ def test_a_value_drawn_for_each_occurrence_is_refused():
         lake.FunctionalLake().params({"version": 1, "drifts": drifts})
 
 
-@pytest.mark.parametrize("name", ["compiler", "drift_params", "drift_state", "base", "lake", "car", "gymnax"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"functional.{name}" for name in ("compiler", "drift_params", "drift_state", "base", "gymnax")),
+        "envs.frozen_lake.functional",
+        "envs.mountain_car.functional",
+    ],
+)
 def test_examples(name):
     from importlib import import_module
 
     with jax.enable_x64(False):
-        assert doctest.testmod(import_module(f"drift_envs.functional.{name}")).failed == 0
+        assert doctest.testmod(import_module(f"drift_envs.{name}")).failed == 0
 
 
 def test_the_code_of_the_document(capsys):

@@ -220,7 +220,7 @@ def test_a_wrong_action_changes_nothing(env_id, wrong, right):
     ("arguments", "status", "message"),
     [
         (["NoSuch-v0"], 2, "should be one of"),
-        (["DriftFrozenLake-v0", "--schedule", "nowhere"], 1, "nowhere"),
+        (["DriftFrozenLake-v0", "--schedule", "nowhere"], 2, "nowhere"),
         (["DriftFrozenLake-v0", "--port", "1"], 2, "--http"),
         (["DriftFrozenLake-v0", "--log", "/no/such/folder/log"], 1, "`log`"),
     ],

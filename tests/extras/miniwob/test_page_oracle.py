@@ -21,7 +21,7 @@ from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
 from drift_envs.envs.miniwob.oracle_pages import PageSolver, read_words
 from drift_envs.envs.miniwob.tasks import TASKS
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.schedule import Timeline, load_schedule, shipped_schedules
 
 PAGES = {name: name.title().replace("-", "") for name in TASKS}
@@ -265,7 +265,7 @@ def test_what_the_oracle_does_not_know(make: Any) -> None:
         oracle_of(env).response("{}", "click[Submit]", 0)
     drift = {"at": 1, "set": {"reward_scale": 0.5}}
     env = make("EnterText", schedule={"version": 1, "name": "s", "drifts": [drift]}, text=True)
-    with pytest.raises(AttributeError, match="has no attribute 'oracle'"):  # what Gymnasium makes of our error
+    with pytest.raises(NoOracleError, match="while its schedule sets `reward_scale`"):
         oracle_of(env)
 
 
