@@ -74,7 +74,7 @@ def test_a_failure_is_status_1_and_one_line(capsys: pytest.CaptureFixture) -> No
     ("name", "nearest"),
     [
         ("frozen_lake/implicitt", "frozen_lake/implicit"),
-        ("frozen_lake/implicit:famly", "frozen_lake/implicit:family"),
+        ("frozen_lake/implicit:famil", "frozen_lake/implicit:family"),
         ("frozen_lake/implicit-family", "frozen_lake/implicit:family"),
     ],
 )
