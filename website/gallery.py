@@ -22,7 +22,7 @@ from rich.console import Console
 from drift_envs import DriftEnvsError, load_schedule, shipped_schedules
 from drift_envs.cli.plot import plot_schedule
 from drift_envs.cli.record import POLICIES, RecordOptions, record
-from tests.core_ids import CORE_IDS
+from drift_envs.registration import IDS
 
 
 class Picture(NamedTuple):
@@ -52,7 +52,7 @@ def _attempt(title: str, group: str, file: str, text: str, work: Callable[[], No
 
 
 def _picture_of(env_id: str, folder: Path) -> Picture:
-    file, schedule = f"{env_id}.png", CORE_IDS[env_id].schedule
+    file, schedule = f"{env_id}.png", IDS[env_id].schedule
     pictures = (
         _attempt(
             env_id,
@@ -84,7 +84,7 @@ def draw(folder: Path) -> list[Picture]:
         schedules that set no knob, have no file but a reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [_picture_of(env_id, folder) for env_id in CORE_IDS]
+    pictures = [_picture_of(env_id, folder) for env_id, entry in IDS.items() if entry.parts.extra is None]
     return pictures + [_schedule(name, folder) for name in shipped_schedules()]
 
 

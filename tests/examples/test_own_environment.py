@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TEMPLATE = Path(__file__).resolve().parents[2] / "examples" / "own_environment"
 
 
@@ -22,6 +24,7 @@ def install(folder: Path) -> None:
     (about / "entry_points.txt").write_text(points, encoding="utf-8")
 
 
+@pytest.mark.integration
 def test_a_copy_is_checked_and_played(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -115,7 +115,7 @@ class MessageModel:
 
 
 class MessageReader:
-    """Follows the highest score that the messages to a language model show.
+    """A rule-based message policy: follows the highest score that the messages to a language model show.
 
     The messages are those of the policy `llm` in the same format, so what this policy can do is in them.
 
@@ -157,7 +157,7 @@ class MessageReader:
 
 
 class ForgetfulReader(MessageReader):
-    """Reads messages and overlooks a part of the known outcomes, drawn anew at each decision.
+    """`message_reader` that overlooks a part of the known outcomes, drawn anew at each decision.
 
     Args:
         forget: the probability with which each known outcome is overlooked, in [0, 1).
@@ -180,7 +180,7 @@ class ForgetfulReader(MessageReader):
 
 
 class ErringReader(MessageReader):
-    """Reads messages and answers with another action than the chosen one at a stated rate.
+    """`message_reader` that answers with another action than the chosen one at a stated rate.
 
     Args:
         err: the probability of another action, in [0, 1].
