@@ -60,6 +60,7 @@ def test_gymnasiums_checker_is_content(env_id, drifts, text):
     env.close()
 
 
+@pytest.mark.integration
 @ids
 @pytest.mark.parametrize("overlay", [False, True])
 def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
@@ -136,6 +137,7 @@ def test_wrappers_put_on_by_hand_are_in_the_spec():
     assert other.reset()[1]["drift"]["knobs"]["masspole"] == 0.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("env_id", "schedule"), [*kinds_of_schedules(), *((env_id, None) for env_id in CORE_IDS)])
 @pytest.mark.parametrize(("clone", "text"), [("copy", False), ("pickle", True)])
 def test_clones_have_the_same_future(env_id, schedule, clone, text):
@@ -146,6 +148,7 @@ def test_clones_have_the_same_future(env_id, schedule, clone, text):
     assert data_equivalence(play(env, actions), play(other, actions), exact=True)
 
 
+@pytest.mark.integration
 @ids
 @pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
 @pytest.mark.parametrize("mode", ["rgb_array", "human"])

@@ -10,6 +10,8 @@ import pytest
 from tests.fuzz import run
 from tests.fuzz.targets import TARGETS, Target, edit, make_test, read_corpus
 
+pytestmark = pytest.mark.integration
+
 CORPUS = list(read_corpus(Path(__file__).parent / "corpus"))
 SHORT = 2000
 """Inputs in all."""

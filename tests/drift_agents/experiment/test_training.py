@@ -23,6 +23,8 @@ from drift_agents.experiment.trace import read_trace
 from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
+pytestmark = pytest.mark.integration
+
 FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
 
 

@@ -28,6 +28,8 @@ from drift_agents.submission.results import COLUMNS, make_result, read_results, 
 from drift_agents.submission.track import make_track, read_track
 from drift_agents.submission.validate import check_submission
 
+pytestmark = pytest.mark.integration
+
 TRACK = """\
 name: two
 about: "a lake <b>and</b> a house"

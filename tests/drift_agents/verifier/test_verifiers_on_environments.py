@@ -14,6 +14,8 @@ from drift_agents.types import Episode, ProbeCost
 
 import drift_envs
 
+pytestmark = pytest.mark.integration
+
 
 def played(env: Any, agent: Agent, rounds: int = 60, seed: int = 0) -> list[Episode]:
     return [agent.run_episode(env, seed=seed if round_ == 0 else None) for round_ in range(rounds)]

@@ -20,6 +20,8 @@ from drift_envs.cli.replay import as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay.marks import CHANGED
 
+pytestmark = pytest.mark.integration
+
 LAKE = "DriftFrozenLake-v0"
 YELLOW = [255, 230, 0]
 

@@ -8,6 +8,8 @@ from gymnasium.envs.toy_text.frozen_lake import MAPS, FrozenLakeEnv
 
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
 
+pytestmark = pytest.mark.integration
+
 STEPS = 100_000
 TWO_STARTS = ["SFFS", "FHFH", "SFFH", "HFFG"]
 LAKES = [

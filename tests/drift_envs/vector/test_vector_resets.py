@@ -15,6 +15,8 @@ from drift_envs.envs.frozen_lake.vector import VectorFrozenLake
 from drift_envs.envs.mountain_car.vector import VectorMountainCar
 from drift_envs.errors import DriftWarning, StateError
 
+pytestmark = pytest.mark.integration
+
 LAKE = "DriftFrozenLake-v0"
 MAPS = (["SFFF", "FFFH", "FHFF", "FFFG"], ["SFFF", "HFFF", "FFFH", "HFFG"])
 MODES = ("NextStep", "SameStep", "Disabled")

@@ -23,6 +23,8 @@ from hypothesis import given, settings
 
 import drift_envs  # noqa: F401 - registers the environments
 
+pytestmark = pytest.mark.integration
+
 STATES = ("a", "b", "c")
 
 

@@ -16,6 +16,8 @@ from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Trans
 from drift_agents.verifier.base import Probed, make_verifier
 from drift_agents.verifier.glove.statistics import change_statistic
 
+pytestmark = pytest.mark.integration
+
 OUTCOMES = tuple(Outcome(f'"{name}"', 0.0, False) for name in "abc")
 UNIFORM = (1 / 3, 1 / 3, 1 / 3)
 

@@ -17,6 +17,8 @@ from drift_envs.envs.frozen_lake.model import transitions
 from drift_envs.envs.frozen_lake.vector import VectorFrozenLake
 from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
 
+pytestmark = pytest.mark.integration
+
 LAKE = "DriftFrozenLake-v0"
 MAPS = (["SFFF", "FFFH", "FHFF", "FFFG"], ["SFH", "FFF", "FFG"], ["SFFF", "HFFF", "FFFH", "HFFG"])
 MODES = ("NextStep", "SameStep")

@@ -12,6 +12,8 @@ from drift_envs.envs.mountain_car import vector as car
 from drift_envs.envs.mountain_car.slope import SlopeTable
 from drift_envs.errors import ArgumentError
 
+pytestmark = pytest.mark.integration
+
 CAR, CONTINUOUS = "DriftMountainCar-v0", "DriftMountainCarContinuous-v0"
 ENGINE = {CAR: "force", CONTINUOUS: "power"}
 FOLDER = {CAR: "mountain_car", CONTINUOUS: "mountain_car_continuous"}

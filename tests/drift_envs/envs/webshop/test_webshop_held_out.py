@@ -10,6 +10,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.schedule.loader import load_schedule
 from webshop_server.inventory import Inventory
 
+pytestmark = pytest.mark.integration
+
 SCHEDULES = ["webshop/explicit", "webshop/implicit", "webshop/soldout", "webshop/explicit:transient"]
 
 
