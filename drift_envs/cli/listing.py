@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.registration import IDS
+from drift_envs.schedule.files import shipped_schedules
 from drift_envs.schedule.variants import SECTION
 
 WRAPPER_KNOBS = (
@@ -58,21 +59,45 @@ def print_list(console: Console, env_id: str | None = None) -> None:
 
     Args:
         console: where to print.
-        env_id: the only environment to list; `None` for all.
+        env_id: the environment to show in full; `None` for the names of all.
     """
-    chosen = [env_id] if env_id else list(IDS)
-    environments = _make_table("Environments", "id", "steps", "default schedule")
-    knobs = _make_table("Knobs", "id", "knobs")
-    for each in chosen:
-        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule)
-        knobs.add_row(each, ", ".join(IDS[each].parts.knob_table))
-    console.print(environments, "", knobs)
+    if env_id is None:
+        _print_names(console)
+    else:
+        _print_one(console, env_id)
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
-    console.print()
+
+
+def _print_names(console: Console) -> None:
+    """A line for each environment, and the names of all schedules, grouped by folder."""
+    environments = _make_table("Environments", "id", "steps", "default schedule")
+    for each, entry in IDS.items():
+        environments.add_row(each, str(entry.limit), entry.schedule)
+    folders: dict[str, list[str]] = {}
+    for name in shipped_schedules():
+        folder, _, rest = name.partition("/")
+        folders.setdefault(folder, []).append(rest)
+    schedules = _make_table("Schedules, named folder/name", "folder", "names")
+    for folder, names in folders.items():
+        schedules.add_row(folder, ", ".join(names))
+    console.print(environments, "", schedules, "")
+    console.print("--env ID shows the knobs of an environment, and what its schedules change", style="dim")
+
+
+def _print_one(console: Console, env_id: str) -> None:
+    """An environment with its knobs, and its schedules with their drifts."""
+    environments = _make_table("Environment", "id", "steps", "default schedule")
+    environments.add_row(env_id, str(IDS[env_id].limit), IDS[env_id].schedule)
+    knobs = _make_table("Knobs", "name", "bounds or choices", "meaning")
+    for knob in IDS[env_id].parts.knob_table.knobs:
+        allowed = knob.bounds or ()
+        is_range = knob.is_numeric and allowed
+        shown = f"{allowed[0]:g} to {allowed[1]:g}" if is_range else ", ".join(str(value) for value in allowed)
+        knobs.add_row(knob.name, shown, knob.doc)
     schedules = _make_table("Schedules", "name", "drifts, with the first tick of each", "description")
     is_narrow = console.width < WIDE
     for name, summary in read_summaries().items():
-        if summary.env in chosen:
+        if summary.env == env_id:
             shown = [f"{drift} {'at random' if tick is None else tick}" for drift, tick in summary.drifts[:MAX_DRIFTS]]
             shown += ["..."] if len(summary.drifts) > MAX_DRIFTS else []
             description = Text(summary.description)
@@ -86,7 +111,7 @@ def print_list(console: Console, env_id: str | None = None) -> None:
     if is_narrow:  # the description under the drifts, where three columns would break words
         schedules.columns[1].header = "drifts, with the first tick of each; description"
         del schedules.columns[2]
-    console.print(schedules)
+    console.print(environments, "", knobs, "", schedules, "")
 
 
 def _make_table(title: str, *heads: str) -> Table:

@@ -38,6 +38,13 @@ def test_the_row_agrees_with_the_declaration(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", IDS)
+def test_its_knobs_are_listed_without_its_extra(env_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--env", env_id]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in IDS[env_id].parts.knob_table)
+
+
+@pytest.mark.parametrize("env_id", IDS)
 def test_an_environment_knows_its_declaration(env_id: str) -> None:
     parts = require(env_id)
     found = parts_of(parts.env_class(**parts.fixed))  # type: ignore[call-arg]
