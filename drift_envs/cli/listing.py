@@ -92,8 +92,8 @@ def _print_one(console: Console, env_id: str) -> None:
     for knob in IDS[env_id].parts.knob_table.knobs:
         allowed = knob.bounds or ()
         is_range = knob.is_numeric and allowed
-        shown = f"{allowed[0]:g} to {allowed[1]:g}" if is_range else ", ".join(str(value) for value in allowed)
-        knobs.add_row(knob.name, shown, knob.doc)
+        values = f"{allowed[0]:g} to {allowed[1]:g}" if is_range else ", ".join(str(value) for value in allowed)
+        knobs.add_row(knob.name, values, knob.doc)
     schedules = _make_table("Schedules", "name", "drifts, with the first tick of each", "description")
     is_narrow = console.width < WIDE
     for name, summary in read_summaries().items():
