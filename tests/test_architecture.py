@@ -199,6 +199,17 @@ def test_the_experiment_plays_and_the_analysis_reads() -> None:
             assert name.startswith("studies") or not target.startswith("studies"), f"{path}:{line}"
 
 
+def test_agents_import_no_oracle() -> None:
+    """Not those of `drift_envs/oracle`, and not those in the environments' folders."""
+    for name, path in MODULES.items():
+        if name.startswith("drift_agents") and name != "drift_agents.experiment.references":
+            for target, line in imports(path):
+                parts = target.split(".")
+                assert parts[0] != "drift_envs" or not any(part.startswith("oracle") for part in parts), (
+                    f"{path}:{line}"
+                )
+
+
 def test_what_an_evaluator_knows_is_out_of_reach() -> None:
     """Invariant 5: no import from policies, memories, verifiers, controllers or `envs` reaches the environments."""
     graph = {name: [t for t, _ in imports(path)] for name, path in MODULES.items()}

@@ -159,18 +159,6 @@ class ReplyStore:
         for question, reply in self._query("SELECT question, reply FROM replies ORDER BY key"):
             yield json.loads(_inflate(question)), json.loads(reply)
 
-    def count_misfiled(self) -> int:
-        """How many replies are not recorded under the hash of their request, as in a file that was edited.
-
-        Raises:
-            ReplayError: if the file cannot be read.
-        """
-        rows = self._query("SELECT key, question FROM replies")
-        try:
-            return sum(hashlib.sha256(_inflate(question)).digest() != key for key, question in rows)
-        except (zlib.error, TypeError) as error:
-            raise self._unusable(error) from error
-
     def spent(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Tokens of all recorded replies, for each server and model.
 
