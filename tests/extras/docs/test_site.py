@@ -38,7 +38,7 @@ def test_nothing_is_loaded_from_another_host(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r"<(?:script|img|iframe)[^>]+src=\"?([^\" >]+)", text)
         loaded += re.findall(r"<link[^>]+(?:stylesheet|preload|preconnect)[^>]+href=\"?([^\" >]+)", text)
-        assert loaded
+        assert loaded or page.name == "interactive_board.html", "that one holds its scripts and styles"
         assert not [address for address in loaded if re.match(r"(https?:)?//", address)], page.name
 
 
