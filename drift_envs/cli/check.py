@@ -22,6 +22,7 @@ from drift_envs.cli.scheduled import open_schedule
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import Value, thaw
+from drift_envs.registration import IDS
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.overlay.overlay import describe_change
 
@@ -120,6 +121,7 @@ def compare_knob(
         count = 0
         for seed in seeds:
             rng = np.random.default_rng([seed, 0xC4EC])
+            sides[0].action_space.seed(seed)
             (first, info), (second, other) = (env.reset(seed=seed) for env in sides)
             if not data_equivalence((first, info), (second, other)):
                 return count
@@ -156,8 +158,6 @@ def _make_if_allowed(schedule: Schedule, knobs: Mapping[str, Value]) -> gym.Env[
 
 def _acts_in_words(schedule: Schedule) -> bool:
     """Whether the environment is one of texts, whose admissible actions stand in `info`."""
-    from drift_envs.registration import IDS
-
     return schedule.env in IDS and IDS[str(schedule.env)].parts.text_mode is not None
 
 
@@ -165,5 +165,4 @@ def _draw_action(env: gym.Env[Any, Any], info: Mapping[str, Any], rng: np.random
     """An action at random: one of those that `info` names, else one of the space."""
     if "actions" in info and isinstance(env.action_space, gym.spaces.Text):
         return info["actions"][int(rng.integers(len(info["actions"])))]
-    env.action_space.seed(int(rng.integers(2**31)))
     return env.action_space.sample()
