@@ -168,5 +168,30 @@ def _tune(
     print(text if out is None else f"wrote {out}")
 
 
+@app.command(
+    "map-schedules",
+    short_help="Write the schedules of the map of verification.",
+    epilog=f"Example: {PROGRAM} map-schedules --place frozen_lake/verify-8x8 --every 12 --false 5",
+)
+def _map_schedules(
+    place: Annotated[str, typer.Option(metavar="NAME", help="Environment of one point.")] = "frozen_lake/verify-6x6",
+    every: Annotated[int | None, typer.Option(metavar="N", help="Mean number of episodes between changes.")] = None,
+    false: Annotated[int, typer.Option("--false", metavar="PERCENT", help="Share of false responses.")] = 0,
+    write: Annotated[Path | None, typer.Option(metavar="DIR", help="Write all shipped files into this folder.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Print the schedule of one point of the map, or write the files of all of its points.
+
+    Without `--every` nothing drifts.
+    """
+    from studies.verify_map.schedules import print_schedule, write_files
+
+    if write is None:
+        print(print_schedule(place, every, false))
+    else:
+        for path in write_files(write):
+            print(f"wrote {path}")
+
+
 if __name__ == "__main__":
     sys.exit(main())
