@@ -140,7 +140,7 @@ def test_nothing_is_lost_silently(name: str, options: dict[str, Any], drifting, 
     assert memory.calls.count("insert_summary") == sum(v.inserted is not None for v in verdicts)
     for verdict in verdicts:
         assert not verdict.realigned or verdict.surprise
-        assert not verdict.contradicted or verdict.realigned or name == "announce_only"
+        assert not verdict.contradicted or verdict.surprise
         assert verdict.inserted is None or verdict.probed
 
 
