@@ -349,6 +349,10 @@ VERIFIERS = Registry(
             "drift_agents.verifier.controls:Forget",
             "GLOVE's detection without probes: removes the old records, writes the surprising experiences.",
         ),
+        "majority": Part(
+            "drift_agents.verifier.majority:Majority",
+            "Memory holds one record of each (state, action): the most frequent outcome of the newest responses.",
+        ),
         "announce_only": Part(
             "drift_agents.verifier.controls:AnnounceOnly",
             "GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.",

@@ -246,7 +246,8 @@ class ScheduleSettings(_Model):
         learning: instead of the experiment's.
         matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
-        memory: name -> options, laid over those of the memory of that name.
+        memory: name or label -> options, laid over those of the memories of that name, or of the one with that label;
+            a label's options win over a name's.
         verifier: likewise.
         controller: likewise.
         team: likewise.

@@ -33,6 +33,7 @@ from drift_agents.experiment.config import (
     TrainingSettings,
 )
 from drift_agents.experiment.members import read_members
+from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
@@ -233,18 +234,18 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             )
         yield from _training_findings(settings.training, ("environments", schedule, "train"))
         for axis, registry in AXES.items():
-            named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
-            for name, options in getattr(settings, axis).items():
-                path = ("environments", schedule, axis, name)
+            parts = parts_of(experiment.agents, axis)
+            called = {word: part.name for part in parts for word in (part.name, part.label(parts))}
+            for word, options in getattr(settings, axis).items():
+                path = ("environments", schedule, axis, word)
+                name = called.get(word)
+                if name is None:
+                    yield path, str(UnknownNameError(f"{registry.kind} of this experiment", word, sorted(called)))
+                    continue
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if name in named and name in registry.names():
+                if name in registry.names():
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
-                if name not in named:
-                    yield (
-                        path,
-                        str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
-                    )
     yield from _training_findings(experiment.training, ("train",))
     if experiment.rounds is not None and experiment.episodes is not None:
         yield ("episodes",), "`rounds` and `episodes` exclude each other"

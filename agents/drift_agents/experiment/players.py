@@ -15,7 +15,7 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
-from drift_agents.experiment.plan import with_overrides
+from drift_agents.experiment.plan import parts_of, with_overrides
 from drift_agents.llm.base import Model
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
@@ -57,12 +57,8 @@ def needs_model(experiment: Experiment) -> bool:
     stages = [settings.training for settings in all_settings]
     parts = [part for agents in experiment.agents for part in agents.policy]
     parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
-    teams = [
-        with_overrides(team, settings.team)
-        for settings in all_settings
-        for agents in experiment.agents
-        for team in agents.team
-    ]
+    teams = parts_of(experiment.agents, "team")
+    teams = [with_overrides(team, settings.team, team.label(teams)) for settings in all_settings for team in teams]
     parts += [spec.policy for team in teams for spec in read_members(team)]
     return any(takes_model(POLICIES, part.name) for part in parts)
 

@@ -201,7 +201,7 @@ class NoVerifier(BaseVerifier):
     name = "none"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write it; it is a surprise if there are records of the pair, and none with this outcome."""
+        """Write it; it contradicts memory if there are records of the pair, and none with this outcome."""
         known = memory.same_transitions(experience.state, experience.action)
         surprise = bool(known) and not any(
             self._matching.same_outcome(experience.transition, transition)
@@ -209,7 +209,7 @@ class NoVerifier(BaseVerifier):
             for record in reversed(known)
             for transition, _ in record.transitions()
         )
-        return Verdict(surprise=surprise, observed=memory.observe(experience, now))
+        return Verdict(surprise=surprise, contradicted=surprise, observed=memory.observe(experience, now))
 
 
 def make_verifier(name: str, **options: Any) -> Verifier:
