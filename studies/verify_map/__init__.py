@@ -1,1 +1,1 @@
-"""When must an agent verify? The points of the map, the tuning of its rules, and the claims."""
+"""The study behind `docs/when_to_verify.md`: its rules, its claims, and the numbers of the pages."""

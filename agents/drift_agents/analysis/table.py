@@ -73,8 +73,8 @@ def to_markdown(table: Table) -> str:
         return f"| {' | '.join(padded)} |"
 
     rule = ["-" * width if index == 0 else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
-    lines = [f"**{table.title}**", "", line(heads), line(rule), *map(line, body)]
-    return "\n".join(lines)
+    title = [f"**{table.title}**", ""] if table.title else []
+    return "\n".join([*title, line(heads), line(rule), *map(line, body)])
 
 
 def to_rich(table: Table) -> RichTable:

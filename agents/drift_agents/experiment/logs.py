@@ -5,6 +5,7 @@
 * `to_line`, `from_line` - a row to its line and back
 * `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
 * `first_difference` - the first field in which two lines differ
+* `iterate_rows` - the rows of a file, one after the other
 * `LoggedRow`, `read_rows` - all rows of a file
 """
 
@@ -160,23 +161,31 @@ class _Pool(dict[tuple[type, Any], Any]):
         return LoggedRow(tuple(share((type(value), value), value) if value else value for value in row.values()))
 
 
-def read_rows(path: Path) -> list[LoggedRow]:
-    """All rows of a file, read line by line.
+def iterate_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file, one after the other.
 
     Raises:
         ExperimentError: if the file cannot be read, or a line is not one of a run.
     """
-    pool, rows = _Pool(), []
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith("\n"):
                     raise ExperimentError(f"{path}:{number}: the last line is torn off; go on with the run first")
-                rows.append(pool.pack(from_line(line[:-1], f"{path}:{number}")))
+                yield from_line(line[:-1], f"{path}:{number}")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise ExperimentError(f"{path}: cannot be read: {reason}") from error
-    return rows
+
+
+def read_rows(path: Path) -> list[LoggedRow]:
+    """All rows of a file.
+
+    Raises:
+        ExperimentError: if the file cannot be read, or a line is not one of a run.
+    """
+    pool = _Pool()
+    return [pool.pack(row) for row in iterate_rows(path)]
 
 
 class CellLog:

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
+from drift_agents.analysis.plots.style import PlotFile, make_folder, style_of, write_panels
 from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate, group, read_run
 from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memory_name, part_of
-from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PLOTS
 
 MARKS = 8
@@ -76,10 +75,7 @@ def draw_curves(folder: Path) -> dict[str, PlotFile]:
     """
     manifest, rows = read_run(folder)
     target = folder / PLOTS
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise ExperimentError(f"{target}: cannot be written: {error.strerror}") from error
+    make_folder(target)
     parts = (part_of(manifest, schedule, runs) for schedule, runs in group(rows).items())
     return {part.schedule: _draw_curve(part, target) for part in parts}
 

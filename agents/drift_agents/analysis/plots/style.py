@@ -3,6 +3,7 @@
 * `PlayerStyle`, `style_of` - how a player is drawn
 * `write_panels` - panels of equal kind as files: side by side, and one below the other for narrow screens
 * `new_figure`, `add_legend` - a figure, and what its lines are called
+* `make_folder` - the folder of pictures
 * `PlotFile` - what was drawn
 """
 
@@ -95,6 +96,18 @@ def style_of(number: int) -> PlayerStyle:
     again, place = divmod(number, len(STYLES))
     colour, (_, dash, mark) = STYLES[place][0], STYLES[(place + again) % len(STYLES)]
     return PlayerStyle(colour, dash, mark)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of pictures.
+
+    Raises:
+        ExperimentError: if it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 @contextmanager

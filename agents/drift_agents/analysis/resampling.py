@@ -1,0 +1,182 @@
+"""Paired bootstrap over instances, and corrected p-values.
+
+* `Resamples` - seeds resampled in the same way for all agents and schedules
+* `estimate` - a mean with the interval of its resamples
+* `p_value` - of the hypothesis that a difference is 0
+* `adjust_holm` - p-values of a family of tests, corrected
+
+Schedules are the fixed points of a design and are not resampled; instances (seeds) are. Schedules with
+equally many instances share their resamples, since a seed draws one map for all schedules of an environment. Sources: Agarwal et al., "Deep
+reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021), stratified bootstrap; Holm, "A simple
+sequentially rejective multiple test procedure" (1979).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from drift_agents.errors import ArgumentError
+from drift_envs.metrics import Estimate
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+"""The share of the resamples that an interval holds."""
+
+_EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+class Resamples:
+    """Seeds resampled with replacement, in the same way for all agents and for all schedules with as many seeds.
+
+    Args:
+        instances: pairs of schedule and seed, without doubles.
+        resamples: how many.
+        seed: of the draws.
+
+    Raises:
+        ArgumentError: if there is no instance.
+
+    Example:
+        >>> places = pd.MultiIndex.from_tuples([("lake", 0), ("lake", 1), ("shop", 0), ("shop", 1)])
+        >>> drawn = Resamples(places, resamples=1000)
+        >>> found = drawn.estimate([0.0, 1.0, 0.5, 0.5])
+        >>> found.mean, found.low, found.high, found.n
+        (0.5, 0.25, 0.75, 2)
+    """
+
+    def __init__(self, instances: pd.MultiIndex, resamples: int = RESAMPLES, seed: int = 0) -> None:
+        if not len(instances):
+            raise ArgumentError("`instances` should hold at least one. Received none")
+        self._places: dict[str, np.ndarray] = {}
+        self._weights: dict[str, np.ndarray] = {}
+        schedules = instances.get_level_values(0).to_numpy()
+        numbers = instances.get_level_values(1).to_numpy()
+        for schedule in pd.unique(schedules):
+            places = np.flatnonzero(schedules == schedule)
+            places = places[np.argsort(numbers[places])]
+            self._places[schedule], self._weights[schedule] = places, _draw_weights(len(places), resamples, seed)
+
+    @property
+    def n(self) -> int:
+        """The least number of instances of a schedule."""
+        return min(map(len, self._places.values()))
+
+    def means(self, values: ArrayLike) -> np.ndarray:
+        """The mean over schedules of every resample.
+
+        Args:
+            values: one number an instance, shape (..., instances).
+
+        Returns:
+            Means, shape (..., resamples).
+        """
+        table = np.asarray(values, dtype=np.float64)
+        return np.mean([self.of(schedule, table) for schedule in self._places], axis=0)
+
+    def of(self, schedule: str, values: ArrayLike) -> np.ndarray:
+        """The mean of one schedule, of every resample.
+
+        Args:
+            schedule: its name.
+            values: one number an instance of all schedules, shape (..., instances).
+
+        Returns:
+            Means, shape (..., resamples).
+        """
+        own = np.asarray(values, dtype=np.float64)[..., self._places[schedule]]
+        means: np.ndarray = own @ self._weights[schedule]
+        return means
+
+    def mean(self, values: ArrayLike) -> np.ndarray:
+        """The mean over schedules of the mean over instances, shape (...)."""
+        table = np.asarray(values, dtype=np.float64)
+        return np.mean([table[..., places].mean(axis=-1) for places in self._places.values()], axis=0)
+
+    def estimate(self, values: ArrayLike) -> Estimate:
+        """The mean over schedules with its interval; of a single instance a schedule there is none.
+
+        Args:
+            values: one number an instance, shape (instances,).
+        """
+        return estimate(float(self.mean(values)), self.means(values), self.n)
+
+    def ranks(self, values: ArrayLike) -> list[tuple[int, int]]:
+        """The interval of every agent's rank; equal means share a rank.
+
+        Args:
+            values: one number an agent and instance, shape (agents, instances).
+
+        Returns:
+            The best and the worst rank of every agent, from 1.
+
+        Example:
+            >>> places = pd.MultiIndex.from_tuples([("lake", seed) for seed in range(4)])
+            >>> Resamples(places, resamples=50).ranks([[0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]])
+            [(3, 3), (1, 1), (1, 1)]
+        """
+        means = np.round(self.means(values), 9)
+        ranks = np.stack([1 + (means > own).sum(axis=0) for own in means])
+        edges = np.quantile(ranks, _EDGES, axis=1, method="inverted_cdf").astype(int)
+        return [(int(low), int(high)) for low, high in edges.T]
+
+
+@lru_cache(maxsize=16)
+def _draw_weights(n: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each of n instances is drawn, as a share; shape (n, resamples)."""
+    counts = np.random.default_rng(seed).multinomial(n, [1 / n] * n, resamples)
+    return np.ascontiguousarray(counts.T / n)
+
+
+def estimate(mean: float, draws: np.ndarray, n: int) -> Estimate:
+    """A mean with the interval of its resamples.
+
+    Args:
+        mean: of the instances themselves.
+        draws: the means of the resamples, shape (resamples,).
+        n: the number of instances.
+    """
+    low, high = np.quantile(draws, _EDGES)
+    return Estimate(mean, float(low), float(high), n)
+
+
+def p_value(draws: np.ndarray) -> float:
+    """The two-sided p-value of the hypothesis that a difference is 0: the level at which its interval reaches 0.
+
+    Args:
+        draws: the differences of the resamples, shape (resamples,).
+
+    Returns:
+        At least 2 / (resamples + 1), since resamples are finite (Davison and Hinkley 1997, section 4.2).
+
+    Example:
+        >>> p_value(np.ones(999)), p_value(np.zeros(999))
+        (0.002, 1.0)
+    """
+    rounded = np.round(draws, 9)
+    least = min(int((rounded <= 0).sum()), int((rounded >= 0).sum()))
+    return min(1.0, 2 * (least + 1) / (len(draws) + 1))
+
+
+def adjust_holm(values: Sequence[float]) -> list[float]:
+    """The p-values of a family of tests, corrected so that any false rejection among them has the stated level.
+
+    Args:
+        values: p-values.
+
+    Returns:
+        Corrected p-values, in the same order.
+
+    Example:
+        >>> adjust_holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    found, largest = [0.0] * len(values), 0.0
+    for rank, place in enumerate(np.argsort(values, kind="stable")):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[place]))
+        found[place] = largest
+    return found
