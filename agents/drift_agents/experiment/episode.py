@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +86,11 @@ class CellSetup:
     frozen: bool = False
     stage: str = TEST
     stream: int = 0
+
+    @cached_property
+    def schedule_hash(self) -> str:
+        """The hash of the schedule's content; computed once, since it stands in every row."""
+        return self.schedule.content_hash()
 
 
 def make_setup(
@@ -317,7 +323,7 @@ def _row(
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
-        "schedule_hash": setup.schedule.content_hash(),
+        "schedule_hash": setup.schedule_hash,
         "memory": memory,
         "verifier": verifier,
         "controller": controller,

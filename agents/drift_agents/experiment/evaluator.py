@@ -64,7 +64,8 @@ def true_share(oracle: Any, record: Record, tick: int) -> float:
 class GroundTruth:
     """Keeps track of what is remembered and of what is still true.
 
-    A record's truth is cached until the environment changes, which keeps long runs cheap.
+    A record's truth is cached until the environment changes, also for records that say the same, which keeps long
+    runs cheap.
 
     Args:
         env: where the agent plays.
@@ -74,6 +75,7 @@ class GroundTruth:
         self._env = env
         self._known: dict[RecordId, Record] = {}
         self._true: dict[RecordId, float] = {}
+        self._shares: dict[Hashable, float] = {}
         self._values: Mapping[str, Any] | None = None
 
     def evaluate(self, episode: Episode, memory: Memory) -> EpisodeTruth:
@@ -101,13 +103,16 @@ class GroundTruth:
         oracle, tick = self._env.oracle, self._env.tick
         values = self._env.knobs(tick)
         if values != self._values:
-            self._true, self._values = {}, values
-        true = self._true
+            self._true, self._shares, self._values = {}, {}, values
+        true, shares = self._true, self._shares
         total = 0.0
         for record in records:
             share = true.get(record.id)
             if share is None:
-                share = true[record.id] = true_share(oracle, record, tick)
+                content = (record.state, record.action, record.outcomes)
+                if content not in shares:
+                    shares[content] = true_share(oracle, record, tick)
+                share = true[record.id] = shares[content]
             total += share
         return total / len(records)
 

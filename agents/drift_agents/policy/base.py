@@ -71,7 +71,8 @@ class HistoryPolicy(Protocol):
 
 def shows_history(policy: Policy) -> bool:
     """Whether the prompts of a policy show the present episode."""
-    return isinstance(policy, HistoryPolicy) and policy.needs_history
+    # `HistoryPolicy`, by its attribute: `isinstance` of a protocol is slow, and this is called at every step.
+    return bool(getattr(policy, "needs_history", False))
 
 
 class SideQuestion(NamedTuple):

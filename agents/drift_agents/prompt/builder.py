@@ -197,12 +197,16 @@ class PromptBuilder:
             visits = history.arrivals(self.matching)
         elif self.recall.outlook is not None and here.records:
             values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
+        if values is None:
+            lines = [text] if (text := self._block(state, here).text) else []
+        else:
+            lines = [item.line() for item in fold(here.records, values, here.weights, steps_to_go, visits)]
         elsewhere, ids = self._elsewhere(state, here, blocks)
         text = render_prompt(
             task,
             state,
             actions,
-            [item.line() for item in fold(here.records, values, here.weights, steps_to_go, visits)],
+            lines,
             elsewhere,
             [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
             now.step,

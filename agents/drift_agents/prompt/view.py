@@ -39,6 +39,9 @@ LESSONS = "--- Lessons ---"
 ANSWER = "Answer with one admissible action alone, exactly as it is written above."
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 class Recollection(NamedTuple):
     """Equal records folded into one: a (state, action, outcome) with its number of responses.
 
@@ -96,7 +99,7 @@ def _line(item: Recollection) -> str:
     if item.visits:
         parts.append(f"{item.visits} times there in this episode")
     before, after = _one_line(item.state), _one_line(item.outcome.state)
-    return f"- in {before} action {json.dumps(item.action, ensure_ascii=False)} led to {after} ({'; '.join(parts)})"
+    return f"- in {before} action {_encode(item.action)} led to {after} ({'; '.join(parts)})"
 
 
 def _number(x: float) -> str:
@@ -193,16 +196,16 @@ def render_prompt(
         visits: how often each action was executed in this state earlier in this episode.
         moves: lines about the newest steps of this episode.
     """
-    lines = [task, "", STATE + _one_line(state), ACTIONS + json.dumps(list(actions), ensure_ascii=False)]
+    lines = [task, "", STATE + _one_line(state), ACTIONS + _encode(list(actions))]
     lines.append(f"{STEP}{step}")
     if doubt_since is not None:
         lines.append(f"{DOUBT}{doubt_since}")
     if visits is not None:
-        lines.append(VISITS + json.dumps(dict(visits), ensure_ascii=False))
+        lines.append(VISITS + _encode(dict(visits)))
     for title, recollections in ((MOVES, moves), (HERE, here), (ELSEWHERE, elsewhere)):
         if recollections:
             lines += ["", title, *recollections]
-    learned = [f"- {json.dumps(text, ensure_ascii=False)}" for text in lessons]
+    learned = [f"- {_encode(text)}" for text in lessons]
     if learned:
         lines += ["", LESSONS, *learned]
     lines += ["", ANSWER]
@@ -334,22 +337,17 @@ def parse_prompt(text: str) -> PromptView:
     Raises:
         ArgumentError: if the text is not a rendered prompt; the message has the line.
     """
+    lines = text.split("\n")
     # The last mark is the true one: a task may contain anything, what follows the mark is all
     # lines of known kinds, none of which begins like it.
-    task, mark, rest = text.rpartition(f"\n\n{STATE}")
-    if not mark:
+    places = (n for n in range(len(lines) - 1, 1, -1) if lines[n].startswith(STATE) and not lines[n - 1])
+    place = next(places, None)
+    if place is None:
         raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
-    # Other states are most of a prompt, and often equal to those of the prompt before.
-    before, _, others = rest.partition(f"\n\n{ELSEWHERE}\n")
-    others, _, after = others.partition("\n\n")
-    elsewhere = _parse_block(others) if after == ANSWER or after.startswith(f"{LESSONS}\n") else None
-    if elsewhere is not None:
-        rest = f"{before}\n\n{after}"
-    lines = rest.split("\n")
     header: dict[str, str] = {}
     sections: dict[str, list[str]] = {MOVES: [], HERE: [], ELSEWHERE: [], LESSONS: []}
     section: list[str] | None = None
-    for line in lines[1:]:
+    for line in lines[place + 1 :]:
         if section is not None and line.startswith("- "):
             section.append(line)
         elif line in sections:
@@ -361,24 +359,17 @@ def parse_prompt(text: str) -> PromptView:
     if ACTIONS not in header:
         raise ArgumentError(f"not a rendered prompt, {ACTIONS!r} is missing: {text[:80]!r}")
     return PromptView(
-        task,
-        lines[0],
+        "\n".join(lines[: place - 1]),
+        lines[place][len(STATE) :],
         _parse_actions(header[ACTIONS]),
         tuple(map(parse_line, sections[HERE])),
-        tuple(map(parse_line, sections[ELSEWHERE])) if elsewhere is None else elsewhere,
+        tuple(map(parse_line, sections[ELSEWHERE])),
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
         _parse_whole(header[DOUBT]) if DOUBT in header else None,
         _parse_visits(header[VISITS]) if VISITS in header else None,
         tuple(map(parse_line, sections[MOVES])),
     )
-
-
-@lru_cache(maxsize=8)
-def _parse_block(text: str) -> tuple[Recollection, ...] | None:
-    """Lines of recollections and nothing else; `None` if there is something else."""
-    lines = text.split("\n")
-    return tuple(map(parse_line, lines)) if all(line.startswith("- ") for line in lines) else None
 
 
 def _header_mark(line: str) -> str | None:

@@ -416,9 +416,10 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
 
     def _make_info(self) -> dict[str, Any]:
         """The `info` of the agent."""
+        task = self.instruction
         return {
-            "task": self.instruction,
-            "actions": list_actions(self.page, self.instruction),
+            "task": task,
+            "actions": list_actions(self.page, task),
             "score": self._score,
             "last_action_error": None if self._error is None else fit(self._error, self.shop.charset),
         }

@@ -27,6 +27,9 @@ from webshop_server.urls import PageKind, PageUrl, normalize_query, parse_path
 SAMPLE = 20
 """The number of goals that are evaluated if the environment draws from the whole catalogue."""
 
+KEPT = 8192
+"""The number of cached responses; the cache is cleared when it is full."""
+
 
 class _Reply(NamedTuple):
     state: str
@@ -74,6 +77,7 @@ class ShopOracle:
         self._limit = check_integer("limit", limit, 1)
         self._known: dict[tuple[Goal, Settings], OptimalPurchase | None] = {}
         self._by_text: dict[str, Goal] = {}
+        self._replies: dict[tuple[Any, Any, Settings], _Reply] = {}
 
     def settings(self, tick: int) -> Settings:
         """The settings at a tick."""
@@ -221,7 +225,12 @@ class ShopOracle:
         return self._execute(session, action)
 
     def _respond(self, state: Any, action: Any, settings: Settings) -> _Reply:
-        return self._execute(self._session_at(state, settings), action)
+        key = (state, action, settings)
+        if key not in self._replies:
+            if len(self._replies) >= KEPT:
+                self._replies.clear()
+            self._replies[key] = self._execute(self._session_at(state, settings), action)
+        return self._replies[key]
 
     def _execute(self, session: Session, action: Any) -> _Reply:
         _, reward, ended, _ = session.act(action)
@@ -239,9 +248,9 @@ class ShopOracle:
 
     def _goal_of(self, text: str) -> Goal:
         """The goal of an instruction."""
-        for goals in (self._goals(), self._shop.goals):  # recurring goals first: the others take long
+        for goals in (self._goals, lambda: self._shop.goals):  # recurring goals first: the others take long
             if text not in self._by_text:
-                for goal in goals:
+                for goal in goals():
                     self._by_text.setdefault(_fit(goal.text, self._shop), goal)
         if text not in self._by_text:
             raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")

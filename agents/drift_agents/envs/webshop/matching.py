@@ -14,8 +14,8 @@ import hashlib
 import json
 import re
 from collections.abc import Hashable
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from urllib.parse import unquote, urlsplit
 
 from drift_agents.matching.base import Exact
@@ -32,7 +32,8 @@ _OPTIONS = {ITEM: 3, SUB_PAGE: 4, AD: 1, CONFIRM: 1, DONE: 1}
 _CLASS = re.compile(r"\bin an? (\w+) colou?r\b", re.IGNORECASE)
 
 
-class ShopState(NamedTuple):
+@dataclass(frozen=True)
+class ShopState:
     """A page of a shop, parsed from a text state.
 
     Args:
@@ -51,12 +52,12 @@ class ShopState(NamedTuple):
     key: Hashable
     own_key: Hashable = None
 
-    @property
+    @cached_property
     def asin(self) -> str:
         """The listing of the page, or ""."""
         return self._part(_ASIN)
 
-    @property
+    @cached_property
     def options(self) -> tuple[tuple[str, str], ...]:
         """The chosen options, as pairs of a group's name and a value."""
         try:
@@ -65,7 +66,7 @@ class ShopState(NamedTuple):
             return ()
         return tuple((str(name), str(value)) for name, value in chosen.items()) if isinstance(chosen, dict) else ()
 
-    @property
+    @cached_property
     def color_class(self) -> str:
         """The requested class of colours, such as `warm`, or ""."""
         found = _CLASS.search(self.instruction)

@@ -79,6 +79,8 @@ class ProbingVerifier(SurpriseVerifier):
                 f"Received {type(prober).__name__}, which restores the last state only"
             )
         self.prober = prober
+        # Protocol checks are slow, so this one is made once.
+        self._following = prober if isinstance(prober, FollowingProber) else None
         self.budget = read_budget(budget)
         self.probes_per_episode = check_integer("probes_per_episode", probes_per_episode, 0, optional=True)
         self.probes_total = check_integer("probes_total", probes_total, 0, optional=True)
@@ -136,8 +138,8 @@ class ProbingVerifier(SurpriseVerifier):
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, quarantine it, or respond to the surprise; notify the prober before and after."""
-        if isinstance(self.prober, FollowingProber):
-            self.prober.follow(experience)
+        if self._following is not None:
+            self._following.follow(experience)
         verdict = super().verify(experience, memory, prefix, now)
         self.prober.moved()
         return verdict
