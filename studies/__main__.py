@@ -193,5 +193,40 @@ def _map_schedules(
             print(f"wrote {path}")
 
 
+@app.command(
+    "map-tuning",
+    short_help="Write the experiment that plays candidates of the map's options.",
+    epilog=f"Example: {PROGRAM} map-tuning runs/map-conflict --out map-tuning.yaml",
+)
+def _map_tuning(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN", help="The finished run of map-conflict; none for that itself.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The experiment file.")] = Path("map-conflict.yaml"),
+    debug: Debug = False,
+) -> None:
+    """Write the experiment map-conflict, or with its finished run the experiment map-tuning."""
+    from studies.verify_map.tuning import write_tuning
+
+    print(f"wrote {write_tuning(runs or [], out)}")
+
+
+@app.command(
+    "map-tuned",
+    short_help="Choose the map's options from finished runs.",
+    epilog=f"Example: {PROGRAM} map-tuned runs/map-conflict runs/map-tuning",
+)
+def _map_tuned(
+    conflict: Annotated[Path, typer.Argument(metavar="RUN", help="The finished run of map-conflict.")],
+    options: Annotated[Path, typer.Argument(metavar="RUN", help="The finished run of map-tuning.")],
+    debug: Debug = False,
+) -> None:
+    """Choose the options of every rule on development instances; write them and the experiments that play with them."""
+    from studies.verify_map.tuning import write_tuned
+
+    for path in write_tuned(conflict, options):
+        print(f"wrote {path}")
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,6 +3,7 @@
 * `Place` - an environment of the map
 * `PLACES` - all of them, by the names of their schedules
 * `RATES` - the drift rates of the map
+* `EPISODES` - how long each environment is played
 * `make_schedule` - the content of one point, for any rate and share
 * `make_file` - the content of a shipped file: one point, and the others of its environment as variants
 * `write_files` - writes the shipped files
@@ -11,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,13 @@ from drift_agents.experiment.folder import write_text
 RATES: Mapping[str, int | None] = {"none": None, "rare": 60, "often": 20, "rush": 8}
 """The mean number of episodes between two changes."""
 
-EPISODES: Mapping[str, int] = {"none": 80, "rare": 150, "often": 120, "rush": 80}
-"""How many episodes of a point are played: two, five and nine changes."""
+EPISODES: Mapping[str, int] = {"frozen_lake": 100, "webshop": 50, "house": 45}
+"""How many episodes of a point are played, by environment."""
 
 FALSE_PERCENT = (0, 3, 10)
 """The shares of false responses, in percent."""
 
+DEVELOPMENT_SUFFIX = "development"
 DEVELOPMENT = (14, 5)
 """Episodes between two changes, and percent of false responses, of the point on which options are chosen: none of the
 map's own."""
@@ -61,22 +63,23 @@ class Place(NamedTuple):
     tasks: Mapping[str, Any] | None = None
 
 
-def _lake(size: int, holes: int, move: int) -> Place:
+def _lake(size: int, holes: int, move: int, rates: Sequence[str]) -> Place:
     return Place(
         "DriftFrozenLake-v0",
         f"{move} of {holes} holes of a lake of {size} x {size} tiles move",
         {"map": {"draw": {"size": size, "holes": holes}}},
         {"set": {"map": {"draw": {"move": move, "break_shortest_paths": True}}}},
-        tuple((rate, percent) for rate in RATES for percent in FALSE_PERCENT),
+        tuple((rate, percent) for rate in rates for percent in FALSE_PERCENT),
         recurs=False,
     )
 
 
 _FOUR = tuple((rate, percent) for rate in ("often", "rush") for percent in (0, 10))
+_TWO = (("often", 0), ("often", 10))
 
 PLACES: Mapping[str, Place] = {
-    "frozen_lake/verify-6x6": _lake(6, 9, 4),
-    "frozen_lake/verify-8x8": _lake(8, 14, 5),
+    "frozen_lake/verify-6x6": _lake(6, 9, 4, tuple(RATES)),
+    "frozen_lake/verify-8x8": _lake(8, 14, 5, ("often", "rush")),
     "webshop/verify": Place(
         "DriftWebShop-v0",
         "Another button of the advertisement becomes the right one",
@@ -90,7 +93,7 @@ PLACES: Mapping[str, Place] = {
         "Another room is locked",
         {"locked": ["bathroom"]},
         {"choice": {"locked": [["bathroom"], ["kitchen"], ["living room"]]}},
-        _FOUR,
+        _TWO,
         tasks={"pool": 6, "order": "shuffled"},
     ),
     "house/verify-keys": Place(
@@ -101,7 +104,7 @@ PLACES: Mapping[str, Place] = {
             "keys": {"drawer 1": "keychain 1", "drawer 2": "keychain 2"},
         },
         {"swap": {"keys": ["drawer 1", "drawer 2"]}},
-        _FOUR,
+        _TWO,
         visibility="implicit",
         tasks={"pool": 6, "order": "shuffled"},
     ),
@@ -109,14 +112,13 @@ PLACES: Mapping[str, Place] = {
 """The environments of the map, by the names of their schedules."""
 
 
-def make_schedule(place: str, every: int | None, percent: int, episodes: int = 120) -> dict[str, Any]:
+def make_schedule(place: str, every: int | None, percent: int) -> dict[str, Any]:
     """The content of one point of the map, for any rate and share.
 
     Args:
         place: one of `PLACES`.
         every: the mean number of episodes between two changes, at least 4; `None` for no change.
         percent: the share of false responses in percent, 0 to 50.
-        episodes: until when lakes change; the others recur for ever.
 
     Raises:
         ArgumentError: if an argument is outside its range.
@@ -139,10 +141,20 @@ def make_schedule(place: str, every: int | None, percent: int, episodes: int = 1
     else:
         drifts = [
             {"name": f"change-{number}", "at": number * period, "jitter": jitter, **one.change}
-            for number in range(1, math.ceil(check_integer("episodes", episodes, 1, 10_000) / period))
+            for number in range(1, math.ceil(episodes_of(place) / period))
         ]
     about = f"{one.about} about every {period} episodes, and {shown}."
     return {"description": about, **content, "drifts": drifts}
+
+
+def episodes_of(place: str) -> int:
+    """How many episodes of a place are played.
+
+    Example:
+        >>> episodes_of("house/verify-keys")
+        45
+    """
+    return EPISODES[place.partition("/")[0]]
 
 
 def suffix_of(rate: str, percent: int) -> str:
@@ -163,15 +175,12 @@ def make_file(name: str) -> dict[str, Any]:
     """
     place = PLACES[check_choice("place", name, tuple(PLACES))]
     head: dict[str, Any] = {"version": 1, "name": name}
-    own = make_schedule(name, RATES["often"], 0, EPISODES["often"])
+    own = make_schedule(name, RATES["often"], 0)
     head |= {"description": own["description"], "env": place.env, "clock": "episode", "visibility": place.visibility}
     if place.tasks is not None:
         head["tasks"] = dict(place.tasks)
-    variants = {
-        suffix_of(rate, percent): make_schedule(name, RATES[rate], percent, EPISODES[rate])
-        for rate, percent in place.points
-    }
-    variants["development"] = make_schedule(name, *DEVELOPMENT)
+    variants = {suffix_of(rate, percent): make_schedule(name, RATES[rate], percent) for rate, percent in place.points}
+    variants[DEVELOPMENT_SUFFIX] = make_schedule(name, *DEVELOPMENT)
     return {**head, "base": own["base"], "drifts": own["drifts"], "variants": variants}
 
 
@@ -205,7 +214,7 @@ def print_schedule(place: str, every: int | None, percent: int) -> str:
     one = PLACES[place]
     head = {"version": 1, "description": made.pop("description"), "env": one.env, "clock": "episode"}
     tasks = {} if one.tasks is None else {"tasks": dict(one.tasks)}
-    return yaml.dump({**head, **tasks, **made}, Dumper=_Plain, sort_keys=False, default_flow_style=None, width=110)
+    return yaml.dump({**head, **tasks, **made}, Dumper=Plain, sort_keys=False, default_flow_style=None, width=110)
 
 
 def to_yaml(name: str, place: Place) -> str:
@@ -215,11 +224,11 @@ def to_yaml(name: str, place: Place) -> str:
         name: its name.
         place: its environment.
     """
-    body = yaml.dump(make_file(name), Dumper=_Plain, sort_keys=False, default_flow_style=None, width=110)
+    body = yaml.dump(make_file(name), Dumper=Plain, sort_keys=False, default_flow_style=None, width=110)
     return HEAD.format(about=place.about[0].lower() + place.about[1:]) + body
 
 
-class _Plain(yaml.SafeDumper):
-    """Without anchors: equal parts are written out."""
+class Plain(yaml.SafeDumper):
+    """Writes equal parts out, instead of anchors."""
 
     ignore_aliases: Callable[..., bool] = staticmethod(lambda data: True)

@@ -22,7 +22,7 @@ def test_the_shipped_file_is_what_the_generator_makes(name: str) -> None:
 
 @given(place=st.sampled_from(sorted(PLACES)), every=st.integers(4, 80) | st.none(), percent=st.integers(0, 50))
 def test_any_point_is_a_schedule_with_that_rate_and_that_share(place: str, every: int | None, percent: int) -> None:
-    made = make_schedule(place, every, percent, 100)
+    made = make_schedule(place, every, percent)
     schedule = load_schedule({"version": 1, "name": "point", "env": PLACES[place].env, **made})
     assert isinstance(schedule, Schedule)
     assert schedule.base.get("transient", 0) == percent / 100

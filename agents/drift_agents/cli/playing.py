@@ -96,6 +96,14 @@ def _run(
     rounds: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")
     ] = None,
+    schedules: Annotated[
+        object,
+        typer.Option(
+            metavar="A,B",
+            parser=_parse_names,
+            help="Of the file's schedules these alone; a name without its suffix stands for all of its variants.",
+        ),
+    ] = None,
     memory: Annotated[
         object, typer.Option(metavar="A,B", parser=_parse_names, help="Memories, in every block of the file.")
     ] = None,
@@ -219,6 +227,7 @@ def _run(
             out=out,
             seeds=seeds,
             rounds=rounds,
+            schedules=tuple(schedules) if isinstance(schedules, tuple) else (),
             axes={axis: tuple(names) for axis, names in axes.items() if isinstance(names, tuple)},
             jobs=jobs,
             backend=backend,

@@ -50,6 +50,7 @@ class RunOptions:
         out: folder of the run, a path or an address of an object store; `None` for `runs/NAME`.
         seeds: number of the file's seeds to play; `None` for all.
         rounds: episodes of every phase to play; `None` for the file's.
+        schedules: which schedules of the file are played; all if empty.
         axes: for each axis that is replaced, names of parts.
         jobs: cells at the same time; `None` for one a core, or with language models one a concurrent request.
         backend: one of `drift_agents.experiment.clusters.BACKENDS`.
@@ -67,6 +68,7 @@ class RunOptions:
     out: str | None
     seeds: int | None
     rounds: int | None
+    schedules: Sequence[str]
     axes: Mapping[str, Sequence[str]]
     jobs: int | None
     backend: str
@@ -158,6 +160,8 @@ def _read_overrides(options: RunOptions) -> dict[str, Any]:
         overrides["seeds"] = options.seeds
     if options.rounds is not None:
         overrides |= {"rounds": options.rounds, "episodes": None}
+    if options.schedules:
+        overrides["schedules"] = options.schedules
     for axis, names in options.axes.items():
         for name in names:
             AXES[axis].load(name)  # raises if the name is unknown

@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
+from drift_envs.schedule.variants import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
 """What stands beside the agents in every table: `drift_agents.experiment.references`."""
@@ -292,7 +293,8 @@ class Experiment(_Model):
         training: in a file `train`; what is played before the test, to fill memory; nothing if not given.
         learning: what the test does to memory.
         trace: which episodes are kept step by step, unless the command says otherwise.
-        environments: schedule -> what is different there.
+        environments: schedule -> what is different there; a name without its suffix holds for all variants of that
+            schedule that have no settings of their own.
 
     Example:
         >>> experiment = Experiment.model_validate(
@@ -319,7 +321,8 @@ class Experiment(_Model):
 
     def settings_of(self, schedule: str) -> ScheduleSettings:
         """What is different on that schedule, with the experiment's own length and stages filled in."""
-        settings = self.environments.get(schedule, ScheduleSettings())
+        settings = self.environments.get(schedule) or self.environments.get(split_suffix(schedule)[0])
+        settings = settings or ScheduleSettings()
         own: dict[str, Any] = {}
         if settings.rounds is None and settings.episodes is None:
             own |= {"rounds": self.rounds, "episodes": self.episodes}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -38,6 +38,7 @@ from drift_agents.matching.base import matching_names
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path, show
+from drift_envs.schedule.variants import split_suffix
 from drift_envs.schedule.yaml12 import MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -64,10 +65,11 @@ def load_experiment(
         source: a shipped name, the path of a file (it ends in `.yaml` or holds a `/`), or plain data.
         overrides: top-level keys that replace the file's, as the command's options do; `seeds` and
             `rounds` replace those of single schedules too. A number of seeds counts from the file's
-            first one, where that names it.
+            first one, where that names it; `schedules` chooses among the file's, where a name without its suffix
+            stands for all of its variants.
 
     Raises:
-        UnknownNameError: if no experiment that is shipped has that name.
+        UnknownNameError: if no experiment that is shipped has that name, or a chosen schedule is none of the file's.
         ExperimentError: if the file cannot be read, or with everything that is wrong in it.
 
     Example:
@@ -97,6 +99,12 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     if isinstance(seeds, Mapping) and isinstance(count, int):
         overrides = {**overrides, "seeds": {**seeds, "count": count}}
     environments = data.get("environments")
+    if "schedules" in overrides and isinstance(data.get("schedules"), list):
+        chosen = _choose_schedules(data["schedules"], overrides["schedules"])
+        overrides = {**overrides, "schedules": chosen}
+        if isinstance(environments, Mapping):
+            played = {*chosen, *(split_suffix(name)[0] for name in chosen)}
+            environments = {name: settings for name, settings in environments.items() if name in played}
     if isinstance(environments, Mapping):
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
@@ -105,6 +113,15 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
             **overrides,
         }
     return {**data, **overrides}
+
+
+def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Those of a file's schedules that are named, or whose file is."""
+    found = [[one for one in listed if name in (one, split_suffix(str(one))[0])] for name in names]
+    for name, some in zip(names, found, strict=True):
+        if not some:
+            raise UnknownNameError("schedule of this experiment", name, [str(one) for one in listed])
+    return [one for one in listed if any(one in some for some in found)]
 
 
 def _without(settings: Any, keys: set[str]) -> Any:
@@ -222,10 +239,11 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             yield (key,), f"every entry should be there once. Received {double!r} twice"
     yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
     for schedule, settings in experiment.environments.items():
-        if schedule not in experiment.schedules:
+        known = {*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)}
+        if schedule not in known:
             yield (
                 ("environments", schedule),
-                str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
+                str(UnknownNameError("schedule of this experiment", schedule, sorted(known))),
             )
         if settings.matching is not None and settings.matching.name not in matching_names():
             yield (

@@ -239,3 +239,40 @@ def test_counts_of_parts_are_refused_by_a_stated_limit(registry: Registry) -> No
             except TypeError:  # a part that needs other arguments too
                 continue
     assert counts > 0
+
+
+POINTS = {
+    "name": "points",
+    "schedules": ["frozen_lake/explicit:family", "frozen_lake/explicit", "house/locked", "house/keys"],
+    "agents": {"memory": ["vanilla"], "policy": "planner"},
+    "seeds": 2,
+    "rounds": 3,
+    "environments": {"frozen_lake/explicit": {"rounds": 5}, "house/locked": {"rounds": 7}, "house/keys": {"rounds": 9}},
+}
+
+
+def test_settings_without_a_suffix_hold_for_the_variants_that_have_none() -> None:
+    experiment = load_experiment(POINTS)
+    assert [experiment.settings_of(name).rounds for name in POINTS["schedules"]] == [5, 5, 7, 9]
+    own = {**POINTS["environments"], "frozen_lake/explicit:family": {"rounds": 1}}
+    assert load_experiment({**POINTS, "environments": own}).settings_of("frozen_lake/explicit:family").rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "played"),
+    [
+        (["frozen_lake/explicit"], ["frozen_lake/explicit:family", "frozen_lake/explicit"]),
+        (["house/keys", "frozen_lake/explicit:family"], ["frozen_lake/explicit:family", "house/keys"]),
+    ],
+)
+def test_chosen_schedules_keep_the_files_order_and_settings(chosen: list[str], played: list[str]) -> None:
+    experiment = load_experiment(POINTS, {"schedules": chosen})
+    assert list(experiment.schedules) == played
+    assert [experiment.settings_of(name).rounds for name in played] == [
+        load_experiment(POINTS).settings_of(name).rounds for name in played
+    ]
+
+
+def test_a_chosen_schedule_that_the_file_lacks_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="no schedule of this experiment is called 'house/basin'"):
+        load_experiment(POINTS, {"schedules": ["house/basin"]})
