@@ -6,7 +6,8 @@
 
 What counts are the episodes after the first drift; in a cell without a drift, all of them. An episode is achieved if it
 ended, probes included, within the budget: a multiple of the interactions that the clairvoyant policy takes for the
-same episodes of the same instance. A failed episode may be charged further interactions, for the agent and for the
+same episodes of the same instance. An agent whose probes take episodes of the schedule's clock plays fewer of them, and
+is measured against the same number. A failed episode may be charged further interactions, for the agent and for the
 clairvoyant alike. An agent that needs fewer interactions plays no further episodes.
 """
 
@@ -51,8 +52,9 @@ def price_cells(evidence: Evidence) -> pd.DataFrame:
     achieved = _achieved(evidence, cell)
     failed = (evidence.episodes["score"] < SUCCESS).to_numpy()
     interactions = (evidence.episodes["steps"] + evidence.episodes["probe_steps"]).to_numpy()
-    episodes = np.bincount(cell, counted)
     best = _clairvoyant_cells(evidence)
+    own = np.bincount(cell, counted)
+    episodes = np.where(best < 0, own, own[best])
     widths = np.diff(BUDGETS)
     columns: dict[tuple[int, str], np.ndarray] = {}
     for charge in CHARGES:

@@ -288,7 +288,8 @@ class Experiment(_Model):
         seeds: a number n (the seeds 0 to n - 1), `{first: f, count: n}` (f to f + n - 1) or the seeds
             themselves; each is an instance.
         rounds: the first so many episodes of every phase.
-        episodes: the first so many episodes, for schedules whose phases have no fixed episodes.
+        episodes: the first so many episodes, for schedules whose phases have no fixed episodes. Probes in the
+            environment itself take episodes of an agent's number, since they pass the schedule's time.
         sweep: a place in the schedules -> values: every schedule is played with each of them.
         training: in a file `train`; what is played before the test, to fill memory; nothing if not given.
         learning: what the test does to memory.

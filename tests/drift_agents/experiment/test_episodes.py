@@ -170,3 +170,20 @@ def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypa
 def test_environments_that_cannot_be_made(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ExperimentError, match=expected):
         make_setup(cell(write(tmp_path, text)), ScheduleSettings(rounds=1))
+
+
+def test_probes_in_the_environment_itself_take_episodes_of_an_agents_number(tmp_path: Path) -> None:
+    path = write(tmp_path, "env: DriftFrozenLake-v0\nbase: {transient: 0.2, map: [SFFF, FHFH, FFFH, HFFG]}\n")
+    verifier = PartSpec(name="glove", options={"prober": "replay_live"})
+    probing = Cell(
+        path, PartSpec(name="vanilla"), verifier, PartSpec(name="planner"), 0, ("vanilla", "glove", "planner")
+    )
+    rows = list(play(probing, ScheduleSettings(episodes=30)))
+    ticks = [row["tick"] for row in rows]
+    resets = sum(row["probe_resets"] for row in rows)
+    assert resets > 0
+    assert len(rows) < 30
+    assert ticks == sorted(set(ticks))
+    # The probes of the last episode may pass the end.
+    assert max(ticks) < 30 <= len(rows) + resets
+    assert len(list(play(cell(path), ScheduleSettings(episodes=30)))) == 30
