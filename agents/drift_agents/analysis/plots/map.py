@@ -47,7 +47,9 @@ def draw_map(points: Sequence[MapPoint], book: RuleBook, folder: Path, name: str
             axis.set_title(environment)
         for family in present:
             axes[0].bar(0, 0, bottom=-9, color=_fill(family, book), label=_title(family, book))
-        axes[0].bar(0, 0, bottom=-9, facecolor="#d9dee3", edgecolor=_INK, hatch="///", linewidth=0, label="lead not clear")
+        axes[0].bar(
+            0, 0, bottom=-9, facecolor="#d9dee3", edgecolor=_INK, hatch="///", linewidth=0, label="lead not clear"
+        )
 
     charge = points[0].charge
     title = "Which family of rules wins, and its lead over the best rule of another family in percentage points"
@@ -102,7 +104,9 @@ def draw_rule_curves(
         MissingDependencyError: without matplotlib.
     """
     make_folder(folder)
-    numbers = {rule: number for number, rule in enumerate(dict.fromkeys(rule for own in curves.values() for rule in own))}
+    numbers = {
+        rule: number for number, rule in enumerate(dict.fromkeys(rule for own in curves.values() for rule in own))
+    }
     apart = BUDGETS[-1] + 0.4
 
     def draw(axes: Sequence[Any]) -> None:
