@@ -228,5 +228,30 @@ def _map_tuned(
         print(f"wrote {path}")
 
 
+@app.command(
+    "evidence",
+    short_help="Store the lines of runs as Parquet.",
+    epilog=f"Example: {PROGRAM} evidence runs/verify-map --out results/verify_map",
+)
+def _evidence(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, or Parquet files.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files, one an environment.")],
+    debug: Debug = False,
+) -> None:
+    """Store what the tables need of the lines of runs, one compressed file an environment.
+
+    Lines that the files hold already are kept, so that runs can be added one by one, in any order. Lines of another
+    version, or other lines of the same cell, are refused, and no file is changed.
+    """
+    from drift_agents.analysis.evidence import read_evidence, write_evidence
+
+    evidence = read_evidence(folders)
+    for path in write_evidence(evidence, out):
+        print(f"wrote {path} ({path.stat().st_size:,} bytes)")
+    print(f"{len(evidence.cells):,} cells, {len(evidence.episodes):,} episodes")
+
+
 if __name__ == "__main__":
     sys.exit(main())

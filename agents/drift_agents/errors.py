@@ -4,6 +4,7 @@
 * `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
+* `EvidenceError` - the lines of runs cannot be read together, or do not have what a table needs
 * `SubmissionError` - a submission, a track or a result file cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model's answer is invalid
@@ -71,6 +72,10 @@ class ExperimentError(DriftAgentsError, ValueError):
     def __init__(self, message: str = "", *, is_resumable: bool = False) -> None:
         super().__init__(message)
         self.is_resumable = is_resumable
+
+
+class EvidenceError(ExperimentError, ArgumentError):
+    """The lines of runs cannot be read together, or do not have what a table needs; a file about them is wrong."""
 
 
 class SubmissionError(DriftAgentsError, ValueError):

@@ -25,7 +25,7 @@ from drift_agents.analysis.price import price_cells
 from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
 from drift_agents.analysis.rules import Point, RuleBook, StrictModel, read_model
 from drift_agents.analysis.table import Table, format_difference
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import EvidenceError
 from pydantic import Field
 
 from drift_envs.metrics import Estimate
@@ -105,7 +105,7 @@ def read_claims(path: Path, book: RuleBook) -> tuple[Claim, ...]:
         book: the rules that it may name.
 
     Raises:
-        ExperimentError: if it cannot be read, or with everything that is wrong in it.
+        EvidenceError: if it cannot be read, or with everything that is wrong in it.
     """
     claims = read_model(_ClaimFile, path).claims
     findings = [
@@ -118,7 +118,7 @@ def read_claims(path: Path, book: RuleBook) -> tuple[Claim, ...]:
     if len({claim.id for claim in claims}) < len(claims):
         findings.append("every id should be there once")
     if findings:
-        raise ExperimentError("\n".join(f"{path}: {finding}" for finding in findings))
+        raise EvidenceError("\n".join(f"{path}: {finding}" for finding in findings))
     return claims
 
 
@@ -131,7 +131,7 @@ def decide_claims(evidence: Evidence, book: RuleBook, claims: Sequence[Claim]) -
         claims: of one file.
 
     Raises:
-        ExperimentError: if a claim's point or rule was not played.
+        EvidenceError: if a claim's point or rule was not played.
     """
     evidence = select_points(evidence)
     prices = price_cells(evidence)
@@ -140,7 +140,7 @@ def decide_claims(evidence: Evidence, book: RuleBook, claims: Sequence[Claim]) -
     for claim in claims:
         missing = [point.schedule for point in claim.points.points() if point not in played]
         if missing:
-            raise ExperimentError(f"{claim.id}: was not played on {', '.join(missing)}")
+            raise EvidenceError(f"{claim.id}: was not played on {', '.join(missing)}")
         found.append(_measure(claim, agent_values(evidence, prices[claim.charge, claim.measure]), book))
     adjusted = adjust_holm([p for _, p in found])
     return [
@@ -154,7 +154,7 @@ def _measure(claim: Claim, table: pd.DataFrame, book: RuleBook) -> tuple[Estimat
     schedules = [point.schedule for point in claim.points.points()]
     absent = [name for name in (*claim.a, *claim.b) if book.by_name()[name].key not in table.index]
     if absent:
-        raise ExperimentError(f"{claim.id}: the rule {absent[0]!r} was not played")
+        raise EvidenceError(f"{claim.id}: the rule {absent[0]!r} was not played")
     table = common_instances(table.loc[[key for side in sides for key in side], schedules], claim.id)
     resamples = Resamples(table.columns)
     split = len(claim.a)

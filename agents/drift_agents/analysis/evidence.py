@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.errors import EvidenceError, ExperimentError, MissingDependencyError
 from drift_agents.experiment.folder import EPISODES, MANIFEST, read_manifest
 from drift_agents.experiment.logs import TEST, iterate_rows
 from drift_agents.types import SUPERVISION
@@ -164,7 +164,7 @@ def read_evidence(sources: Sequence[Path]) -> Evidence:
         sources: folders of finished runs, Parquet files, and folders of Parquet files.
 
     Raises:
-        ExperimentError: if a source holds no lines, a file is damaged or of another format, or two sources were
+        EvidenceError: if a source holds no lines, a file is damaged or of another format, or two sources were
             played with other versions of drift-envs, other schedules of one name, or have other lines of one cell.
         MissingDependencyError: if a Parquet file is read without pyarrow.
     """
@@ -175,7 +175,7 @@ def read_evidence(sources: Sequence[Path]) -> Evidence:
             continue
         paths = [source] if source.is_file() else sorted(source.glob(f"*{SUFFIX}"))
         if not paths:
-            raise ExperimentError(f"{source}: should be the folder of a run or hold {SUFFIX} files, and holds neither")
+            raise EvidenceError(f"{source}: should be the folder of a run or hold {SUFFIX} files, and holds neither")
         found += [(str(path), _read_parquet(path)) for path in paths]
     return _merge(found)
 
@@ -183,7 +183,7 @@ def read_evidence(sources: Sequence[Path]) -> Evidence:
 def _read_run(folder: Path) -> Evidence:
     manifest = read_manifest(folder)
     if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
+        raise EvidenceError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     return gather_evidence(manifest, iterate_rows(folder / EPISODES))
 
 
@@ -192,12 +192,12 @@ def _merge(parts: Sequence[tuple[str, Evidence]]) -> Evidence:
     first, one = parts[0]
     for name, other in parts[1:]:
         if other.version != one.version:
-            raise ExperimentError(
+            raise EvidenceError(
                 f"{name}: lines of another version of drift-envs, {other.version}. {first} has {one.version}"
             )
         for schedule in sorted(other.schedules.keys() & one.schedules.keys()):
             if other.schedules[schedule] != one.schedules[schedule]:
-                raise ExperimentError(f"{name}: {schedule} is another schedule than that of {first}")
+                raise EvidenceError(f"{name}: {schedule} is another schedule than that of {first}")
         one = _add(one, other, name)
     return one
 
@@ -214,7 +214,7 @@ def _add(one: Evidence, other: Evidence, name: str) -> Evidence:
         same = pd.DataFrame({"lines": lines}).groupby([cells[field] for field in CELL])["lines"].nunique()
         if (same > 1).any():
             where = ", ".join(map(str, same.index[same > 1][0]))
-            raise ExperimentError(f"{name}: other lines than there are already of the cell {where}")
+            raise EvidenceError(f"{name}: other lines than there are already of the cell {where}")
     order = cells[~repeated].sort_values(list(CELL)).index.to_numpy()
     lengths = cells["episodes"].to_numpy()[order]
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -253,8 +253,8 @@ def write_evidence(evidence: Evidence, folder: Path) -> list[Path]:
         The files, which are replaced whole or not at all.
 
     Raises:
-        ExperimentError: if a file cannot be written, or what it holds does not go with the lines, see
-            `read_evidence`.
+        EvidenceError: if what a file holds does not go with the lines, see `read_evidence`.
+        ExperimentError: if a file cannot be written.
         MissingDependencyError: without pyarrow.
     """
     environments = evidence.cells["schedule"].map(environment_of)
@@ -302,9 +302,9 @@ def _read_parquet(path: Path) -> Evidence:
         table = parquet.read_table(path)
         about = json.loads((table.schema.metadata or {}).get(b"drift-envs", b"{}"))
     except (OSError, pyarrow.ArrowException, ValueError) as error:
-        raise ExperimentError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+        raise EvidenceError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
     if about.get("format") != FORMAT or table.column_names != [*CELL, *EPISODE]:
-        raise ExperimentError(
+        raise EvidenceError(
             f"{path}: the format should be {FORMAT}, lines of this version of drift-envs. Received "
             f"{about.get('format')!r} with the columns {', '.join(table.column_names)}"
         )

@@ -26,7 +26,7 @@ from drift_agents.analysis.price import AREA, CHARGES, MEASURES, instance_values
 from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
 from drift_agents.analysis.rules import OTHER, RATES, Point, Rule, RuleBook, parse_point
 from drift_agents.analysis.table import Table, format_difference, format_plain
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import EvidenceError
 from drift_envs.metrics import Estimate
 
 
@@ -92,7 +92,7 @@ def make_map(evidence: Evidence, book: RuleBook) -> list[MapPoint]:
         By charge, environment, rate and share of false responses, in this order.
 
     Raises:
-        ExperimentError: if no schedule is a point, an instance has no clairvoyant, or there is no instance of a point
+        EvidenceError: if no schedule is a point, an instance has no clairvoyant, or there is no instance of a point
             that all agents played.
     """
     evidence = select_points(evidence)
@@ -115,11 +115,11 @@ def select_points(evidence: Evidence) -> Evidence:
     """The lines of the map's points alone.
 
     Raises:
-        ExperimentError: if no schedule is a point, or an instance has no clairvoyant.
+        EvidenceError: if no schedule is a point, or an instance has no clairvoyant.
     """
     within = evidence.cells["schedule"].map(lambda name: parse_point(name) is not None)
     if not within.any():
-        raise ExperimentError(
+        raise EvidenceError(
             "no schedule is a point of the map, as `frozen_lake/verify-6x6:often-3` is. Received "
             + ", ".join(sorted(evidence.schedules))
         )
@@ -159,13 +159,13 @@ def common_instances(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """The instances that all agents of a table played; agents without any are left out.
 
     Raises:
-        ExperimentError: if there is none.
+        EvidenceError: if there is none.
     """
     played = table.dropna(how="all")
     common = played.dropna(axis=1)
     if common.empty:
         least = min(played.index, key=lambda key: int(played.loc[[key]].notna().sum(axis=1).iloc[0]))
-        raise ExperimentError(f"{where}: there is no instance that every agent played; {name_of(least)} has the fewest")
+        raise EvidenceError(f"{where}: there is no instance that every agent played; {name_of(least)} has the fewest")
     return common
 
 
@@ -247,7 +247,7 @@ def rule_curves(evidence: Evidence, book: RuleBook, charge: int = 0) -> dict[str
         By environment and rule one estimate a measure of `MEASURES`.
 
     Raises:
-        ExperimentError: as `make_map`.
+        EvidenceError: as `make_map`.
     """
     evidence = select_points(evidence)
     prices = price_cells(evidence)

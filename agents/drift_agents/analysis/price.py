@@ -18,7 +18,7 @@ import pandas as pd
 
 from drift_agents.analysis.evidence import AXES, Evidence
 from drift_agents.analysis.runs import TOLERANCE, WINDOW
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import EvidenceError
 from drift_agents.experiment.episode import SUCCESS
 
 BUDGETS = (1.0, 1.25, 1.5, 2.0, 3.0)
@@ -129,12 +129,12 @@ def require_clairvoyant(evidence: Evidence) -> None:
     """Check that every instance has a budget.
 
     Raises:
-        ExperimentError: if the clairvoyant did not play one.
+        EvidenceError: if the clairvoyant did not play one.
     """
     lacking = evidence.cells[_clairvoyant_cells(evidence) < 0]
     if len(lacking):
         schedule, seed = lacking.iloc[0][["schedule", "seed"]]
-        raise ExperimentError(
+        raise EvidenceError(
             f"{schedule}, seed {seed}: the reference `{CLAIRVOYANT}` should play every instance, since budgets are "
             "multiples of its interactions"
         )

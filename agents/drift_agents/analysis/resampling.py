@@ -5,10 +5,10 @@
 * `p_value` - of the hypothesis that a difference is 0
 * `adjust_holm` - p-values of a family of tests, corrected
 
-Schedules are the fixed points of a design and are not resampled; instances (seeds) are. Schedules with
-equally many instances share their resamples, since a seed draws one map for all schedules of an environment. Sources: Agarwal et al., "Deep
-reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021), stratified bootstrap; Holm, "A simple
-sequentially rejective multiple test procedure" (1979).
+Schedules are the fixed points of a design and are not resampled; instances (seeds) are. Schedules with equally many
+instances share their resamples, since a seed draws one map for all schedules of an environment. Sources: Agarwal et
+al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021), stratified bootstrap; Holm,
+"A simple sequentially rejective multiple test procedure" (1979).
 """
 
 from __future__ import annotations

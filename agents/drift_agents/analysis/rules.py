@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from drift_agents.analysis.evidence import AXES, Key
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import EvidenceError
 from drift_envs.schedule.yaml12 import YamlError, parse_yaml
 
 RATES = ("none", "rare", "often", "rush")
@@ -121,7 +121,7 @@ def read_rules(path: Path) -> RuleBook:
     """The rules of a file.
 
     Raises:
-        ExperimentError: if it cannot be read, or with everything that is wrong in it.
+        EvidenceError: if it cannot be read, or with everything that is wrong in it.
     """
     book = read_model(RuleBook, path)
     named = set(book.by_name())
@@ -141,7 +141,7 @@ def read_rules(path: Path) -> RuleBook:
         if name not in known
     ]
     if findings:
-        raise ExperimentError("\n".join(f"{path}: {finding}" for finding in findings))
+        raise EvidenceError("\n".join(f"{path}: {finding}" for finding in findings))
     return book
 
 
@@ -153,19 +153,19 @@ def read_model(model: type[Model], path: Path) -> Model:
         path: the file.
 
     Raises:
-        ExperimentError: if it cannot be read, or with everything that is wrong in it, one finding a line.
+        EvidenceError: if it cannot be read, or with everything that is wrong in it, one finding a line.
     """
     try:
         document = parse_yaml(path.read_text("utf-8"), str(path))
         if document.problems:
-            raise ExperimentError("\n".join(map(str, document.problems)))
+            raise EvidenceError("\n".join(map(str, document.problems)))
         return model.model_validate(document.data)
     except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise EvidenceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except YamlError as error:
-        raise ExperimentError(f"{path}:{error.line}: {error.text}") from error
+        raise EvidenceError(f"{path}:{error.line}: {error.text}") from error
     except ValidationError as error:
-        raise ExperimentError(
+        raise EvidenceError(
             "\n".join(
                 f"{path}:{document.mark.find(found['loc']).line}: {'.'.join(map(str, found['loc']))}: {found['msg']}. "
                 f"Received {str(found['input'])[:80]!r}"
