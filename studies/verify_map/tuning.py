@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from drift_agents.analysis.evidence import AXES, Evidence, read_evidence
+from drift_agents.analysis.evidence import AXES, EvidenceTable, read_evidence
 from drift_agents.analysis.price import AREA, price_cells
-from drift_agents.analysis.rules import StrictModel, read_model
+from drift_agents.analysis.rules import FileModel, read_model
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.folder import write_text
@@ -47,7 +47,7 @@ MAP, MEMORIES = "verify-map", "verify-map-memories"
 Options = dict[str, Any]
 
 
-class RuleCandidates(StrictModel):
+class RuleCandidates(FileModel):
     """A rule, or a memory without one, with the candidates of its options.
 
     Args:
@@ -76,7 +76,7 @@ class RuleCandidates(StrictModel):
         return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
 
-class ConflictCandidates(StrictModel):
+class ConflictCandidates(FileModel):
     """The rules for conflicts, and the rules for memory that they are judged by.
 
     Args:
@@ -88,7 +88,7 @@ class ConflictCandidates(StrictModel):
     rules: list[str]
 
 
-class Candidates(StrictModel):
+class Candidates(FileModel):
     """What is compared, and what is chosen from.
 
     Args:
@@ -184,7 +184,7 @@ def _plain(part: PartSpec) -> Any:
     return {part.name: dict(part.options)} if part.options else part.name
 
 
-def choose_conflict(evidence: Evidence) -> dict[str, dict[str, float]]:
+def choose_conflict(evidence: EvidenceTable) -> dict[str, dict[str, float]]:
     """What each rule for conflicts is worth in each environment.
 
     Returns:
@@ -199,7 +199,7 @@ def choose_conflict(evidence: Evidence) -> dict[str, dict[str, float]]:
     return found
 
 
-def choose_options(evidence: Evidence, candidates: Candidates) -> dict[str, dict[str, Any]]:
+def choose_options(evidence: EvidenceTable, candidates: Candidates) -> dict[str, dict[str, Any]]:
     """The best candidate of every rule in each environment.
 
     Returns:
@@ -230,7 +230,7 @@ def choose_options(evidence: Evidence, candidates: Candidates) -> dict[str, dict
     return found
 
 
-def _areas(evidence: Evidence) -> Any:
+def _areas(evidence: EvidenceTable) -> Any:
     cells = evidence.cells[["schedule", *AXES]].copy()
     cells["area"] = price_cells(evidence)[0, AREA]
     cells["environment"] = cells["schedule"].str.partition("/")[0]

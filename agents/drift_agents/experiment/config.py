@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
+from drift_agents.registry import PartFile
 from drift_envs.schedule.variants import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
@@ -72,6 +73,8 @@ class PartSpec(_Model):
     def label(self, among: Iterable[PartSpec] = ()) -> str:
         """The label in logs and tables: the name, with the options that distinguish it from parts of the same name.
 
+        A part of one's own file has the hash of the file in its label.
+
         Args:
             among: the parts of the same axis.
 
@@ -86,6 +89,9 @@ class PartSpec(_Model):
             >>> [part.label(models) for part in models]
             ['llm(a)', 'llm(b)']
         """
+        file = PartFile.read(self.name)
+        if file is not None:
+            return file.label
         model = self.options.get("model")
         namesakes = [
             other.options for other in among if other.name == self.name and other.options.get("model") == model

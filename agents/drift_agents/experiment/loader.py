@@ -3,6 +3,7 @@
 * `load_experiment` - a shipped name, a path or plain data to a checked `Experiment`
 * `shipped_experiments` - the names of the experiments that come with the package
 * `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
+* `part_files`, `texts_in` - the texts of plain data, and those that name a part of a Python file
 * `AXES` - the axes of an agent with their registries
 * `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -35,7 +36,7 @@ from drift_agents.experiment.config import (
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
-from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, PartFile, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path, show
 from drift_envs.schedule.variants import split_suffix
@@ -66,7 +67,8 @@ def load_experiment(
         overrides: top-level keys that replace the file's, as the command's options do; `seeds` and
             `rounds` replace those of single schedules too. A number of seeds counts from the file's
             first one, where that names it; `schedules` chooses among the file's, where a name without its suffix
-            stands for all of its variants.
+            stands for all of its variants. Options of parts that other agents do not have are left out of single
+            schedules. Overrides alone may name parts of Python files (`drift_agents.registry.PartFile`).
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name, or a chosen schedule is none of the file's.
@@ -76,8 +78,9 @@ def load_experiment(
         >>> load_experiment("glove-quick", {"seeds": 2}).seeds
         (0, 1)
     """
+    named = part_files(overrides)
     if isinstance(source, Mapping):
-        return parse_experiment(_overridden(source, overrides or {}))
+        return parse_experiment(_overridden(source, overrides or {}), named=named)
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
         if text not in shipped_experiments():
@@ -90,7 +93,7 @@ def load_experiment(
         data, line = read_yaml(Path(text))
     if isinstance(data, dict):
         data = _overridden(data, overrides or {})
-    return parse_experiment(data, where, line)
+    return parse_experiment(data, where, line, named)
 
 
 def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,8 +111,9 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     if isinstance(environments, Mapping):
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
+        called = _called(overrides["agents"]) if "agents" in overrides else {}
         overrides = {
-            "environments": {name: _without(settings, replaced) for name, settings in environments.items()},
+            "environments": {name: _without(settings, replaced, called) for name, settings in environments.items()},
             **overrides,
         }
     return {**data, **overrides}
@@ -124,12 +128,55 @@ def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
     return [one for one in listed if any(one in some for some in found)]
 
 
-def _without(settings: Any, keys: set[str]) -> Any:
-    return (
-        {key: value for key, value in settings.items() if key not in keys}
-        if isinstance(settings, Mapping)
-        else settings
-    )
+def _called(agents: Any) -> dict[str, set[str]]:
+    """The names and labels of the parts in blocks of agents, by axis."""
+    blocks = [Agents.model_validate(block) for block in agents]
+    return {
+        axis: {word for part in parts for word in (part.name, part.label(parts))}
+        for axis in AXES
+        for parts in [parts_of(blocks, axis)]
+    }
+
+
+def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> Any:
+    """The settings of a schedule without some keys, and without options of parts that are not called."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {
+        key: {word: value[word] for word in value if word in called[key]}
+        if key in called and isinstance(value, Mapping)
+        else value
+        for key, value in settings.items()
+        if key not in keys
+    }
+
+
+def part_files(data: Any) -> dict[str, PartFile]:
+    """All texts of plain data that name a part of a Python file, with what they name.
+
+    Args:
+        data: of an experiment, or any other.
+    """
+    found = {text: PartFile.read(text) for _, text in texts_in(data)}
+    return {text: part for text, part in found.items() if part is not None}
+
+
+def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """All keys and values of plain data that are texts, and where they stand.
+
+    Args:
+        data: plain data.
+        path: where it stands.
+    """
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from texts_in(key, (*path, str(key)))
+            yield from texts_in(value, (*path, str(key)))
+    elif isinstance(data, (list, tuple)):
+        for place, value in enumerate(data):
+            yield from texts_in(value, (*path, place))
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
@@ -183,7 +230,10 @@ KeyPath = tuple[str | int, ...]
 
 
 def parse_experiment(
-    data: Any, where: str = "<dict>", line: Callable[[KeyPath], int | None] | None = None
+    data: Any,
+    where: str = "<dict>",
+    line: Callable[[KeyPath], int | None] | None = None,
+    named: Collection[str] = (),
 ) -> Experiment:
     """Check plain data.
 
@@ -191,6 +241,7 @@ def parse_experiment(
         data: what stands in the file.
         where: the file's name, for messages.
         line: gives the line of a key, for messages.
+        named: the parts of Python files that it may name; a file by itself may name none.
 
     Returns:
         The experiment.
@@ -200,7 +251,7 @@ def parse_experiment(
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
-    unreadable = list(_unreadable(data))
+    unreadable = list(_unreadable(data)) or list(_foreign_code(data, named))
     if unreadable:
         problems = [
             Problem(where, None if line is None else line(path), key_path(path), text) for path, text in unreadable
@@ -229,6 +280,13 @@ def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             return
         for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
             yield from _unreadable(value, (*path, key))
+
+
+def _foreign_code(data: Mapping[str, Any], named: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
+    """Texts that name a Python file: what runs code is given on the command line, never in a file."""
+    for path, text in texts_in({key: value for key, value in data.items() if key != "about"}):
+        if PartFile.read(text) is not None and text not in named:
+            yield path, f"an experiment names no Python file; give it with --memory or --verifier. Received {text!r}"
 
 
 def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
@@ -295,7 +353,7 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
             for position, part in enumerate(parts):
                 is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
                 path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
-                if part.name not in registry.names():
+                if not registry.has(part.name):
                     yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
                     continue
                 if part in parts[:position]:

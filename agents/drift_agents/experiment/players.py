@@ -75,13 +75,15 @@ def make_policy_and_memory(
         policy: the policy; its option `model` is the name of a language model, if it takes one.
         memory: the memory; its option `file`, the name of its export, is ignored.
         service: access to language models.
-        defaults: options of the memory that are not the file's, as its matching.
+        defaults: options of the memory that are not the file's, as its matching; it gets those that it takes.
 
     Raises:
         ExperimentError: if a policy needs a model and none is named, or a memory names another one.
         DriftAgentsError: if a part cannot be made.
     """
-    meter, options = Meter(), {**defaults, **memory.options}
+    known, is_open = MEMORIES.options(memory.name)
+    taken = {key: value for key, value in defaults.items() if key in known or is_open}
+    meter, options = Meter(), {**taken, **memory.options}
     if options.get("model", RULES) != RULES or ("model" in options and not takes_model(MEMORIES, memory.name)):
         raise ExperimentError(
             f"{memory.name}: the option `model` of a memory that uses one should be {RULES!r}, or left out. "

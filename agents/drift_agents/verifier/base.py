@@ -20,7 +20,7 @@ import numpy as np
 
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.registry import VERIFIERS
+from drift_agents.registry import VERIFIERS, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 
 
@@ -222,10 +222,12 @@ def make_verifier(name: str, **options: Any) -> Verifier:
     Raises:
         UnknownNameError: if there is no verifier of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
+        PartError: if it is one of another package or file that cannot be used.
 
     Example:
         >>> make_verifier("none").name
         'none'
     """
     made: Verifier = VERIFIERS.make(name, **options)
+    check_protocol("verifier", name, made, Verifier)
     return made
