@@ -30,12 +30,12 @@ demo: $(DEMO)  ## play a small experiment in about a minute, with a table and a 
 board: $(DEMO)  ## the board of core environments and memories, 30 instances
 	$(BIN)/drift-agents run board --jobs 2 --out runs/board
 	@mkdir -p build/board
-	$(BIN)/drift-agents leaderboard runs/board --out build/board/board.md --plots build/board
+	$(BIN)/drift-agents leaderboard runs/board --out build/board/board.md
 
 board-short: $(DEMO)  ## its short form, one instance of each environment
 	$(BIN)/drift-agents run board --seeds 1 --jobs 2 --fresh --out runs/board-short
 	@mkdir -p build/board-short
-	$(BIN)/drift-agents leaderboard runs/board-short --out build/board-short/board.md --plots build/board-short
+	$(BIN)/drift-agents leaderboard runs/board-short --out build/board-short/board.md
 
 demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo-full

@@ -20,11 +20,11 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from drift_agents.analysis.ranking import measure_instances
 from drift_agents.analysis.runs import Row, read_run
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.folder import write_text
+from drift_agents.experiment.logs import TEST
 
 HELD_OUT = 1000
 """Seeds from here on are test instances, which nothing is chosen on."""
@@ -79,9 +79,9 @@ def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str,
                 f"{manifest['name']}: options should be chosen on development instances, seeds below {HELD_OUT}. "
                 f"Received seeds up to {max(experiment.seeds)}"
             )
-        figures = measure_instances(rows)
+        every = _measure_kept(rows)
         for schedule in experiment.schedules:
-            kept = figures["kept"].xs(schedule, level="schedule")
+            kept = every.xs(schedule, level="schedule")
             if schedule in environments:
                 _add_memories(environments[schedule], schedule, kept, experiment)
             else:
@@ -95,6 +95,21 @@ def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str,
             }
         )
     return {"runs": stated, "environments": environments}
+
+
+def _measure_kept(rows: Sequence[Row]) -> pd.Series:
+    """The score after the first drift as a share of what the optimum collects, by policy, memory, schedule and more."""
+    fields = ["policy", "memory", "verifier", "schedule", "seed"]
+    frame = pd.DataFrame(
+        [{name: row[name] for name in (*fields, "phase", "score", "regret")} for row in rows if row["stage"] == TEST]
+    )
+    first = frame.groupby(fields, sort=False)["phase"].transform("first")
+    frame["drifted"] = frame["phase"].ne(first)
+    drifted = frame[frame.groupby(fields, sort=False)["drifted"].cummax()]
+    sums = (
+        drifted.assign(best=drifted["score"] + drifted["regret"].astype(float)).groupby(fields)[["score", "best"]].sum()
+    )
+    return (sums["score"] / sums["best"]).where(sums["best"] > 0)
 
 
 def _choose_options(schedule: str, kept: pd.Series, experiment: Experiment) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from drift_agents.analysis.evidence import Evidence
+from drift_agents.analysis.evidence import EvidenceTable
 from drift_agents.analysis.map import agent_values, common_instances, points_of, select_points
 from drift_agents.analysis.price import price_cells
 from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
-from drift_agents.analysis.rules import Point, RuleBook, StrictModel, read_model
+from drift_agents.analysis.rules import FileModel, Point, RuleBook, read_model
 from drift_agents.analysis.table import Table, format_difference
 from drift_agents.errors import EvidenceError
 from pydantic import Field
@@ -38,7 +38,7 @@ HELD, REFUTED, UNDECIDED = "held", "refuted", "undecided"
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ClaimPoints(StrictModel):
+class ClaimPoints(FileModel):
     """The points of a claim: every combination."""
 
     environments: Names
@@ -55,7 +55,7 @@ class ClaimPoints(StrictModel):
         ]
 
 
-class Claim(StrictModel):
+class Claim(FileModel):
     """One claim.
 
     Args:
@@ -77,7 +77,7 @@ class Claim(StrictModel):
     b: Names
 
 
-class _ClaimFile(StrictModel):
+class _ClaimFile(FileModel):
     claims: Annotated[tuple[Claim, ...], Field(min_length=1, max_length=MOST)]
 
 
@@ -122,7 +122,7 @@ def read_claims(path: Path, book: RuleBook) -> tuple[Claim, ...]:
     return claims
 
 
-def decide_claims(evidence: Evidence, book: RuleBook, claims: Sequence[Claim]) -> list[ClaimResult]:
+def decide_claims(evidence: EvidenceTable, book: RuleBook, claims: Sequence[Claim]) -> list[ClaimResult]:
     """What the lines say of every claim.
 
     Args:

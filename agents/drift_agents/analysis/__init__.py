@@ -4,10 +4,12 @@
 * `table` - a table in its output formats
 * `tables`, `headline`, `report`, `html` - the report of a run: tables, sentences, Markdown and terminal, one HTML file
 * `run` - a run in Python
-* `aggregates`, `ranking`, `leaderboard` - interquartile means, agents ranked over all schedules, and the page
+* `evidence` - the lines of runs as columns, and as Parquet files
+* `price`, `resampling` - success over budgets of interactions; the paired bootstrap
+* `rules`, `map` - the rules that a map compares; who wins at each of its points
+* `ranking`, `leaderboard` - agents ranked over all schedules, and the page
 * `plots` - figures as PNG and SVG
 * `inspect` - the page to step through the episodes of a run
-* `finetuning_sets` - fine-tuning sets from the steps of a run
 """
 
 from drift_agents.errors import require_agents_extra

@@ -1,6 +1,6 @@
 """The lines of runs as columns, and as compressed Parquet files that can be shipped.
 
-* `Evidence` - cells and their episodes, with what is known of schedules and agents
+* `EvidenceTable` - cells and their episodes, with what is known of schedules and agents
 * `gather_evidence` - from rows in memory
 * `read_evidence` - from folders of runs, Parquet files and folders of them
 * `write_evidence` - one Parquet file an environment; what is there already is kept
@@ -49,8 +49,8 @@ _ABOUT = ("env", "hash", "visibility", "control")
 _LEVEL = 19  # of zstd: written once, read often
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, eq=False)
+class EvidenceTable:
     """The lines of runs, column by column.
 
     Args:
@@ -70,7 +70,11 @@ class Evidence:
     @cached_property
     def keys(self) -> pd.Series:
         """The agent of every cell."""
-        return pd.Series(list(zip(*(self.cells[axis] for axis in AXES), strict=True)), self.cells.index, dtype=object)
+        return pd.Series(
+            list(zip(*(self.cells[axis].to_numpy(object) for axis in AXES), strict=True)),
+            self.cells.index,
+            dtype=object,
+        )
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -78,7 +82,7 @@ class Evidence:
         lengths = self.cells["episodes"].to_numpy()
         return np.cumsum(lengths) - lengths
 
-    def select(self, within: np.ndarray) -> Evidence:
+    def select(self, within: np.ndarray) -> EvidenceTable:
         """Some cells alone, with what is known of their schedules and agents.
 
         Args:
@@ -87,7 +91,7 @@ class Evidence:
         cells = self.cells[within].reset_index(drop=True)
         episodes = self.episodes[np.repeat(within, self.cells["episodes"])].reset_index(drop=True)
         schedules, players = set(cells["schedule"]), set(self.keys[within])
-        return Evidence(
+        return EvidenceTable(
             self.version,
             {name: about for name, about in self.schedules.items() if name in schedules},
             {key: about for key, about in self.players.items() if key in players},
@@ -106,7 +110,7 @@ def environment_of(schedule: str) -> str:
     return schedule.partition(":")[0]
 
 
-def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Evidence:
+def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> EvidenceTable:
     """The columns of rows; episodes of a training phase are left out.
 
     Args:
@@ -138,7 +142,7 @@ def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any
         name: {field: one.get(field) for field in _ABOUT} | {"control": bool(one.get("control"))}
         for name, one in manifest["schedules"].items()
     }
-    evidence = Evidence(
+    evidence = EvidenceTable(
         str(manifest.get("versions", {}).get("drift-envs", "")),
         about,
         _describe_players(manifest["players"]),
@@ -157,7 +161,7 @@ def _describe_players(entries: Sequence[Mapping[str, Any]]) -> dict[Key, dict[st
     return found
 
 
-def read_evidence(sources: Sequence[Path]) -> Evidence:
+def read_evidence(sources: Sequence[Path]) -> EvidenceTable:
     """The lines of all sources together; a cell that several of them hold is taken once.
 
     Args:
@@ -168,7 +172,7 @@ def read_evidence(sources: Sequence[Path]) -> Evidence:
             played with other versions of drift-envs, other schedules of one name, or have other lines of one cell.
         MissingDependencyError: if a Parquet file is read without pyarrow.
     """
-    found: list[tuple[str, Evidence]] = []
+    found: list[tuple[str, EvidenceTable]] = []
     for source in sources:
         if (source / MANIFEST).exists():
             found.append((str(source), _read_run(source)))
@@ -180,14 +184,14 @@ def read_evidence(sources: Sequence[Path]) -> Evidence:
     return _merge(found)
 
 
-def _read_run(folder: Path) -> Evidence:
+def _read_run(folder: Path) -> EvidenceTable:
     manifest = read_manifest(folder)
     if not (folder / EPISODES).exists():
         raise EvidenceError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     return gather_evidence(manifest, iterate_rows(folder / EPISODES))
 
 
-def _merge(parts: Sequence[tuple[str, Evidence]]) -> Evidence:
+def _merge(parts: Sequence[tuple[str, EvidenceTable]]) -> EvidenceTable:
     """All parts together; they are named for messages."""
     first, one = parts[0]
     for name, other in parts[1:]:
@@ -202,7 +206,7 @@ def _merge(parts: Sequence[tuple[str, Evidence]]) -> Evidence:
     return one
 
 
-def _add(one: Evidence, other: Evidence, name: str) -> Evidence:
+def _add(one: EvidenceTable, other: EvidenceTable, name: str) -> EvidenceTable:
     if not len(other.cells):
         return one
     cells = pd.concat([one.cells, other.cells], ignore_index=True)
@@ -210,7 +214,7 @@ def _add(one: Evidence, other: Evidence, name: str) -> Evidence:
     episodes = pd.concat([one.episodes, other.episodes], ignore_index=True)
     repeated = cells.duplicated(list(CELL)).to_numpy()
     if repeated.any():
-        lines = _hash_lines(cells["episodes"].to_numpy(), episodes)
+        lines = hash_lines(cells["episodes"].to_numpy(), episodes)
         same = pd.DataFrame({"lines": lines}).groupby([cells[field] for field in CELL])["lines"].nunique()
         if (same > 1).any():
             where = ", ".join(map(str, same.index[same > 1][0]))
@@ -226,7 +230,7 @@ def _add(one: Evidence, other: Evidence, name: str) -> Evidence:
         )
         for key in sorted(one.players.keys() | other.players.keys())
     }
-    return Evidence(
+    return EvidenceTable(
         one.version,
         {**one.schedules, **other.schedules},
         players,
@@ -235,14 +239,19 @@ def _add(one: Evidence, other: Evidence, name: str) -> Evidence:
     )
 
 
-def _hash_lines(lengths: np.ndarray, episodes: pd.DataFrame) -> list[int]:
-    """A number for all lines of each cell; equal lines have the same."""
+def hash_lines(lengths: np.ndarray, episodes: pd.DataFrame) -> list[int]:
+    """A number for all lines of each cell; equal lines have the same, in one process.
+
+    Args:
+        lengths: the number of episodes of each cell, shape (cells,).
+        episodes: those of all cells.
+    """
     hashes = pd.util.hash_pandas_object(episodes, index=False).to_numpy()
     ends = np.cumsum(lengths)
     return [hash(hashes[end - length : end].tobytes()) for end, length in zip(ends, lengths, strict=True)]
 
 
-def write_evidence(evidence: Evidence, folder: Path) -> list[Path]:
+def write_evidence(evidence: EvidenceTable, folder: Path) -> list[Path]:
     """Write the lines as one Parquet file an environment, together with those that the files hold already.
 
     Args:
@@ -258,7 +267,7 @@ def write_evidence(evidence: Evidence, folder: Path) -> list[Path]:
         MissingDependencyError: without pyarrow.
     """
     environments = evidence.cells["schedule"].map(environment_of)
-    new: dict[Path, Evidence] = {}
+    new: dict[Path, EvidenceTable] = {}
     for environment in sorted(environments.unique()):
         path = folder / f"{environment.replace('/', '-')}{SUFFIX}"
         part = evidence.select((environments == environment).to_numpy())
@@ -269,7 +278,7 @@ def write_evidence(evidence: Evidence, folder: Path) -> list[Path]:
     return list(new)
 
 
-def _write_parquet(evidence: Evidence, path: Path) -> None:
+def _write_parquet(evidence: EvidenceTable, path: Path) -> None:
     pyarrow, parquet = _import_pyarrow()
     about = {
         "format": FORMAT,
@@ -296,7 +305,7 @@ def _write_parquet(evidence: Evidence, path: Path) -> None:
         raise ExperimentError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _read_parquet(path: Path) -> Evidence:
+def _read_parquet(path: Path) -> EvidenceTable:
     pyarrow, parquet = _import_pyarrow()
     try:
         table = parquet.read_table(path)
@@ -320,7 +329,7 @@ def _read_parquet(path: Path) -> Evidence:
     kinds = {"phase": np.int64, "score": np.float64, "steps": np.int64, "probe_steps": np.int64}
     episodes = pd.DataFrame({field: table[field].to_numpy().astype(kinds[field]) for field in EPISODE})
     players = {tuple(one.pop("key")): one for one in about["players"]}
-    return Evidence(about["version"], about["schedules"], players, cells, episodes)
+    return EvidenceTable(about["version"], about["schedules"], players, cells, episodes)
 
 
 def _codes(column: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from drift_agents.analysis.evidence import Evidence, Key
+from drift_agents.analysis.evidence import EvidenceTable, Key
 from drift_agents.analysis.leaderboard import name_of
 from drift_agents.analysis.price import AREA, CHARGES, MEASURES, instance_values, price_cells, require_clairvoyant
 from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
@@ -81,7 +81,7 @@ class MapPoint(NamedTuple):
         return self.rival is not None and self.adjusted < 1 - LEVEL
 
 
-def make_map(evidence: Evidence, book: RuleBook) -> list[MapPoint]:
+def make_map(evidence: EvidenceTable, book: RuleBook) -> list[MapPoint]:
     """The winner of every point at every charge.
 
     Args:
@@ -111,7 +111,7 @@ def make_map(evidence: Evidence, book: RuleBook) -> list[MapPoint]:
     return found
 
 
-def select_points(evidence: Evidence) -> Evidence:
+def select_points(evidence: EvidenceTable) -> EvidenceTable:
     """The lines of the map's points alone.
 
     Raises:
@@ -123,18 +123,18 @@ def select_points(evidence: Evidence) -> Evidence:
             "no schedule is a point of the map, as `frozen_lake/verify-6x6:often-3` is. Received "
             + ", ".join(sorted(evidence.schedules))
         )
-    evidence = evidence.select(within.to_numpy(bool))
+    evidence = evidence if within.all() else evidence.select(within.to_numpy(bool))
     require_clairvoyant(evidence)
     return evidence
 
 
-def points_of(evidence: Evidence) -> list[Point]:
+def points_of(evidence: EvidenceTable) -> list[Point]:
     """The points of all schedules, by environment, rate and share of false responses."""
     found = [point for name in evidence.schedules if (point := parse_point(name)) is not None]
     return sorted(found, key=lambda point: (point.environment, RATES.index(point.rate), point.false))
 
 
-def agent_values(evidence: Evidence, values: pd.Series) -> pd.DataFrame:
+def agent_values(evidence: EvidenceTable, values: pd.Series) -> pd.DataFrame:
     """Values of cells by agent and instance, without the references.
 
     Args:
@@ -235,7 +235,7 @@ def _format_lead(lead: Lead | None) -> str:
     return "" if lead is None else format_difference(lead.points, 1).rstrip("*")
 
 
-def rule_curves(evidence: Evidence, book: RuleBook, charge: int = 0) -> dict[str, dict[str, list[Estimate]]]:
+def rule_curves(evidence: EvidenceTable, book: RuleBook, charge: int = 0) -> dict[str, dict[str, list[Estimate]]]:
     """Success over budgets of the rules that the file names for curves, as means over the points of an environment.
 
     Args:

@@ -13,10 +13,12 @@ clairvoyant alike. An agent that needs fewer interactions plays no further episo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
-from drift_agents.analysis.evidence import AXES, Evidence
+from drift_agents.analysis.evidence import AXES, EvidenceTable
 from drift_agents.analysis.runs import TOLERANCE, WINDOW
 from drift_agents.errors import EvidenceError
 from drift_agents.experiment.episode import SUCCESS
@@ -35,7 +37,8 @@ MEASURES = (*(f"x{budget:g}" for budget in BUDGETS), UNLIMITED, AREA)
 CLAIRVOYANT = "clairvoyant"
 
 
-def price_cells(evidence: Evidence) -> pd.DataFrame:
+@lru_cache(maxsize=2)
+def price_cells(evidence: EvidenceTable) -> pd.DataFrame:
     """Success of every cell in percent, by charge and budget.
 
     The success of an episode is 0 or 1 where the drift is explicit and its score in [0, 1] where it is implicit, as in
@@ -71,7 +74,7 @@ def price_cells(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def describe_cells(evidence: Evidence) -> pd.DataFrame:
+def describe_cells(evidence: EvidenceTable) -> pd.DataFrame:
     """Further figures of every cell.
 
     Args:
@@ -106,7 +109,7 @@ def describe_cells(evidence: Evidence) -> pd.DataFrame:
     )
 
 
-def instance_values(evidence: Evidence, values: pd.Series | np.ndarray) -> pd.DataFrame:
+def instance_values(evidence: EvidenceTable, values: pd.Series | np.ndarray) -> pd.DataFrame:
     """Values of cells by agent and instance.
 
     Args:
@@ -125,7 +128,7 @@ def instance_values(evidence: Evidence, values: pd.Series | np.ndarray) -> pd.Da
     return pd.DataFrame(table, pd.Index(agents, tupleize_cols=False), instances)
 
 
-def require_clairvoyant(evidence: Evidence) -> None:
+def require_clairvoyant(evidence: EvidenceTable) -> None:
     """Check that every instance has a budget.
 
     Raises:
@@ -140,20 +143,20 @@ def require_clairvoyant(evidence: Evidence) -> None:
         )
 
 
-def _number_episodes(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+def _number_episodes(evidence: EvidenceTable) -> tuple[np.ndarray, np.ndarray]:
     """The cell of every episode, and whether it counts."""
     cell = np.repeat(np.arange(len(evidence.cells)), evidence.cells["episodes"])
     drifted = (evidence.episodes["phase"] > 0).to_numpy()
     return cell, drifted | (np.bincount(cell, drifted) == 0)[cell]
 
 
-def _achieved(evidence: Evidence, cell: np.ndarray) -> np.ndarray:
+def _achieved(evidence: EvidenceTable, cell: np.ndarray) -> np.ndarray:
     implicit = evidence.cells["schedule"].map(lambda name: evidence.schedules[name]["visibility"] == "implicit")
     score = evidence.episodes["score"].to_numpy()
     return np.where(implicit.to_numpy(bool)[cell], score, score >= SUCCESS)
 
 
-def _clairvoyant_cells(evidence: Evidence) -> np.ndarray:
+def _clairvoyant_cells(evidence: EvidenceTable) -> np.ndarray:
     """By cell the number of the clairvoyant's cell of the same instance; -1 without one."""
     cells = evidence.cells[["schedule", "seed"]]
     optimal = cells[(evidence.cells[AXES[-1]] == CLAIRVOYANT).to_numpy()]

@@ -103,7 +103,16 @@ class Resamples:
         Args:
             values: one number an instance, shape (instances,).
         """
-        return estimate(float(self.mean(values)), self.means(values), self.n)
+        return self.estimate_of(values, self.means(values))
+
+    def estimate_of(self, values: ArrayLike, draws: np.ndarray) -> Estimate:
+        """The same with resamples that are known.
+
+        Args:
+            values: one number an instance, shape (instances,).
+            draws: what `means` returns for them, shape (resamples,).
+        """
+        return estimate(float(self.mean(values)), draws, self.n)
 
     def ranks(self, values: ArrayLike) -> list[tuple[int, int]]:
         """The interval of every agent's rank; equal means share a rank.
@@ -140,8 +149,8 @@ def estimate(mean: float, draws: np.ndarray, n: int) -> Estimate:
         draws: the means of the resamples, shape (resamples,).
         n: the number of instances.
     """
-    low, high = np.quantile(draws, _EDGES)
-    return Estimate(mean, float(low), float(high), n)
+    low, high = np.round(np.quantile(draws, _EDGES), 9)  # equal values leave no interval
+    return Estimate(round(mean, 9), float(low), float(high), n)
 
 
 def p_value(draws: np.ndarray) -> float:

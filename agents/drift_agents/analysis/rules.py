@@ -28,13 +28,13 @@ _POINT = re.compile(rf"(?P<environment>[^:]+):(?P<rate>{'|'.join(RATES)})-(?P<fa
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class StrictModel(BaseModel):
+class FileModel(BaseModel):
     """Data of a file; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Rule(StrictModel):
+class Rule(FileModel):
     """One rule: the labels of an agent's parts, as lines have them, with a name and a family.
 
     Args:
@@ -61,7 +61,7 @@ class Rule(StrictModel):
         return tuple(getattr(self, axis) for axis in AXES)
 
 
-class RuleBook(StrictModel):
+class RuleBook(FileModel):
     """The rules of a map.
 
     Args:

@@ -82,27 +82,42 @@ def _inspect(
 
 @app.command(
     "leaderboard",
-    short_help="Rank the agents of a run.",
-    epilog="Example: drift-agents leaderboard runs/all-memories --out docs/leaderboard.md",
+    short_help="Rank agents by success per price.",
+    epilog="Example: drift-agents leaderboard results/verify_map runs/mine --out mine.md",
 )
 def _leaderboard(
-    folder: FolderArgument,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE...", help="Folders of runs, addresses of runs, Parquet files, or folders of these."
+        ),
+    ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the picture; needs the extra `plots`.")
+    charge: Annotated[
+        Literal["0", "10", "50"], typer.Option(help="Interactions that a failed episode costs beyond its own steps.")
+    ] = "0",
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an interactive HTML page too; needs the extra `board`.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Rank the agents of a finished run over all its schedules that are no controls.
+    """Rank agents by success per price, over all schedules that are no controls.
 
-    Writes one Markdown page with intervals, costs, versions and the command that makes it. Equal runs give equal
-    bytes. With --plots it draws what agents keep against their interactions.
+    Several sources are ranked together, over the instances that all agents played. Writes one Markdown page; equal
+    lines give equal bytes.
     """
+    from contextlib import ExitStack
+
     from drift_agents.analysis.leaderboard import write_leaderboard
     from drift_agents.experiment.remote import open_run
 
-    with open_run(folder) as path:
-        print(f"wrote {write_leaderboard(path, out, plots)}")
+    with ExitStack() as runs:
+        paths = [runs.enter_context(open_run(source)) for source in sources]
+        print(f"wrote {write_leaderboard(paths, out, int(charge))}")
+        if page is not None:
+            from drift_agents.analysis.html.board import write_board_page
+
+            print(f"wrote {write_board_page(paths, page)}")
 
 
 @app.command(
@@ -124,7 +139,7 @@ def _export_stepmft(
     Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
     adamem with effort high.
     """
-    from drift_agents.analysis.finetuning_sets import export
+    from drift_agents.experiment.finetuning_sets import export
     from drift_agents.experiment.remote import open_run
 
     with open_run(folder, steps=True) as path:
@@ -158,7 +173,7 @@ def _export_choices(
     debug: Debug = False,
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
-    from drift_agents.analysis.finetuning_sets import export_choices
+    from drift_agents.experiment.finetuning_sets import export_choices
     from drift_agents.experiment.remote import open_run
 
     with open_run(folder, steps=True) as path:

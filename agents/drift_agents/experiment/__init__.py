@@ -13,6 +13,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `episode` - the rows of a cell
 * `trace`, `trace_writer` - the file with the steps of a cell: reading and writing
 * `logs`, `folder` - the lines of a run, and the files that hold them
+* `finetuning_sets` - fine-tuning sets from the steps of a run
 * `manifest` - what a run plays, as its folder states it
 * `runner` - all cells, with resume
 * `dispatch`, `workers`, `clusters` - where cells are played; processes and threads; clusters

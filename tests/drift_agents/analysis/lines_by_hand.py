@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from drift_agents.analysis.evidence import AXES, Evidence, gather_evidence
+from drift_agents.analysis.evidence import AXES, EvidenceTable, gather_evidence
 
 Episode = tuple[str, float, int, int]
 """Phase, score, steps and probe steps."""
@@ -50,7 +50,7 @@ def rows(played: Played) -> Iterator[dict[str, Any]]:
                     yield row | {"score": score, "steps": steps, "probe_steps": probes}
 
 
-def evidence(played: Played, **changed: Any) -> Evidence:
+def evidence(played: Played, **changed: Any) -> EvidenceTable:
     return gather_evidence(manifest(played, **changed), rows(played))
 
 

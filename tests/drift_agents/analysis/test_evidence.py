@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.analysis.evidence import Evidence, gather_evidence, read_evidence, write_evidence
+from drift_agents.analysis.evidence import EvidenceTable, gather_evidence, read_evidence, write_evidence
 from drift_agents.errors import EvidenceError, ExperimentError
 
 from tests.drift_agents.analysis.lines_by_hand import Played, evidence, key, manifest, rows, steady
@@ -24,7 +24,7 @@ PLAYED: dict[str, Any] = {
 }
 
 
-def equal(one: Evidence, other: Evidence) -> bool:
+def equal(one: EvidenceTable, other: EvidenceTable) -> bool:
     return (
         one.cells.equals(other.cells)
         and one.episodes.equals(other.episodes)
@@ -32,7 +32,7 @@ def equal(one: Evidence, other: Evidence) -> bool:
     )
 
 
-def part(*verifiers: str) -> Evidence:
+def part(*verifiers: str) -> EvidenceTable:
     return evidence({name: PLAYED[name] for name in verifiers})
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.analysis import aggregates
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.experiment.logs import FIELDS
 
@@ -30,19 +29,7 @@ def test_every_field_is_documented() -> None:
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resamples of large runs are drawn in blocks, from the same stream as at once."""
-    rng = np.random.default_rng(3)
-    values = rng.normal(0.1, 1.0, 203)
-    strata = [index % 3 for index in range(203)]
-
-    def compute() -> list[float]:
-        resamples = aggregates.Resamples(strata, 100)
-        found = [
-            *resamples.estimate(values),
-            *resamples.part([kind != 1 for kind in strata]).estimate(values[np.array(strata) != 1]),
-        ]
-        return [*found, *statistics.bootstrap(values)]
-
-    whole = compute()
-    for module in (aggregates, statistics):
-        monkeypatch.setattr(module, "_AT_ONCE", 1_500)
-    assert compute() == pytest.approx(whole, rel=1e-12)
+    values = np.random.default_rng(3).normal(0.1, 1.0, 203)
+    whole = statistics.bootstrap(values)
+    monkeypatch.setattr(statistics, "_AT_ONCE", 1_500)
+    assert statistics.bootstrap(values) == pytest.approx(whole, rel=1e-12)

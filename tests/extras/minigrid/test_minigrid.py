@@ -448,5 +448,5 @@ def test_the_experiment_is_played_and_ranked(tmp_path):
     rows = read_rows(run_experiment(experiment, tmp_path / "run", jobs=1))
     after = {(row["memory"], row["verifier"], row["policy"]): row["score"] for row in rows if row["phase"] != "source"}
     assert after["none", "none", "clairvoyant"] == after["vanilla", "glove", "planner"] == 1.0
-    write_leaderboard(tmp_path / "run", tmp_path / "board.md")
+    write_leaderboard([tmp_path / "run"], tmp_path / "board.md")
     assert "Vanilla + GLOVE" in (tmp_path / "board.md").read_text("utf-8")

@@ -277,5 +277,5 @@ def test_the_experiment_is_played_and_ranked(tmp_path: Path) -> None:
     assert {row["env"] for row in rows} == {"DriftMiniWoBEnterText-v0"}
     second = {(row["verifier"], row["policy"]): row["score"] for row in rows if row["phase"] == "second"}
     assert second["none", "clairvoyant"] == 1.0
-    write_leaderboard(tmp_path / "run", tmp_path / "board.md")
+    write_leaderboard([tmp_path / "run"], tmp_path / "board.md")
     assert "Vanilla + GLOVE" in (tmp_path / "board.md").read_text("utf-8")

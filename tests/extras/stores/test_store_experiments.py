@@ -45,6 +45,6 @@ def test_the_experiment_is_played_and_ranked(tmp_path: Path) -> None:
     assert all(
         row["memory_size"] > 0 for row in rows if row["memory"] not in ("none", "") and row["verifier"] == "none"
     )
-    write_leaderboard(tmp_path / "run", tmp_path / "board.md")
+    write_leaderboard([tmp_path / "run"], tmp_path / "board.md")
     board = (tmp_path / "board.md").read_text("utf-8")
     assert all(f"store={store}" in board or store in board for store in ("chroma", "mem0", "langgraph_sqlite"))

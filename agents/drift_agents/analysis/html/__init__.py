@@ -1,1 +1,1 @@
-"""The report as one HTML file."""
+"""The report and the board, as one HTML file each."""

@@ -2,5 +2,5 @@
 
 * `style` - colours, dashes and markers, panels and files
 * `curves` - the drift curve of a run
-* `board` - what the agents of a board keep against what it costs
+* `map` - who wins at each point of a map, and success over budgets
 """

@@ -1,0 +1,165 @@
+"""The board as an interactive page: one HTML file without requests.
+
+* `write_board_page` - reads lines and writes the page
+* `to_board_page` - the page
+
+The chart is Vega-Lite's (`board.json`); its libraries are inlined by vl-convert. The page's Content-Security-Policy
+allows its own script by its hash and no other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, environment_of, read_evidence
+from drift_agents.analysis.inspect.page import hash_source, script_json
+from drift_agents.analysis.leaderboard import LEGEND, name_of
+from drift_agents.analysis.plots.style import STYLES
+from drift_agents.analysis.price import CHARGES, MEASURES, describe_cells, price_cells
+from drift_agents.analysis.ranking import BOARD
+from drift_agents.analysis.rules import RATES, RuleBook, parse_point
+from drift_agents.analysis.schedule_runs import VERIFIER_NAMES
+from drift_agents.errors import MissingDependencyError
+from drift_agents.experiment.folder import write_text
+
+ALL, NO_POINT = "all", "-"
+REFERENCES = "references"
+"""The family of the privileged references."""
+
+_ORDERS = [("figure", "the measure"), ("probes", "probes"), ("agent", "name")]
+
+
+def write_board_page(sources: Sequence[Path], out: Path) -> Path:
+    """Read lines and write their interactive board; equal lines give equal bytes.
+
+    Args:
+        sources: folders of finished runs, Parquet files, and folders of Parquet files.
+        out: the page.
+
+    Raises:
+        EvidenceError: if the lines cannot be read together.
+        ExperimentError: if the page cannot be written.
+        MissingDependencyError: without vl-convert.
+    """
+    write_text(out, to_board_page(read_evidence(sources)), make_folder=True)
+    return out
+
+
+def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
+    """The interactive board as one HTML file.
+
+    Args:
+        evidence: the lines.
+        book: names and families of rules; without it agents have the names of their parts, and those with the same
+            verifier are a family.
+
+    Raises:
+        MissingDependencyError: without vl-convert.
+    """
+    rows = summarise_points(evidence, book)
+    families = list(dict.fromkeys(row["family"] for row in sorted(rows, key=lambda row: _order(row["family"], book))))
+    spec = json.loads(_read("board.json"))
+    colours = [STYLES[1 + n % (len(STYLES) - 1)][0] for n in range(len(families))]
+    colours = ["#8a949e" if family == REFERENCES else colour for family, colour in zip(families, colours, strict=True)]
+    spec["layer"][0]["encoding"]["color"]["scale"] = {"domain": families, "range": colours}
+    choices = {
+        "environment": [ALL, *sorted({row["environment"] for row in rows})],
+        "rate": [ALL, *(rate for rate in (*RATES, NO_POINT) if any(row["rate"] == rate for row in rows))],
+        "share": [ALL, *sorted({row["share"] for row in rows if row["share"] is not None})],
+        "charge": CHARGES,
+    }
+    named = {name: [(str(value), str(value)) for value in values] for name, values in choices.items()}
+    named["measure"] = [(_field(measure), measure) for measure in (MEASURES[-1], *MEASURES[:-1])]
+    named["order"] = _ORDERS
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template.filters["source"] = lambda content: Markup(hash_source(content))
+    return template.from_string(_read("board.html")).render(
+        title=f"Board of rules for keeping memory ({BOARD})",
+        about=f"{len({row['agent'] for row in rows})} agents on {len(evidence.schedules)} schedules, played with "
+        f"drift-envs {evidence.version}. Bars are means over the chosen points; hover or tap for all measures. "
+        "Ranks with intervals are in the table of the leaderboard.",
+        legend=LEGEND,
+        style=Markup(_read("report.css")),
+        script=Markup(_bundle(_read("board.js"))),
+        data=Markup(script_json(rows)),
+        choices=Markup(script_json(named)),
+        spec=Markup(script_json(spec)),
+    )
+
+
+def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> list[dict[str, Any]]:
+    """The means over instances of every agent, schedule and charge, as the chart reads them.
+
+    Args:
+        evidence: the lines.
+        book: names and families of rules.
+    """
+    prices, described = price_cells(evidence), describe_cells(evidence)
+    group = [evidence.cells["schedule"], evidence.keys]
+    further = described.groupby(group, sort=True).mean()
+    rows = []
+    for charge in CHARGES:
+        means = pd.concat([prices[charge].groupby(group, sort=True).mean(), further], axis=1)
+        for (schedule, key), values in zip(means.index, means.to_dict("records"), strict=True):
+            point = parse_point(schedule)
+            row = {
+                "agent": _name(key, book),
+                "family": _family(key, evidence, book),
+                "environment": environment_of(schedule),
+                "rate": NO_POINT if point is None else point.rate,
+                "share": None if point is None else point.false,
+                "charge": charge,
+            }
+            rows.append(row | {_field(name): _plain(value) for name, value in values.items()})
+    return rows
+
+
+def _name(key: Key, book: RuleBook | None) -> str:
+    rule = None if book is None else book.by_key().get(key)
+    return name_of(key) if rule is None else rule.name
+
+
+def _family(key: Key, evidence: EvidenceTable, book: RuleBook | None) -> str:
+    if evidence.players[key]["reference"] is not None:
+        return REFERENCES
+    if book is not None:
+        rule = book.by_key().get(key)
+        return "other" if rule is None else book.families[rule.family]
+    verifier = key[AXES.index("verifier")].partition("(")[0]
+    return "no verifier" if verifier == "none" else VERIFIER_NAMES.get(verifier, verifier)
+
+
+def _order(family: str, book: RuleBook | None) -> tuple[bool, int, str]:
+    titles = [] if book is None else list(book.families.values())
+    return family == REFERENCES, titles.index(family) if family in titles else len(titles), family
+
+
+def _field(measure: str) -> str:
+    """A measure's name as a field of the chart, in which a dot would mean a part."""
+    return measure.replace(".", "_")
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 2)
+
+
+def _read(name: str) -> str:
+    return (resources.files("drift_agents.analysis.html") / name).read_text("utf-8")
+
+
+def _bundle(snippet: str) -> str:
+    try:
+        import vl_convert
+    except ImportError as error:
+        message = '`vl-convert-python` is not installed, run `pip install "drift-envs[board]"`'
+        raise MissingDependencyError(message) from error
+    return str(vl_convert.javascript_bundle(snippet)).replace("</script", "<\\/script")
