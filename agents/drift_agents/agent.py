@@ -47,10 +47,10 @@ class Agent:
     `drift_envs.wrappers.text.TextObservation` gives them. The rendered prompt is the policy's only input.
 
     The prompt also says at which step memory was contradicted (`doubt_since`), in the same words for all agents, so
-    that a policy can discount older records. That is the first step at which the verifier realigned memory and the
-    result contradicted it; without a verifier, the first step whose outcome memory had never recorded for that state
-    and action. It moves to a later such step if the contradicted record had been written since then: the environment
-    has changed again. A contradiction of an older record is the same change, observed at another place.
+    that a policy can discount older records. That is the first step at which the verifier's verdict has
+    `contradicted`; without a verifier, the first step whose outcome memory had never recorded for that state and
+    action. It moves to a later such step if the contradicted record had been written since then: the environment has
+    changed again. A contradiction of an older record is the same change, observed at another place.
 
     Args:
         policy: rendered text in, text out.
@@ -225,7 +225,7 @@ class Agent:
             verdict: of the verifier.
             newest: the step of the newest record about its state and action, before the verdict.
         """
-        if verdict.contradicted if self._is_verified else verdict.surprise:
+        if verdict.contradicted:
             self.doubt_since = later_doubt(self.doubt_since, newest, self.clock.step)
         if verdict.removed.records or verdict.removed.notes:
             self.controller.on_removed(verdict.removed)
@@ -234,10 +234,6 @@ class Agent:
         """The step of the newest record about this state and action; -1 if there is none."""
         records = self.memory.same_transitions(state, action)
         return records[-1].now.step if records else -1
-
-    @property
-    def _is_verified(self) -> bool:
-        return not isinstance(self.verifier, NoVerifier)
 
 
 @dataclass(frozen=True)

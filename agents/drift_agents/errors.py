@@ -2,6 +2,7 @@
 
 * `DriftAgentsError` - the base of them all
 * `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
+* `PartError` - a part of one's own cannot be used
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `SubmissionError` - a submission, a track or a result file cannot be used
@@ -30,6 +31,10 @@ class DriftAgentsError(Exception):
 
 class ArgumentError(DriftAgentsError, ValueError):
     """An argument breaks a rule; the message says which argument, which rule and which value."""
+
+
+class PartError(ArgumentError):
+    """A part of one's own, from a file or a package, cannot be used; the message says which part and why."""
 
 
 class UnknownNameError(DriftAgentsError, KeyError):

@@ -187,14 +187,14 @@ class Verdict(NamedTuple):
     """What a verifier did about one experience.
 
     Args:
-        surprise: whether the outcome contradicted memory.
+        surprise: whether memory did not expect the outcome.
         statistic: the number on which that rests (for GLOVE: Q_hist of the outcome), if there is one.
         probed: the outcomes of the probes.
         cost: what the probes cost.
         removed: what fell out of memory.
         realigned: whether memory was rewritten because the environment was found to have changed.
-        contradicted: whether the realignment contradicts what memory said: false when the probes
-            only confirmed it.
+        contradicted: whether memory is in doubt from this step on (`drift_agents.agent.Agent`), by the verifier's
+            own rule; for GLOVE, whether the probes contradicted memory.
         observed: the id under which the experience was written, or `None` when it was not.
         inserted: the id of the verified summary, or `None` when none was written.
         about: the state and action that it is about, where these are not the experience's.

@@ -14,7 +14,7 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Verdict
-from drift_agents.verifier.base import NoVerifier, Verifier
+from drift_agents.verifier.base import BaseVerifier, Verifier
 
 
 class TwoDoors(gym.Env[str, Any]):
@@ -54,8 +54,10 @@ class ScriptedPolicy:
         return Reply(next(self.doors))
 
 
-class NewestWins(NoVerifier):
+class NewestWins(BaseVerifier):
     """Removes what contradicts and says so, if `says_so`."""
+
+    name = "newest wins"
 
     def __init__(self, says_so: bool = True) -> None:
         super().__init__()
@@ -69,25 +71,6 @@ class NewestWins(NoVerifier):
         return Verdict(
             surprise=bool(wrong), removed=removed, realigned=bool(wrong), contradicted=bool(wrong) and self.says_so
         )
-
-
-class Quiet(NewestWins):
-    name = "quiet"
-
-    def __init__(self) -> None:
-        super().__init__(says_so=False)
-
-
-class Loud:
-    """`NewestWins` that is no `NoVerifier`: a verifier in the eyes of the agent."""
-
-    name, supervision = "loud", "none"
-
-    def __init__(self, inner: NewestWins) -> None:
-        self.inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
 
 
 def doubts(doors: str, script: str, verifier: Verifier | None = None) -> list[int | None]:
@@ -125,8 +108,8 @@ def test_without_a_verifier_an_outcome_seen_before_is_no_surprise() -> None:
 
 
 def test_with_a_verifier_its_word_counts() -> None:
-    assert doubts("0000", "abba", Loud(NewestWins())) == [None, None, 1, 1, 3]
-    assert doubts("0000", "abba", Loud(Quiet())) == [None] * 5
+    assert doubts("0000", "abba", NewestWins()) == [None, None, 1, 1, 3]
+    assert doubts("0000", "abba", NewestWins(says_so=False)) == [None] * 5
 
 
 def test_time_is_counted_in_interactions() -> None:

@@ -97,7 +97,16 @@ def _run(
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")
     ] = None,
     memory: Annotated[
-        object, typer.Option(metavar="A,B", parser=_parse_names, help="Memories, in every block of the file.")
+        object,
+        typer.Option(
+            metavar="A,B",
+            parser=_parse_names,
+            help="Memories, in every block of the file; mine.py:MyMemory for a class or function of your own.",
+        ),
+    ] = None,
+    verifier: Annotated[
+        object,
+        typer.Option(metavar="A,B", parser=_parse_names, help="Verifiers, likewise; mine.py:MyRule for your own."),
     ] = None,
     controller: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Controllers.")] = None,
     team: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Teams.")] = None,
@@ -212,7 +221,7 @@ def _run(
     from drift_agents.cli.models import ModelOptions
     from drift_agents.cli.run import RunOptions, run
 
-    axes = {"memory": memory, "controller": controller, "team": team, "policy": policy}
+    axes = {"memory": memory, "verifier": verifier, "controller": controller, "team": team, "policy": policy}
     run(
         RunOptions(
             experiment=experiment,

@@ -38,7 +38,11 @@ from drift_agents.experiment.loader import AXES, load_experiment
 from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
+from drift_agents.registry import PartFile
 from drift_envs.integrations.trackers import make_tracker
+
+PART_FILE_AXES = ("memory", "verifier")
+"""The axes whose parts can be in a Python file of one's own."""
 
 
 @dataclass(frozen=True)
@@ -158,20 +162,28 @@ def _read_overrides(options: RunOptions) -> dict[str, Any]:
         overrides["seeds"] = options.seeds
     if options.rounds is not None:
         overrides |= {"rounds": options.rounds, "episodes": None}
-    for axis, names in options.axes.items():
-        for name in names:
-            AXES[axis].load(name)  # raises if the name is unknown
+    axes = {axis: _check_names(axis, names) for axis, names in options.axes.items()}
     models = options.models
     names_models = any(value is not None for value in (models.names, *models.server().values()))
-    if options.axes or names_models:
+    if axes or names_models:
         blocks = load_experiment(options.experiment).to_dict()["agents"]
         overrides["agents"] = [
-            {**block, **{axis: _choose_parts(names, block.get(axis, ())) for axis, names in options.axes.items()}}
+            {**block, **{axis: _choose_parts(names, block.get(axis, ())) for axis, names in axes.items()}}
             for block in blocks
         ]
     if names_models:
         overrides |= name_models(load_experiment(options.experiment, overrides).to_dict(), models)
     return overrides
+
+
+def _check_names(axis: str, names: Sequence[str]) -> list[str]:
+    """The names of parts, those of Python files with the hash of the file; raises if one is unknown."""
+    checked = []
+    for name in names:
+        file = PartFile.read(name) if axis in PART_FILE_AXES else None
+        checked.append(name if file is None else file.pin())
+        AXES[axis].load(checked[-1])
+    return checked
 
 
 def _choose_parts(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

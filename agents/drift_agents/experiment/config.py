@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
+from drift_agents.registry import PartFile
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
 """What stands beside the agents in every table: `drift_agents.experiment.references`."""
@@ -71,6 +72,8 @@ class PartSpec(_Model):
     def label(self, among: Iterable[PartSpec] = ()) -> str:
         """The label in logs and tables: the name, with the options that distinguish it from parts of the same name.
 
+        A part of one's own file has the hash of the file in its label.
+
         Args:
             among: the parts of the same axis.
 
@@ -85,6 +88,9 @@ class PartSpec(_Model):
             >>> [part.label(models) for part in models]
             ['llm(a)', 'llm(b)']
         """
+        file = PartFile.read(self.name)
+        if file is not None:
+            return file.label
         model = self.options.get("model")
         namesakes = [
             other.options for other in among if other.name == self.name and other.options.get("model") == model
@@ -246,7 +252,8 @@ class ScheduleSettings(_Model):
         learning: instead of the experiment's.
         matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
-        memory: name -> options, laid over those of the memory of that name.
+        memory: name or label -> options, laid over those of the memories of that name, or of the one with that label;
+            a label's options win over a name's.
         verifier: likewise.
         controller: likewise.
         team: likewise.

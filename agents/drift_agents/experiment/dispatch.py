@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from traceback import extract_tb
 from typing import NamedTuple
 
 from drift_agents.errors import DriftAgentsError, ExperimentError
@@ -23,6 +24,7 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
 from drift_agents.llm.service import Service
+from drift_agents.registry import PartFile, describe_error
 from drift_envs.errors import DriftEnvsError
 
 
@@ -149,3 +151,9 @@ def _named(cell: Cell) -> Iterator[None]:
         yield
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(f"{cell.key}: {error}") from error
+    except Exception as error:
+        if not any(PartFile.read(part.name) for part in (cell.memory, cell.verifier)):
+            raise
+        place = extract_tb(error.__traceback__)[-1]
+        message = f"{cell.key}: {describe_error(error)} ({place.filename}:{place.lineno}; --debug shows the calls)"
+        raise ExperimentError(message) from error

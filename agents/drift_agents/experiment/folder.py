@@ -29,8 +29,9 @@ import gymnasium
 import numpy
 import scipy
 
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.appended_file import AppendedFile
+from drift_agents.experiment.loader import part_files
 from drift_agents.experiment.logs import CellLog
 from drift_envs._version import __version__
 
@@ -97,6 +98,7 @@ class RunFolder:
 
         Raises:
             ExperimentError: if the folder may not be used.
+            PartError: if a part's file was changed since the run began.
         """
         self._take_lock()
         if self._is_empty():
@@ -264,6 +266,7 @@ class RunFolder:
 
     def _check_same(self, manifest: Mapping[str, Any]) -> None:
         found = self.manifest()
+        self._check_part_files(found.get("experiment"), manifest["experiment"])
         differences: list[str] = []
         if found.get("config_hash") != manifest["config_hash"]:
             differences += find_differences(found.get("experiment"), manifest["experiment"])
@@ -281,6 +284,18 @@ class RunFolder:
                 f"{self.path}: was begun with other versions, whose lines would not be comparable"
                 f"{_listed(differences)}\nUse those versions, or begin anew with --fresh"
             )
+
+    def _check_part_files(self, there: Any, here: Any) -> None:
+        """Check that Python files with parts of one's own are those with which the run began."""
+        before = {part[:2]: part for part in part_files(there).values()}
+        for part in part_files(here).values():
+            other = before.get(part[:2], part)
+            if other != part:
+                raise PartError(
+                    f"{part.path}: was changed since the run in {self.path} began: its SHA-256 should be "
+                    f"{other.sha256}. Received {part.sha256}. Choose another folder with --out, or throw that run away "
+                    "with --fresh"
+                )
 
     def _write(self, name: str, text: str) -> None:
         part = self.path / f"{name}.part"

@@ -3,6 +3,7 @@
 * `load_experiment` - a shipped name, a path or plain data to a checked `Experiment`
 * `shipped_experiments` - the names of the experiments that come with the package
 * `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
+* `part_files`, `texts_in` - the texts of plain data, and those that name a part of a Python file
 * `AXES` - the axes of an agent with their registries
 * `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -33,8 +34,9 @@ from drift_agents.experiment.config import (
     TrainingSettings,
 )
 from drift_agents.experiment.members import read_members
+from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
-from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, PartFile, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path, show
 from drift_envs.schedule.yaml12 import MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
@@ -63,7 +65,8 @@ def load_experiment(
         source: a shipped name, the path of a file (it ends in `.yaml` or holds a `/`), or plain data.
         overrides: top-level keys that replace the file's, as the command's options do; `seeds` and
             `rounds` replace those of single schedules too. A number of seeds counts from the file's
-            first one, where that names it.
+            first one, where that names it. Options of parts that other agents do not have are left out of single
+            schedules. Overrides alone may name parts of Python files (`drift_agents.registry.PartFile`).
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name.
@@ -73,8 +76,9 @@ def load_experiment(
         >>> load_experiment("glove-quick", {"seeds": 2}).seeds
         (0, 1)
     """
+    named = part_files(overrides)
     if isinstance(source, Mapping):
-        return parse_experiment(_overridden(source, overrides or {}))
+        return parse_experiment(_overridden(source, overrides or {}), named=named)
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
         if text not in shipped_experiments():
@@ -87,7 +91,7 @@ def load_experiment(
         data, line = read_yaml(Path(text))
     if isinstance(data, dict):
         data = _overridden(data, overrides or {})
-    return parse_experiment(data, where, line)
+    return parse_experiment(data, where, line, named)
 
 
 def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,19 +103,63 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     if isinstance(environments, Mapping):
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
+        called = _called(overrides["agents"]) if "agents" in overrides else {}
         overrides = {
-            "environments": {name: _without(settings, replaced) for name, settings in environments.items()},
+            "environments": {name: _without(settings, replaced, called) for name, settings in environments.items()},
             **overrides,
         }
     return {**data, **overrides}
 
 
-def _without(settings: Any, keys: set[str]) -> Any:
-    return (
-        {key: value for key, value in settings.items() if key not in keys}
-        if isinstance(settings, Mapping)
-        else settings
-    )
+def _called(agents: Any) -> dict[str, set[str]]:
+    """The names and labels of the parts in blocks of agents, by axis."""
+    blocks = [Agents.model_validate(block) for block in agents]
+    return {
+        axis: {word for part in parts for word in (part.name, part.label(parts))}
+        for axis in AXES
+        for parts in [parts_of(blocks, axis)]
+    }
+
+
+def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> Any:
+    """The settings of a schedule without some keys, and without options of parts that are not called."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {
+        key: {word: value[word] for word in value if word in called[key]}
+        if key in called and isinstance(value, Mapping)
+        else value
+        for key, value in settings.items()
+        if key not in keys
+    }
+
+
+def part_files(data: Any) -> dict[str, PartFile]:
+    """All texts of plain data that name a part of a Python file, with what they name.
+
+    Args:
+        data: of an experiment, or any other.
+    """
+    found = {text: PartFile.read(text) for _, text in texts_in(data)}
+    return {text: part for text, part in found.items() if part is not None}
+
+
+def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """All keys and values of plain data that are texts, and where they stand.
+
+    Args:
+        data: plain data.
+        path: where it stands.
+    """
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from texts_in(key, (*path, str(key)))
+            yield from texts_in(value, (*path, str(key)))
+    elif isinstance(data, (list, tuple)):
+        for place, value in enumerate(data):
+            yield from texts_in(value, (*path, place))
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
@@ -165,7 +213,10 @@ KeyPath = tuple[str | int, ...]
 
 
 def parse_experiment(
-    data: Any, where: str = "<dict>", line: Callable[[KeyPath], int | None] | None = None
+    data: Any,
+    where: str = "<dict>",
+    line: Callable[[KeyPath], int | None] | None = None,
+    named: Collection[str] = (),
 ) -> Experiment:
     """Check plain data.
 
@@ -173,6 +224,7 @@ def parse_experiment(
         data: what stands in the file.
         where: the file's name, for messages.
         line: gives the line of a key, for messages.
+        named: the parts of Python files that it may name; a file by itself may name none.
 
     Returns:
         The experiment.
@@ -182,7 +234,7 @@ def parse_experiment(
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
-    unreadable = list(_unreadable(data))
+    unreadable = list(_unreadable(data)) or list(_foreign_code(data, named))
     if unreadable:
         problems = [
             Problem(where, None if line is None else line(path), key_path(path), text) for path, text in unreadable
@@ -213,6 +265,13 @@ def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             yield from _unreadable(value, (*path, key))
 
 
+def _foreign_code(data: Mapping[str, Any], named: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
+    """Texts that name a Python file: what runs code is given on the command line, never in a file."""
+    for path, text in texts_in({key: value for key, value in data.items() if key != "about"}):
+        if PartFile.read(text) is not None and text not in named:
+            yield path, f"an experiment names no Python file; give it with --memory or --verifier. Received {text!r}"
+
+
 def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """What pydantic cannot see: names, doubles and lengths."""
     for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
@@ -233,18 +292,18 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             )
         yield from _training_findings(settings.training, ("environments", schedule, "train"))
         for axis, registry in AXES.items():
-            named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
-            for name, options in getattr(settings, axis).items():
-                path = ("environments", schedule, axis, name)
+            parts = parts_of(experiment.agents, axis)
+            called = {word: part.name for part in parts for word in (part.name, part.label(parts))}
+            for word, options in getattr(settings, axis).items():
+                path = ("environments", schedule, axis, word)
+                name = called.get(word)
+                if name is None:
+                    yield path, str(UnknownNameError(f"{registry.kind} of this experiment", word, sorted(called)))
+                    continue
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if name in named and name in registry.names():
+                if name in registry.names():
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
-                if name not in named:
-                    yield (
-                        path,
-                        str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
-                    )
     yield from _training_findings(experiment.training, ("train",))
     if experiment.rounds is not None and experiment.episodes is not None:
         yield ("episodes",), "`rounds` and `episodes` exclude each other"
@@ -276,7 +335,7 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
             for position, part in enumerate(parts):
                 is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
                 path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
-                if part.name not in registry.names():
+                if not registry.has(part.name):
                     yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
                     continue
                 if part in parts[:position]:

@@ -9,7 +9,7 @@ import json
 from contextlib import ExitStack
 from typing import Any
 
-from drift_agents.errors import DriftAgentsError, ExperimentError
+from drift_agents.errors import DriftAgentsError, ExperimentError, PartError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import CellSetup, make_setup
@@ -34,6 +34,7 @@ def describe(
 
     Raises:
         ExperimentError: if a part cannot be made, or two schedules have one name.
+        PartError: if a part of one's own cannot be used.
     """
     with ExitStack() as environments:
         return _describe(experiment, cells, service, environments)
@@ -107,6 +108,8 @@ def _describe(
 def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: EvaluationWrapper | None) -> CellSetup:
     try:
         return make_setup(cell, settings, service, env=env)
+    except PartError:
+        raise
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"

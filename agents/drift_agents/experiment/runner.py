@@ -17,6 +17,7 @@ from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.dispatch import WorkPlace, play_cells
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash
+from drift_agents.experiment.loader import part_files
 from drift_agents.experiment.logs import TEST, read_rows
 from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.plan import Cell, plan_cells
@@ -106,6 +107,7 @@ def run_experiment(
     Raises:
         ArgumentError: if `jobs` is not positive, there is no such backend or trace, both `resume` and `fresh` are
             given, or an address without a cluster.
+        PartError: if a part of one's own cannot be used, or its file was changed since the run began.
         MissingDependencyError: if the backend is not installed.
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
             `ModelError` where a language model cannot be reached any more, and what is done is kept.
@@ -126,6 +128,10 @@ def run_experiment(
     if backend != "processes" and needs_model(experiment):
         raise ArgumentError(
             f"`backend` should be processes with language models, whose cost one service counts. Received {backend!r}"
+        )
+    if backend != "processes" and (files := part_files(experiment.to_dict())):
+        raise ArgumentError(
+            f"`backend` should be processes with {next(iter(files.values())).path}. Received {backend!r}"
         )
     where = WorkPlace(jobs, backend, address)
     with _service_for(experiment, folder, service) as used:

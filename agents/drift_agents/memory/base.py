@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import Embedding, make_embedding
 from drift_agents.errors import ArgumentError
-from drift_agents.registry import MEMORIES
+from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -189,6 +189,7 @@ def make_memory(name: str, **options: Any) -> Memory:
     Raises:
         UnknownNameError: if there is no memory, or no embedding, of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
+        PartError: if it is one of another package or file that cannot be used.
 
     Example:
         >>> make_memory("vanilla", k=3).k
@@ -197,6 +198,7 @@ def make_memory(name: str, **options: Any) -> Memory:
     if options.get("embedding") is not None:
         options["embedding"] = _resolve_embedding(options["embedding"])
     made: Memory = MEMORIES.make(name, **options)
+    check_protocol("memory", name, made, Memory)
     return made
 
 

@@ -150,17 +150,6 @@ class PromptView:
     visits: tuple[tuple[str, int], ...] | None = None
     moves: tuple[Recollection, ...] = ()
 
-    @property
-    def verified_doubt(self) -> int | None:
-        """`doubt_since` if a verified record is at least as new, `None` otherwise.
-
-        In a stochastic environment an outcome that contradicts memory does not show alone that memory is stale.
-        """
-        since = self.doubt_since
-        if since is None or any(item.verified and item.last >= since for item in (*self.here, *self.elsewhere)):
-            return since
-        return None
-
     def render(self) -> str:
         """The text.
 

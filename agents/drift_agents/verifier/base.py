@@ -20,7 +20,7 @@ import numpy as np
 
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.registry import VERIFIERS
+from drift_agents.registry import VERIFIERS, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 
 
@@ -201,7 +201,7 @@ class NoVerifier(BaseVerifier):
     name = "none"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write it; it is a surprise if there are records of the pair, and none with this outcome."""
+        """Write it; it contradicts memory if there are records of the pair, and none with this outcome."""
         known = memory.same_transitions(experience.state, experience.action)
         surprise = bool(known) and not any(
             self._matching.same_outcome(experience.transition, transition)
@@ -209,7 +209,7 @@ class NoVerifier(BaseVerifier):
             for record in reversed(known)
             for transition, _ in record.transitions()
         )
-        return Verdict(surprise=surprise, observed=memory.observe(experience, now))
+        return Verdict(surprise=surprise, contradicted=surprise, observed=memory.observe(experience, now))
 
 
 def make_verifier(name: str, **options: Any) -> Verifier:
@@ -222,10 +222,12 @@ def make_verifier(name: str, **options: Any) -> Verifier:
     Raises:
         UnknownNameError: if there is no verifier of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
+        PartError: if it is one of another package or file that cannot be used.
 
     Example:
         >>> make_verifier("none").name
         'none'
     """
     made: Verifier = VERIFIERS.make(name, **options)
+    check_protocol("verifier", name, made, Verifier)
     return made

@@ -88,6 +88,11 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("clairvoyant", "clairvoyante", "mine.yaml:7: references: should be 'oracle_realign'"),
         ("lake/tides: {", "lake/tide: {", "no schedule of this experiment is called 'frozen_lake/tide', did you mean"),
         ("{planner: {c", "{random: {c", "environments.frozen_lake/tides.policy.random: no policy of this experiment"),
+        (
+            "policy: {planner: {c",
+            'memory: {"vanilla(k=4)": {k: 1}}, policy: {planner: {c',
+            "no memory of this experiment is called 'vanilla(k=4)', did you mean 'vanilla(k=3)'?",
+        ),
         ("{episodes: 50,", "{episodes: 50, rounds: 2,", "`rounds` and `episodes` exclude each other"),
         ("episodes: 50", "epsiodes: 50", "mine.yaml:11: environments.frozen_lake/tides.epsiodes: no key is called"),
         (

@@ -62,6 +62,24 @@ def test_a_schedules_own_options_are_laid_over(data: dict[str, Any]) -> None:
     assert all(cell.verifier.options == {} for cell in cells if cell.labels[1] != "glove")
 
 
+def test_a_label_distinguishes_parts_of_one_name_and_wins(data: dict[str, Any]) -> None:
+    (schedule,) = data["schedules"]
+    data["agents"] = {
+        "memory": ["vanilla", {"vanilla": {"k": 2}}],
+        "verifier": [{"glove": {"persistence": 2}}, {"glove": {"persistence": 3}}],
+        "policy": "planner",
+    }
+    options = {"glove(persistence=3)": {"epsilon": 0.4}, "glove": {"epsilon": 0.2, "budget": 3}}
+    data["environments"] = {schedule: {"verifier": options, "memory": {"vanilla(k=2)": {"order": "newest"}}}}
+    cells = {cell.labels[:2]: cell for cell in plan_cells(parse_experiment(data))}
+    patient = cells["vanilla(k=2)", "glove(persistence=2)"], cells["vanilla", "glove(persistence=3)"]
+    assert [cell.verifier.options for cell in patient] == [
+        {"persistence": 2, "epsilon": 0.2, "budget": 3},
+        {"persistence": 3, "epsilon": 0.4, "budget": 3},
+    ]
+    assert [cell.memory.options for cell in patient] == [{"k": 2, "order": "newest"}, {}]
+
+
 def test_file_names_are_safe_and_short(data: dict[str, Any]) -> None:
     data["agents"] = {
         "memory": [{"vanilla": {"k": k}} for k in (1, 2)],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -167,16 +166,6 @@ def test_full_weight_is_not_mentioned() -> None:
     thirds = Record(0, "a", "1", tuple((Outcome(x, 0.0, False), 1 / 3) for x in "bcd"), 7, AgentClock())
     assert [item.weight for item in fold([thirds, thirds], weights=(1.0, 1.0))] == [1.0] * 3
     assert all("weight" not in item.line() for item in fold([thirds]))
-
-
-def test_verified_doubt_needs_a_verified_record_as_new() -> None:
-    """Break-even: a record of the step of the contradiction itself counts."""
-    assert VIEW.verified_doubt == 16, "verified, last at step 17"
-    older = replace(VIEW, here=(VIEW.here[0]._replace(last=15),))
-    assert older.doubt_since == 16
-    assert older.verified_doubt is None
-    assert replace(VIEW, here=(VIEW.here[0]._replace(verified=False),)).verified_doubt is None
-    assert replace(VIEW, doubt_since=None).verified_doubt is None
 
 
 def test_one_weight_a_record() -> None:

@@ -123,7 +123,7 @@ def test_periodic_wipe(lived) -> None:
     memory, verifier = VanillaMemory(), bound("periodic_wipe", every=2)
     result = Episode("task", 0.0, 1, True)
     feed(verifier, memory, lived(0, "F"))
-    assert feed(verifier, memory, lived(1, "H")) == Verdict(surprise=True, observed=1)
+    assert feed(verifier, memory, lived(1, "H")) == Verdict(surprise=True, contradicted=True, observed=1)
     assert verifier.end_episode(result, memory, AgentClock(0, 2)) == ()
     assert verifier.end_episode(result, memory, AgentClock(1, 2)) == (Verdict(removed=Removed((0, 1))),)
     assert held(memory) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 import pytest
 from drift_agents import Agent, Glove, ReplayProber, SnapshotProber, make_memory, make_policy, make_verifier
 from drift_agents.matching.base import make_matching
-from drift_agents.types import Episode, ProbeCost
+from drift_agents.memory.base import Memory
+from drift_agents.prompt.conflict import CONFLICTS
+from drift_agents.types import AgentClock, Episode, Experience, ProbeCost, Verdict
+from drift_agents.verifier.base import BaseVerifier
 
 import drift_envs
 
@@ -56,6 +60,29 @@ def test_glove_and_overwrite_agree_on_ice_without_chance(schedule: str, seed: in
         env.close()
     assert runs[0] == runs[1]
     assert any(realigned for _, realigned in runs[0])
+
+
+class WritesAll(BaseVerifier):
+    """Writes every experience; memory is never in doubt."""
+
+    name = "writes all"
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        return Verdict(observed=memory.observe(experience, now))
+
+
+@pytest.mark.parametrize("conflict", CONFLICTS)
+def test_doubt_alone_changes_episodes(conflict: str) -> None:
+    """`announce_only` writes no verified record; its memory is that of a verifier that never doubts."""
+    runs = []
+    for verifier in (WritesAll(), make_verifier("announce_only")):
+        env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:family", text=True)
+        policy = make_policy("planner", conflict=conflict)
+        agent = Agent(policy, make_memory("vanilla", k=5, order="newest"), verifier, seed=1)
+        runs.append([[step.experience for step in episode.trace] for episode in played(env, agent, rounds=40)])
+        env.close()
+    assert runs[0][:20] == runs[1][:20], "before the drift nothing contradicts memory"
+    assert runs[0] != runs[1]
 
 
 def test_without_memory_glove_leaves_the_lake_and_its_twin_alone() -> None:

@@ -44,10 +44,9 @@ class FrozenLakePlanner:
     * `risk`: the value behind a cell that is not known to be safe is multiplied by it;
     * `aspiration`: when the best plan has less than .9 of the highest possible score, endings with a
       lower score count as 0 as long as a plan to a higher one exists. If memory was contradicted at some
-      step (with `frequency`: and a verified record is as new), records of holes and low scores last seen
-      before count as unknown, if the plan becomes more than 10 % better by it. If no plan reaches any
-      score, records of obstacles are dropped, those with the fewest responses first, then the oldest,
-      until one does;
+      step, records of holes and low scores last seen before count as unknown, if the plan becomes more
+      than 10 % better by it. If no plan reaches any score, records of obstacles are dropped, those with
+      the fewest responses first, then the oldest, until one does;
     * ties are broken at random.
 
     Args:
@@ -106,8 +105,7 @@ class FrozenLakePlanner:
         cell = _read_cell(view.state)
         if not grid.has(cell):
             raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
-        doubt_since = view.verified_doubt if self.conflict == "frequency" else view.doubt_since
-        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), doubt_since)
+        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), view.doubt_since)
         ties = np.flatnonzero(values >= values.max() - TIE)
         return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
 

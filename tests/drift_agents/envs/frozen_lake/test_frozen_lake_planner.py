@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from drift_agents.envs.frozen_lake.planner import FrozenLakePlanner, read_grid
 from drift_agents.errors import ArgumentError
+from drift_agents.prompt.conflict import CONFLICTS
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
@@ -152,20 +153,12 @@ HOPELESS = [
 ]
 
 
-def test_aspiration_reopens_what_disappointed_before_the_doubt() -> None:
-    assert answers(prompt((0, 0), *HOPELESS, doubt=5)) == {RIGHT}
-    assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
-
-
-@pytest.mark.parametrize(("last", "expected"), [(7, {RIGHT}), (8, {RIGHT, DOWN})])
-def test_where_answers_vary_by_chance_doubt_needs_a_verified_record(last: int, expected: set[str]) -> None:
+@pytest.mark.parametrize("conflict", CONFLICTS)
+def test_aspiration_reopens_what_disappointed_before_the_doubt(conflict: str) -> None:
     """Doubt reopens both holes; the last resort, where there is none, the older one alone."""
-    both = (seen((2, 1), LEFT, (2, 0), last=last), seen((1, 2), UP, (0, 2), last=last))
-    verified = [item._replace(verified=True) for item in both]
-    frequency = {"conflict": "frequency", "prior": 0.0}
-    assert answers(prompt((0, 0), *HOPELESS, doubt=8), **frequency) == {RIGHT}
-    assert answers(prompt((0, 0), *HOPELESS, *verified, doubt=8), **frequency) == expected
-    assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
+    assert answers(prompt((0, 0), *HOPELESS), conflict=conflict, prior=0.0) == {RIGHT}
+    assert answers(prompt((0, 0), *HOPELESS, doubt=5), conflict=conflict, prior=0.0) == {RIGHT}
+    assert answers(prompt((0, 0), *HOPELESS, doubt=8), conflict=conflict, prior=0.0) == {RIGHT, DOWN}
 
 
 def test_without_aspiration_nothing_is_reopened() -> None:

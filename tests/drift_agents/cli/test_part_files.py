@@ -1,0 +1,194 @@
+"""Memories and verifiers in a Python file, given on the command line."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from drift_agents.cli.app import main
+from drift_agents.errors import ExperimentError, PartError
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.runner import run_experiment
+
+EXPERIMENT = """\
+name: short
+schedules: frozen_lake/explicit
+agents: {memory: [none, {vanilla: {k: 3}}], verifier: [none, glove], policy: planner}
+seeds: 2
+rounds: 2
+environments:
+  frozen_lake/explicit: {verifier: {glove: {epsilon: 0.4}}, memory: {vanilla: {k: 2}}}
+"""
+
+MINE = """\
+from drift_agents import Glove
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.types import Verdict
+from drift_agents.verifier.base import BaseVerifier
+
+
+class Trusting(BaseVerifier):
+    name = "trusting"
+
+    def verify(self, experience, memory, prefix, now):
+        return Verdict(observed=memory.observe(experience, now))
+
+
+def probes(prober):
+    return Glove(prober=prober, epsilon=0.5)
+
+
+class Newest(VanillaMemory):
+    def __init__(self):
+        super().__init__(k=1, order="newest")
+
+
+class WithMatching(VanillaMemory):
+    def __init__(self, matching):
+        assert matching is not None
+        super().__init__(k=1, matching=matching)
+
+
+class Fails(Trusting):
+    def verify(self, experience, memory, prefix, now):
+        raise ZeroDivisionError("one step too many")
+
+
+class Needs(Trusting):
+    def __init__(self, window):
+        super().__init__()
+
+
+def breaks():
+    raise OSError("no")
+
+
+class Judged(Trusting):
+    supervision = "a friend"
+
+
+nothing = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "short.yaml").write_text(EXPERIMENT)
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*more: str, out: str = "run", jobs: str = "1") -> int:
+    return main(["run", "short.yaml", "--out", out, "--jobs", jobs, *more])
+
+
+def hashed(name: str) -> str:
+    return f"{name}(sha256={sha256(MINE.encode()).hexdigest()[:16]})"
+
+
+def test_parts_of_a_file_play_beside_those_with_names(folder: Path) -> None:
+    assert run(out="plain") == 0
+    verifiers = ("none", "glove", "mine.py:Trusting", "mine.py:probes")
+    memories = ("vanilla", "mine.py:Newest", "mine.py:WithMatching")
+    assert run("--verifier", ",".join(verifiers), "--memory", ",".join(memories)) == 0
+    rows = read_rows(folder / "run" / "episodes.jsonl")
+    assert {row["verifier"] for row in rows} == {"none", "glove", hashed("Trusting"), hashed("probes")}
+    assert {row["memory"] for row in rows} == {"vanilla", hashed("Newest"), hashed("WithMatching")}
+    named = [row for row in rows if row["memory"] == "vanilla" and row["verifier"] in ("none", "glove")]
+    plain = [row for row in read_rows(folder / "plain" / "episodes.jsonl") if row["memory"] == "vanilla"]
+    assert [dict(row) for row in named] == [dict(row) for row in plain], "with the file's options for them"
+    assert any(row["probe_steps"] for row in rows if row["verifier"] == hashed("probes"))
+    manifest = (folder / "run" / "run.json").read_text()
+    assert f"mine.py:Trusting@{sha256(MINE.encode()).hexdigest()}" in manifest
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "expected"),
+    [
+        ("--verifier", "absent.py:Rule", "absent.py: cannot be read: No such file or directory"),
+        ("--memory", "mine.py:Absent", "mine.py: has no class or function 'Absent'"),
+        ("--memory", "mine.py:nothing", "mine.py: 'nothing' should be a class or a function. Received 5"),
+        ("--verifier", "exits.py:Rule", "exits.py: raises at import: SystemExit: bye"),
+        ("--verifier", "syntax.py:Rule", "syntax.py: raises at import: SyntaxError: invalid syntax"),
+        ("--verifier", "mine.py:breaks", "mine.py: 'breaks' cannot be made: OSError: no"),
+        ("--verifier", "mine.py:Needs", "mine.py: 'Needs' cannot be made: the verifier 'Needs' does not take these"),
+        ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: conte"),
+        ("--verifier", "mine.py:Judged", "`supervision` of the verifier 'mine.py:Judged' should be one of none, own"),
+        ("--policy", "mine.py:Trusting", "no policy is called 'mine.py:Trusting'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, name: str, expected: str
+) -> None:
+    (folder / "exits.py").write_text("raise SystemExit('bye')")
+    (folder / "syntax.py").write_text("class Rule(:")
+    assert run(option, name) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(f"drift-agents: {expected}")
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        {"memory": "mine.py:Newest", "policy": "planner"},
+        {"memory": "vanilla", "verifier": {f"mine.py:Trusting@{'0' * 64}": {}}, "policy": "planner"},
+        {"memory": {"managed": {"memory": "mine.py:Newest"}}, "policy": "planner"},
+        {"memory": "vanilla", "verifier": {"base+extra": {"like": "mine.py:probes"}}, "policy": "planner"},
+    ],
+)
+def test_a_file_names_no_code(agents: dict[str, object]) -> None:
+    data = {"name": "x", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}
+    with pytest.raises(ExperimentError, match="an experiment names no Python file; give it with --memory or"):
+        load_experiment(data)
+    with pytest.raises(ExperimentError, match="an experiment names no Python file"):
+        load_experiment(data, {"seeds": 2})
+
+
+@pytest.mark.integration
+def test_a_run_goes_on_with_the_same_file_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--verifier", "none,mine.py:Trusting", "--memory", "vanilla,mine.py:Newest")
+    assert run(*options, jobs="2") == 0
+    episodes, finished = folder / "run" / "episodes.jsonl", folder / "run" / "finished.jsonl"
+    whole = episodes.read_bytes()
+    episodes.unlink()
+    finished.write_text("".join(finished.read_text().splitlines(keepends=True)[:2]))
+    assert run(*options, "--resume", jobs="2") == 0
+    assert episodes.read_bytes() == whole
+    (folder / "mine.py").write_text(f"{MINE}\n")
+    capsys.readouterr()
+    assert run(*options, "--resume") == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("drift-agents: mine.py: was changed since the run in run began: its SHA-256 should be ")
+    assert episodes.read_bytes() == whole
+
+
+def test_a_file_that_changes_during_the_run_is_refused(folder: Path) -> None:
+    own = f"mine.py:Trusting@{sha256(MINE.encode()).hexdigest()}"
+    experiment = load_experiment("short.yaml", {"agents": [{"memory": "vanilla", "verifier": own, "policy": "random"}]})
+    (folder / "mine.py").write_text(f"{MINE}\n")
+    with pytest.raises(PartError, match=r"mine\.py: was changed: its SHA-256 should be"):
+        run_experiment(experiment, folder / "run")
+
+
+def test_a_rule_that_raises_ends_the_run_with_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--verifier", "none,mine.py:Fails") == 1
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    place = MINE.splitlines().index('        raise ZeroDivisionError("one step too many")') + 1
+    assert f"ZeroDivisionError: one step too many (mine.py:{place}; --debug shows the calls)" in line
+    assert len((folder / "run" / "finished.jsonl").read_text().splitlines()) == 4, "the others are kept"
+
+
+def test_other_machines_do_not_have_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--memory", "mine.py:Newest", "--backend", "ray") == 2
+    assert "`backend` should be processes with mine.py. Received 'ray'" in capsys.readouterr().err
+
+
+def test_options_of_parts_that_are_left_out_are_no_mistake(folder: Path) -> None:
+    assert run("--memory", "none") == 0
+    settings = json.loads((folder / "run" / "run.json").read_text())["experiment"]["environments"]
+    assert "vanilla" not in json.dumps(settings)
