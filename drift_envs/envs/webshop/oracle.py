@@ -248,10 +248,11 @@ class ShopOracle:
 
     def _goal_of(self, text: str) -> Goal:
         """The goal of an instruction."""
-        for goals in (self._goals, lambda: self._shop.goals):  # recurring goals first: the others take long
-            if text not in self._by_text:
-                for goal in goals():
-                    self._by_text.setdefault(_fit(goal.text, self._shop), goal)
+        if text not in self._by_text:
+            for goals in (self._goals(), self._shop.goals):  # recurring goals first: the others take long
+                if text not in self._by_text:
+                    for goal in goals:
+                        self._by_text.setdefault(_fit(goal.text, self._shop), goal)
         if text not in self._by_text:
             raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")
         return self._by_text[text]

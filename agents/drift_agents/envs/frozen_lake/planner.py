@@ -154,17 +154,19 @@ class FrozenLakePlanner:
         for item in recalled:
             reading = read(item)
             if reading is not None:
-                seen = sightings.setdefault(reading[0], {})
-                n, last = seen.get(reading[1], (0.0, -1))
-                seen[reading[1]] = (n + item.support, max(last, item.last))
+                key, outcome = reading
+                seen = sightings.setdefault(key, {})
+                n, last = seen.get(outcome, (0.0, -1))
+                seen[outcome] = (n + item.support, max(last, item.last))
         moves: dict[tuple[Cell, str], tuple[tuple[BelievedOutcome, float], ...]] = {}
         tiles: dict[Cell, tuple[int, BelievedOutcome]] = {}
         safe = {cell for cell, _ in sightings}
         for key, seen in sightings.items():
-            outcomes = settle([(outcome, *times) for outcome, times in seen.items()], self.conflict)
-            if self.conflict == "frequency":
-                outcomes = [(outcome, seen[outcome][0]) for outcome, _ in outcomes]
-            moves[key] = tuple(outcomes)
+            if self.conflict == "frequency":  # counts instead of shares
+                outcomes = tuple((outcome, n) for outcome, (n, _) in seen.items())
+            else:
+                outcomes = tuple(settle([(outcome, *times) for outcome, times in seen.items()], self.conflict))
+            moves[key] = outcomes
             for outcome, _ in outcomes:
                 if not outcome.ended:
                     safe.add(outcome.cell)

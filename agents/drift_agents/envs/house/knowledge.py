@@ -144,15 +144,16 @@ def learn_house(here: ShownHouse, recalled: Iterable[Recollection], conflict: st
     tables: dict[str, Sightings] = {name: {} for name in _TABLES}
     habits: dict[tuple[str, str], float] = {}
     for item in recalled:
+        support, last = item.support, item.last
         for table, house, key, value in _read_facts(item):
             if house == here.house:
-                _add(tables[table], key, value, item)
+                _add(tables[table], key, value, support, last)
             elif table == "attempts":
-                _add(tables["elsewhere"], _general(key), value, item)
+                _add(tables["elsewhere"], _general(key), value, support, last)
             elif table == "contents":
                 for thing in value:
                     pair = (kind_of(thing), kind_of(key))
-                    habits[pair] = habits.get(pair, 0.0) + item.support
+                    habits[pair] = habits.get(pair, 0.0) + support
     return HouseKnowledge(habits=habits, **{name: _settle(tables[name], conflict) for name in _TABLES})
 
 
@@ -229,17 +230,19 @@ def read_marks(says: str, thing: str) -> frozenset[str] | None:
     return frozenset(found["marks"].split(" and ")) if found is not None and found["thing"] == thing else None
 
 
-def _add(sightings: Sightings, key: Hashable, value: Hashable, item: Recollection) -> None:
+def _add(sightings: Sightings, key: Hashable, value: Hashable, support: float, last: int) -> None:
     seen = sightings.setdefault(key, {})
-    n, last = seen.get(value, (0.0, -1))
-    seen[value] = (n + item.support, max(last, item.last))
+    known = seen.get(value)
+    seen[value] = (support, last) if known is None else (known[0] + support, max(known[1], last))
 
 
 def _settle(sightings: Sightings, conflict: str) -> dict[Any, DatedFact]:
     """The believed value of each key: the most probable one, then the newest."""
     facts = {}
     for key, seen in sightings.items():
-        settled = settle([(value, *times) for value, times in seen.items()], conflict)
-        value = max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
+        value = next(iter(seen))
+        if len(seen) > 1:
+            settled = settle([(value, *times) for value, times in seen.items()], conflict)
+            value = max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
         facts[key] = DatedFact(value, seen[value][1])
     return facts
