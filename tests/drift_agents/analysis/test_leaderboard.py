@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.html.board import summarise_points, to_board_page
+from drift_agents.analysis.html.board import summarise_points
 from drift_agents.analysis.leaderboard import to_page, write_leaderboard
 from drift_agents.analysis.ranking import make_standings, rank_agents
 from drift_agents.cli.app import main
@@ -144,15 +144,3 @@ def test_the_interactive_page_holds_the_figures_of_every_point() -> None:
     assert (row["family"], row["rate"], row["share"]) == ("GLOVE", "-", None)
     assert row["unlimited"] == pytest.approx(100 * (1.0 - 0.075), abs=1)
     assert {row["rate"] for row in found} == {"-", "often"}
-
-
-@pytest.mark.integration
-def test_the_interactive_page_is_one_small_file_without_requests() -> None:
-    pytest.importorskip("vl_convert")
-    lines = played()
-    lines["</script><b>"] = lines["overwrite"]
-    page = to_board_page(evidence(lines))
-    assert len(page.encode()) < 2_000_000
-    assert "</script><b>" not in page
-    assert "default-src 'none'" in page
-    assert not re.search(r"(src|href)=\"(?!data:)", page.split("<script>")[0])
