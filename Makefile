@@ -37,6 +37,10 @@ board-short: $(DEMO)  ## its short form, one instance of each environment
 	@mkdir -p build/board-short
 	$(BIN)/drift-agents leaderboard runs/board-short --out build/board-short/board.md
 
+.PHONY: tables
+tables: $(STAMP)  ## compute every number of README, board and map from results/, without playing
+	$(BIN)/python -m studies tables
+
 demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo-full
 

@@ -253,5 +253,36 @@ def _evidence(
     print(f"{len(evidence.cells):,} cells, {len(evidence.episodes):,} episodes")
 
 
+@app.command(
+    "tables",
+    short_help="Fill the tables of the documents.",
+    epilog=f"Example: {PROGRAM} tables",
+)
+def _tables(debug: Debug = False) -> None:
+    """Compute every number of README, board and map from the lines in results/verify_map, without playing."""
+    from studies.verify_map.pages import write_tables
+
+    for path in write_tables():
+        print(f"wrote {path}")
+
+
+@app.command(
+    "map",
+    short_help="Make the map of some lines.",
+    epilog=f"Example: {PROGRAM} map results/verify_map runs/mine --out build/map",
+)
+def _map(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="DIR|FILE...", help="Folders of runs, Parquet files, or folders of these.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page and its pictures.")],
+    debug: Debug = False,
+) -> None:
+    """Write who wins at each point of the map, with curves, ranks and pictures; a rule of one's own takes part."""
+    from studies.verify_map.pages import write_map
+
+    print(f"wrote {write_map(sources, out)}")
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, the gallery, the interactive board and the site's own files
+* `on_files` - adds the start page, the root's documents, the gallery, the boards and the site's own files
 * `on_page_markdown` - rewrites links to files outside `docs/`
 """
 
@@ -12,8 +12,10 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from drift_agents.submission.board import gather_board
-from drift_agents.submission.page import to_page
+from drift_agents.analysis.evidence import SUFFIX, read_evidence
+from drift_agents.analysis.html.board import to_board_page
+from drift_agents.analysis.rules import read_rules
+from drift_agents.submission.board import gather_board, to_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -28,9 +30,11 @@ FROM_ROOT = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-BOARD = {"results/board": "interactive_board.html"}
+BOARD = {"results/board": "submissions.md"}
 """A folder of results, and the page of the site that shows it."""
-GENERATED = {*FROM_ROOT.values(), "gallery.md"}
+LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
+"""The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
+GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -72,7 +76,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
     for folder, page in BOARD.items():
         files.append(File.generated(config, page, content=to_page(gather_board(ROOT / folder))))
+    if has_lines():
+        book = read_rules(ROOT / "studies" / "verify_map" / "rules.yaml")
+        page = to_board_page(read_evidence([ROOT / LINES]), book)
+        files.append(File.generated(config, INTERACTIVE, content=page))
     return files
+
+
+def has_lines() -> bool:
+    """Whether lines are stored that the interactive board can show."""
+    return any((ROOT / LINES).glob(f"*{SUFFIX}"))
 
 
 def link(page: str, target: str) -> str:
@@ -89,6 +102,8 @@ def link(page: str, target: str) -> str:
     name = path.relative_to(ROOT).as_posix()
     if name in FROM_ROOT | BOARD:
         return up + (FROM_ROOT | BOARD)[name]
+    if name == LINES and has_lines():
+        return up + INTERACTIVE
     return f"{ADDRESS}/blob/main/{name}" if ADDRESS else ""
 
 

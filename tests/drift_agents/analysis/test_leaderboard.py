@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.html.board import summarise_points, to_board_page
+from drift_agents.analysis.html.board import summarise_points
 from drift_agents.analysis.leaderboard import to_page, write_leaderboard
 from drift_agents.analysis.ranking import make_standings, rank_agents
 from drift_agents.cli.app import main
 from drift_agents.errors import EvidenceError, ExperimentError
 
-from tests.drift_agents.analysis.lines_by_hand import Episode, evidence, key, manifest, rows, steady
+from tests.drift_agents.analysis.lines_by_hand import evidence, key, manifest, rows, steady
 
 LAKE, SHOP = "frozen_lake/verify-6x6:often-3", "webshop/implicit"
 SEEDS = range(4)
@@ -44,7 +44,7 @@ def by_verifier(lines: dict[str, Any], charge: int = 0) -> dict[str, Any]:
 
 def test_figures_by_hand() -> None:
     standings = rank_agents(evidence(played()))
-    assert [one.key for one in standings.ranked] == [key(name) for name in ("overwrite", "glove", "nothing")]
+    assert [one.key for one in standings.ranked] == [key(name) for name in ("glove", "overwrite", "nothing")]
     found = by_verifier(played())
     overwrite, glove = found["overwrite"], found["glove"]
     mean = 100 * (0.7 + 0.05 - 0.05 * 1.5)
@@ -98,7 +98,7 @@ def test_agents_that_played_the_same_episodes_take_one_row_and_one_rank() -> Non
     standings = rank_agents(evidence(lines))
     assert set(standings.same) == {key("announce_only")}
     page = to_page(evidence(lines), standings)
-    assert "| Vanilla + announce_only = Vanilla + forget = Vanilla + overwrite | 2 " in page
+    assert re.search(r"\| Vanilla \+ announce_only = Vanilla \+ forget = Vanilla \+ overwrite +\| +2 \|", page)
     assert re.search(r"\| No memory +\| +3 ", page), "behind two rows, not four agents"
 
 
@@ -111,10 +111,9 @@ def test_rows_and_stored_lines_give_the_same_standings() -> None:
 
 def test_a_charge_changes_ranks() -> None:
     """Where a failure costs fifty interactions, few failures are worth many probes."""
-    lines = played()
-    best: list[Episode] = steady(0.95)
-    lines["clairvoyant"] = {name: dict.fromkeys(SEEDS, best) for name in (LAKE, SHOP)}
-    orders = [list(by_verifier(lines, charge))[:2] for charge in (0, 50)]
+    lines = {"clairvoyant": steady(1), "glove": steady(0.95, probes=19), "overwrite": steady(0.7)}
+    everywhere = {name: {LAKE: {0: own, 1: own}} for name, own in lines.items()}
+    orders = [list(by_verifier(everywhere, charge)) for charge in (0, 50)]
     assert orders == [["overwrite", "glove"], ["glove", "overwrite"]]
 
 
@@ -145,15 +144,3 @@ def test_the_interactive_page_holds_the_figures_of_every_point() -> None:
     assert (row["family"], row["rate"], row["share"]) == ("GLOVE", "-", None)
     assert row["unlimited"] == pytest.approx(100 * (1.0 - 0.075), abs=1)
     assert {row["rate"] for row in found} == {"-", "often"}
-
-
-@pytest.mark.integration
-def test_the_interactive_page_is_one_small_file_without_requests() -> None:
-    pytest.importorskip("vl_convert")
-    lines = played()
-    lines["</script><b>"] = lines["overwrite"]
-    page = to_board_page(evidence(lines))
-    assert len(page.encode()) < 2_000_000
-    assert "</script><b>" not in page
-    assert "default-src 'none'" in page
-    assert not re.search(r"(src|href)=\"(?!data:)", page.split("<script>")[0])

@@ -13,5 +13,6 @@ const config = {
   legend: { labelColor: ink, labelFontSize: 12 },
 };
 const spec = JSON.parse(document.getElementById('spec').textContent);
+spec.layer[0].encoding.color.legend.columns = innerWidth < 700 ? 2 : 6;
 // `ast` evaluates expressions without `eval`, which the page's policy forbids.
 vegaEmbed('#board', { ...spec, config, datasets: { board: data } }, { actions: false, ast: true, renderer: 'svg' });

@@ -31,6 +31,15 @@ from drift_agents.analysis.schedule_runs import VERIFIER_NAMES
 from drift_agents.errors import MissingDependencyError
 from drift_agents.experiment.folder import write_text
 
+NOTES = (
+    LEGEND[0],
+    "Area: the mean success over the budgets from x1 to x3. Chain accuracy: the share of instances in which an agent "
+    "recovered in every phase after the first drift. Probes: their share of all interactions.",
+    "Bars are means over the chosen points; ranks with intervals are in the table of the leaderboard. References are "
+    "privileged.",
+)
+"""How to read the page."""
+
 ALL, NO_POINT = "all", "-"
 REFERENCES = "references"
 """The family of the privileged references."""
@@ -85,9 +94,8 @@ def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
     return template.from_string(_read("board.html")).render(
         title=f"Board of rules for keeping memory ({BOARD})",
         about=f"{len({row['agent'] for row in rows})} agents on {len(evidence.schedules)} schedules, played with "
-        f"drift-envs {evidence.version}. Bars are means over the chosen points; hover or tap for all measures. "
-        "Ranks with intervals are in the table of the leaderboard.",
-        legend=LEGEND,
+        f"drift-envs {evidence.version}. Hover or tap for all measures.",
+        legend=NOTES,
         style=Markup(_read("report.css")),
         script=Markup(_bundle(_read("board.js"))),
         data=Markup(script_json(rows)),

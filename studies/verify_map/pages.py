@@ -1,0 +1,253 @@
+"""The numbers of the documents, computed from stored lines.
+
+* `write_tables` - fills the tables of the pages, and draws their pictures
+* `render_pages` - the pages with the tables that the lines give
+* `write_map` - the same tables of other lines, as one page
+* `make_tables` - all tables, by name
+
+A page has a line `<!-- table NAME -->` before a table and a line `<!-- end -->` after it. What stands between them is
+replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from drift_agents.analysis.evidence import SUFFIX, EvidenceTable, read_evidence
+from drift_agents.analysis.leaderboard import describe_standings, row_names, tabulate_standings
+from drift_agents.analysis.map import (
+    MapPoint,
+    agent_values,
+    common_instances,
+    make_map,
+    rule_curves,
+    rule_of,
+    select_points,
+    tabulate_map,
+)
+from drift_agents.analysis.plots.map import draw_map, draw_rule_curves
+from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
+from drift_agents.analysis.ranking import Standings, rank_agents
+from drift_agents.analysis.resampling import Resamples
+from drift_agents.analysis.rules import RuleBook, read_rules
+from drift_agents.analysis.table import Table, format_estimate, format_plain, to_markdown
+from drift_agents.errors import EvidenceError
+from drift_agents.experiment.folder import write_text
+
+from studies.verify_map.claims import decide_claims, read_claims, tabulate_claims
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = Path(__file__).parent
+EVIDENCE = "results/verify_map"
+PICTURES = "docs/pictures"
+PAGES = ("README.md", "docs/leaderboard.md", "docs/when_to_verify.md")
+
+SECTIONS = {
+    "map": "Who wins",
+    "winners": "Who wins where failures are dear",
+    "curves": "Success over the budget",
+    "ranks": "Ranks at each price",
+    "board": "Board",
+}
+"""The tables of `write_map`, with their headings."""
+
+_BLOCK = re.compile(r"(<!-- table (?P<name>[a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def write_tables(root: Path = ROOT) -> list[Path]:
+    """Fill the tables of the pages and draw their pictures, from the lines in `EVIDENCE`.
+
+    Args:
+        root: of the repository.
+
+    Returns:
+        The pages.
+
+    Raises:
+        EvidenceError: if there are no lines, or they lack what a table needs.
+        ExperimentError: if a file cannot be written.
+    """
+    if not _has_evidence(root):
+        raise EvidenceError(f"{root / EVIDENCE}: holds no lines yet; `python -m studies evidence` stores those of runs")
+    pages = render_pages(root)
+    for path, text in pages.items():
+        write_text(path, text)
+    evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
+    _draw(evidence, book, make_map(evidence, book), root / PICTURES, "verify_map")
+    return list(pages)
+
+
+def render_pages(root: Path = ROOT) -> dict[Path, str]:
+    """The pages with the tables that the lines give; without lines the tables are empty.
+
+    Args:
+        root: of the repository.
+
+    Raises:
+        EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
+    """
+    tables: Mapping[str, str] | None = None
+    if _has_evidence(root):
+        evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
+        tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml")
+    return {root / page: fill_page((root / page).read_text("utf-8"), tables, page) for page in PAGES}
+
+
+def fill_page(text: str, tables: Mapping[str, str] | None, where: str) -> str:
+    """A page with its tables.
+
+    Args:
+        text: the page.
+        tables: by name; `None` leaves all empty.
+        where: the page's name, for messages.
+
+    Raises:
+        EvidenceError: if the page names an unknown table.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match["name"]
+        if tables is None:
+            return match[1]
+        if name not in tables:
+            raise EvidenceError(f"{where}: no table is called {name!r}. Known: {', '.join(tables)}")
+        return f"{match[1]}{tables[name]}\n"
+
+    return _BLOCK.sub(replace, text)
+
+
+def write_map(sources: Sequence[Path], out: Path) -> Path:
+    """Write the map of some lines, with its pictures.
+
+    Args:
+        sources: folders of finished runs, Parquet files, and folders of Parquet files.
+        out: the folder; it is made.
+
+    Returns:
+        The page, `map.md` in the folder.
+
+    Raises:
+        EvidenceError: if the lines cannot be read together, or lack what a table needs.
+        ExperimentError: if a file cannot be written.
+        MissingDependencyError: without matplotlib.
+    """
+    evidence, book = read_evidence(sources), read_rules(STUDY / "rules.yaml")
+    points = make_map(evidence, book)
+    tables = make_tables(evidence, book, points)
+    lines = ["# The map", "", tables["evidence"], "", "![Who wins](map.svg)", "", "![Curves](map_curves.svg)", ""]
+    for name, heading in SECTIONS.items():
+        lines += [f"## {heading}", "", tables[name], ""]
+    write_text(out / "map.md", "\n".join(lines), make_folder=True)
+    _draw(evidence, book, points, out, "map")
+    return out / "map.md"
+
+
+def make_tables(
+    evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], claims: Path | None = None
+) -> dict[str, str]:
+    """All tables as Markdown, by name.
+
+    Args:
+        evidence: the lines.
+        book: the rules.
+        points: the map of the same lines.
+        claims: the file of claims; without it there is no table `claims`.
+
+    Raises:
+        EvidenceError: if the lines lack what a table needs.
+    """
+    evidence = select_points(evidence)
+    standings = rank_agents(evidence)
+    names = {rule.key: rule.name for rule in book.rules}
+    plain = [one for one in points if one.charge == 0]
+    tables = {
+        "evidence": _describe(evidence, plain),
+        "front": to_markdown(_tabulate_families(standings, book, plain)),
+        "map": to_markdown(tabulate_map(plain, book)),
+        "winners": to_markdown(_tabulate_winners(points)),
+        "curves": to_markdown(_tabulate_curves(evidence, book)),
+        "ranks": to_markdown(_tabulate_ranks(evidence, book)),
+        "board": f"{describe_standings(standings)}\n\n{to_markdown(tabulate_standings(standings, names))}",
+    }
+    if claims is not None:
+        tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
+    return tables
+
+
+def _has_evidence(root: Path) -> bool:
+    return any((root / EVIDENCE).glob(f"*{SUFFIX}"))
+
+
+def _describe(evidence: EvidenceTable, points: Sequence[MapPoint]) -> str:
+    counts = sorted({one.n for one in points})
+    instances = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
+    return (
+        f"{len(points)} points, {instances} instances each: {len(evidence.cells):,} cells, "
+        f"{len(evidence.episodes):,} episodes, played with drift-envs {evidence.version}."
+    )
+
+
+def _tabulate_families(standings: Standings, book: RuleBook, points: Sequence[MapPoint]) -> Table:
+    """The best rule of each family: at most as many rows as there are families, and the clairvoyant."""
+    rows, rules = row_names(standings, {rule.key: rule.name for rule in book.rules}), book.by_key()
+    table = Table("", ("family", "its best rule", "area", "x1", "x1.5", "unlimited", "points won", "clearly"))
+    seen = set()
+    for one in standings.ranked:
+        family = rules[one.key].family if one.key in rules else ""
+        if one.key not in rows or family not in book.families or family in seen:
+            continue
+        seen.add(family)
+        won = [point for point in points if point.family == family]
+        table.add(
+            book.families[family],
+            rules[one.key].name,
+            format_estimate(one.score, 1),
+            *(format_plain(one.success[measure], 1) for measure in ("x1", "x1.5", "unlimited")),
+            str(len(won)),
+            str(sum(point.is_clear for point in won)),
+        )
+    return table
+
+
+def _tabulate_winners(points: Sequence[MapPoint]) -> Table:
+    """The winner of each point at each charge; in parentheses those whose lead is not clear."""
+    table = Table("", ("point", *(f"{charge} a failure" for charge in CHARGES)))
+    for point in dict.fromkeys(one.point for one in points):
+        found = {one.charge: one for one in points if one.point == point}
+        cells = [one.winner if one.is_clear else f"({one.winner})" for one in (found[charge] for charge in CHARGES)]
+        table.add(point.schedule, *cells)
+    return table
+
+
+def _tabulate_curves(evidence: EvidenceTable, book: RuleBook) -> Table:
+    measures = MEASURES[:-1]
+    table = Table("", ("environment: rule", *measures))
+    for environment, rules in rule_curves(evidence, book).items():
+        for rule, found in rules.items():
+            table.add(f"{environment}: {rule}", *(format_estimate(one) for one in found[: len(measures)]))
+    return table
+
+
+def _tabulate_ranks(evidence: EvidenceTable, book: RuleBook) -> Table:
+    """The rank of every rule by each measure, over the instances that all rules played."""
+    prices = price_cells(evidence)
+    columns = [(0, measure) for measure in MEASURES] + [(charge, AREA) for charge in CHARGES[1:]]
+    common = common_instances(agent_values(evidence, prices[0, AREA]), "ranks")
+    resamples = Resamples(common.columns)
+    means = {
+        column: resamples.mean(agent_values(evidence, prices[column]).loc[common.index, common.columns]).round(9)
+        for column in columns
+    }
+    heads = [measure if charge == 0 else f"{measure}, {charge} a failure" for charge, measure in columns]
+    table = Table("", ("rule", *heads))
+    for place in (-means[0, AREA]).argsort(kind="stable"):
+        ranks = [1 + int((values > values[place]).sum()) for values in means.values()]
+        table.add(rule_of(common.index[place], book).name, *map(str, ranks))
+    return table
+
+
+def _draw(evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], folder: Path, name: str) -> None:
+    draw_map([one for one in points if one.charge == 0], book, folder, name)
+    draw_rule_curves(rule_curves(evidence, book), folder, f"{name}_curves")
