@@ -21,7 +21,7 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
 from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_change_points, values_at_ticks
-from drift_envs.schedule.knob_rules import is_draw
+from drift_envs.schedule.knob_rules import draw_arguments, is_draw
 from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
@@ -273,7 +273,7 @@ class Timeline:
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
         if knob.name not in self._base_draws and knob.draw is not None:
             generator = RandomStream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
-            self._base_draws[knob.name] = freeze(knob.draw(written["draw"], None, generator))
+            self._base_draws[knob.name] = freeze(knob.draw(draw_arguments(written), None, generator))
         return self._base_draws[knob.name]
 
     def _checked(self, tick: int) -> int:
