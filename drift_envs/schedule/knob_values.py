@@ -96,7 +96,8 @@ class DriftLayer:
             generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
             if len(self.drawn) >= _MOST_STATES:
                 self.drawn.clear()
-            self.drawn[occurrence] = freeze(self.knob.draw(draw_arguments(self.argument), self._below(start), generator))
+            arguments = draw_arguments(self.argument)
+            self.drawn[occurrence] = freeze(self.knob.draw(arguments, self._below(start), generator))
         return self.drawn[occurrence]
 
     def _option_before(self) -> int:
