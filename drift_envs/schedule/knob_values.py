@@ -227,6 +227,15 @@ class ObjectColumn(Column):
         """A number for the value at each tick."""
         if len(self._codes) >= _MOST_STATES:
             self._codes, self._numbers, self._values = {}, {}, []
+        return self._fold(effects, size)
+
+    def at(self, tick: int, layers: int) -> Value:
+        """As in `Column`. Folds call it to draw values, so the numbers that are in use must stay valid."""
+        ticks = np.array([tick], np.int64)
+        (number,) = self._fold([layer.ramp.effect(ticks) for layer in self.layers[:layers]], 1)
+        return self._values[number]
+
+    def _fold(self, effects: Sequence[DriftEffect], size: int) -> np.ndarray:
         if not effects:
             return np.full(size, self._number(()))
         states = np.stack([self._states(layer, effect) for layer, effect in zip(self.layers, effects, strict=False)])

@@ -171,14 +171,15 @@ class Timeline:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
-    def change_points(self, tick: int, most: int) -> ChangePoints:
+    def change_points(self, tick: int, most: int, until: int = MAX_TICK + 1) -> ChangePoints:
         """The changes from a tick on, as arrays.
 
         Args:
             tick: the first tick.
             most: about how many changes are wanted.
+            until: a later tick, beyond which nothing is computed.
         """
-        return find_change_points(self._ramps, self._columns, self._checked(tick), most)
+        return find_change_points(self._ramps, self._columns, self._checked(tick), most, until)
 
     def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
         """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
