@@ -1,7 +1,7 @@
 """The requests of customers: which there are, their words, and the database that each should lead to.
 
 * `ServiceRequest` - a request
-* `Goal`, `find_goal` - what the database should be like in the end, under the rules in force
+* `DeskGoal`, `find_goal` - what the database should be like in the end, under the rules in force
 * `list_requests` - every request of a shop
 * `score` - the score of an episode's end
 """
@@ -33,7 +33,7 @@ HARM = 0.5
 _STREAM = 0x7E90
 
 
-class Goal(NamedTuple):
+class DeskGoal(NamedTuple):
     """What the database should be like in the end.
 
     Args:
@@ -163,7 +163,7 @@ def _words(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def find_goal(request: ServiceRequest, rules: DeskRules) -> Goal:
+def find_goal(request: ServiceRequest, rules: DeskRules) -> DeskGoal:
     """What the database should be like in the end.
 
     Args:
@@ -183,14 +183,14 @@ class _GoalWriter:
         self.refunded = 0
 
     @cached_property
-    def goal(self) -> Goal:
+    def goal(self) -> DeskGoal:
         """The goal."""
         getattr(self, f"_{self.request.kind}")()
         if self.rules.needs_person(self.refunded):
-            return Goal((), "hand_over")
+            return DeskGoal((), "hand_over")
         base = self.records
         changed = {key: value for key, value in self.changes.items() if base[key[0]].get(key[1]) != value}
-        return Goal(tuple(sorted(changed.items(), key=lambda pair: pair[0])))
+        return DeskGoal(tuple(sorted(changed.items(), key=lambda pair: pair[0])))
 
     @property
     def _order_record(self) -> Any:
@@ -291,7 +291,7 @@ class _GoalWriter:
         self._return()
 
 
-def score(database: Database, request: ServiceRequest, goal: Goal, state: DeskState) -> float:
+def score(database: Database, request: ServiceRequest, goal: DeskGoal, state: DeskState) -> float:
     """The score of an episode's end: 1 if the database is as it should be, less what was done to others' records.
 
     Args:

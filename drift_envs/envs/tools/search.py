@@ -1,6 +1,6 @@
 """Cheapest plans of calls by search over what was looked up and written.
 
-* `Plans` - all cheapest plans of a request: how long, and what each state's best calls are
+* `CallPlans` - all cheapest plans of a request: how long, and what each state's best calls are
 * `solve_request` - finds them; results are cached by desk and request
 * `replay_plans` - the best score that the plans of one desk reach at another
 
@@ -20,7 +20,7 @@ from drift_envs.envs.tools.database import RecordKind, kind_of
 from drift_envs.envs.tools.desk import Desk
 from drift_envs.envs.tools.interface import ParsedCall
 from drift_envs.envs.tools.operations import PAGE
-from drift_envs.envs.tools.requests import Goal, ServiceRequest, find_goal, score
+from drift_envs.envs.tools.requests import DeskGoal, ServiceRequest, find_goal, score
 from drift_envs.envs.tools.state import DeskState, Refusal
 
 LIMIT = 30
@@ -30,7 +30,7 @@ START = DeskState()
 """Before the first call."""
 
 
-class Plans(NamedTuple):
+class CallPlans(NamedTuple):
     """All cheapest plans of a request from one state.
 
     Args:
@@ -58,7 +58,7 @@ def key_of(desk: Desk, state: DeskState) -> Hashable:
 
 
 @lru_cache(maxsize=20_000)
-def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START, limit: int = LIMIT) -> Plans:
+def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START, limit: int = LIMIT) -> CallPlans:
     """All plans that reach the goal in the fewest calls.
 
     Args:
@@ -95,11 +95,11 @@ def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START,
         parents |= fresh
         goals = [key for key, state in states.items() if score(desk.database, request, goal, state) == 1.0]
         if goals:
-            return Plans(1.0, length, _trace(parents, goals), start)
+            return CallPlans(1.0, length, _trace(parents, goals), start)
         layer = {key: state for key, state in states.items() if not state.ended}
         if not layer:
             break
-    return Plans(0.0, limit, {}, start)
+    return CallPlans(0.0, limit, {}, start)
 
 
 def _trace(
@@ -134,7 +134,7 @@ class _Candidates:
         goal: its goal.
     """
 
-    def __init__(self, desk: Desk, request: ServiceRequest, goal: Goal) -> None:
+    def __init__(self, desk: Desk, request: ServiceRequest, goal: DeskGoal) -> None:
         self._desk, self._request, self._goal = desk, request, goal
         self._records = desk.database.records
         offered = {tool.name for tool in desk.interface.tools}
