@@ -73,7 +73,7 @@ class ServiceDesk(RecurringTasksEnv, gym.Env[str, str]):
     | `task` | the request, the policy page, and the tools, a line each |
     | `actions` | the calls that what was looked up allows, to choose from; any other call is taken as well |
     | `score` | the score, 0.0 before the end |
-    | `tools` | the tools with the JSON Schemas of their arguments, immutable |
+    | `tools` | the tools with the JSON Schemas of their arguments |
 
     `shop` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects the request
     and its shop.
@@ -262,12 +262,7 @@ class ServiceDesk(RecurringTasksEnv, gym.Env[str, str]):
         episode = self.episode
         desk = episode.desk
         actions = [] if episode.is_over else list(desk.list_calls(episode.state.seen, episode.request.stated))
-        return {
-            "task": episode.task_text,
-            "actions": actions,
-            "score": episode.score,
-            "tools": desk.interface.description,
-        }
+        return {"task": episode.task_text, "actions": actions, "score": episode.score, "tools": episode.tools}
 
     def _number_now(self) -> int:
         return self._shop or self.drawn_shop

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from drift_envs.envs.tools.desk import LOST, Desk
+from drift_envs.envs.tools.interface import ToolInterface
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, score
 from drift_envs.envs.tools.state import DeskState, Refusal, ids_in
 from drift_envs.errors import ArgumentError
+from drift_envs.knobs import thaw
 
 
 class DeskEpisode:
@@ -40,6 +42,15 @@ class DeskEpisode:
         """The calls that were answered without an error, as text."""
         self.answer: dict[str, Any] = {}
         self.score = 0.0
+        self._described: tuple[ToolInterface, list[dict[str, Any]]] | None = None
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools with the JSON Schemas of their arguments; objects of this episode alone."""
+        interface = self.desk.interface
+        if self._described is None or self._described[0] is not interface:
+            self._described = interface, thaw(interface.description)
+        return self._described[1]
 
     @property
     def is_over(self) -> bool:

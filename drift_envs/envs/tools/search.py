@@ -192,9 +192,9 @@ class _Candidates:
         orders = customer["orders"] if self._desk.rules.newest_first else customer["orders"][::-1]
         for first in range(0, len(orders), PAGE):
             page = {"page": first // PAGE + 1} if first else {}
+            yield "open_account", {**email, **page}, {}
             if needed & set(orders[first : first + PAGE]):
                 yield "list_orders", {**owner, **page}, {}
-                yield "open_account", {**email, **page}, {}
         for order in sorted(needed & set(orders)):
             if records[order]["date"] in stated["date"]:
                 yield "find_order", {**owner, "date": records[order]["date"]}, {}
