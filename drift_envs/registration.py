@@ -49,6 +49,7 @@ IDS: dict[str, EnvEntry] = {
         "mountain_car:MOUNTAIN_CAR_CONTINUOUS", 999, "mountain_car_continuous/explicit", True
     ),
     "DriftHouse-v0": EnvEntry("house:HOUSE", 50, "house/explicit"),
+    "DriftTools-v0": EnvEntry("tools:TOOLS", 30, "tools/explicit"),
     "DriftWebShop-v0": EnvEntry("webshop:WEBSHOP", 30, "webshop/explicit"),
     "DriftCartPole-v0": EnvEntry("classic_control:CART_POLE", 500, "cart_pole/explicit"),
     "DriftAcrobot-v0": EnvEntry("classic_control:ACROBOT", 500, "acrobot/explicit"),

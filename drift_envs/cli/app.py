@@ -390,6 +390,9 @@ def _openenv(
 def _mcp(
     env_id: Id,
     schedule: ScheduleOption = None,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0 themselves, which drift.")
+    ] = False,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP on a loopback address, with a token.")
     ] = False,
@@ -404,14 +407,24 @@ def _mcp(
 ) -> None:
     """Offer an environment to an MCP client as the tools reset, act and observe; needs the extra `mcp`.
 
-    Standard input and output are the connection, unless --http is given. One session is one lifetime.
+    With --tools, the client gets the tools of the service desk instead. Standard input and output are the connection,
+    unless --http is given. One session is one lifetime.
     """
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
-    from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
+    if tools and env_id != "DriftTools-v0":
+        raise refuse("--tools", "should stand with `DriftTools-v0`, the only id that has tools", env_id)
+    from drift_envs.integrations.mcp import McpServer, make_server, serve_http, serve_stdio
     from drift_envs.registration import IDS
 
-    server = make_server(env_id, schedule or IDS[env_id].schedule, seed, log)
+    source = schedule or IDS[env_id].schedule
+    server: McpServer
+    if tools:
+        from drift_envs.integrations.mcp_tools import make_tool_server
+
+        server = make_tool_server(env_id, source, seed, log)
+    else:
+        server = make_server(env_id, source, seed, log)
     if http:
         serve_http(server, port or 0)
     else:

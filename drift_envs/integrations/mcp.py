@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime
@@ -39,6 +39,16 @@ INSTRUCTIONS = (
     "the episode has ended, then `reset` for the next one. `observe` shows the present state again and takes no time. "
     "Episodes follow each other in one lifetime; what was true in earlier episodes may no longer be true."
 )
+
+
+class McpServer(Protocol):
+    """A server that can be run: `FastMCP`, or `drift_envs.integrations.mcp_tools.ToolServer`."""
+
+    def run(self, transport: Literal["stdio"] = "stdio") -> None:
+        """Serve the client that started this process."""
+
+    def streamable_http_app(self) -> Any:
+        """The ASGI application that serves streamable HTTP."""
 
 
 def make_server(
@@ -115,23 +125,23 @@ def _life(context: Context[Any, TextLifetime, Any]) -> TextLifetime:
     return life
 
 
-def serve_stdio(server: FastMCP[TextLifetime]) -> None:
+def serve_stdio(server: McpServer) -> None:
     """Serve the client that started this process, over standard input and output, until it closes them.
 
     Args:
-        server: what `make_server` returned.
+        server: what `make_server` or `make_tool_server` returned.
     """
     server.run("stdio")
 
 
-def serve_http(server: FastMCP[TextLifetime], port: int = 0) -> None:
+def serve_http(server: McpServer, port: int = 0) -> None:
     """Serve clients on a loopback address over streamable HTTP, until the process is interrupted.
 
     Every request needs the header `Authorization: Bearer TOKEN`, with the token of the environment variable
     `DRIFT_ENVS_MCP_TOKEN`; if there is none, a token is drawn. Address and token are printed on standard error.
 
     Args:
-        server: what `make_server` returned.
+        server: what `make_server` or `make_tool_server` returned.
         port: 0 takes a free one.
 
     Raises:

@@ -16,6 +16,8 @@ from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.oracle import HouseOracle
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.mountain_car.oracle import CarOracle
+from drift_envs.envs.tools.knobs import TOOLS_KNOBS
+from drift_envs.envs.tools.oracle import DeskOracle
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 from drift_envs.envs.webshop.oracle import ShopOracle
 from drift_envs.oracle import PlannedKnobs
@@ -27,6 +29,7 @@ TABLES = {
     "house": ("DriftHouse-v0", HOUSE_KNOBS, HouseOracle),
     "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
     "mountain_car_continuous": ("DriftMountainCarContinuous-v0", MOUNTAIN_CAR_CONTINUOUS_KNOBS, CarOracle),
+    "tools": ("DriftTools-v0", TOOLS_KNOBS, DeskOracle),
     "webshop": ("DriftWebShop-v0", WEBSHOP_KNOBS, ShopOracle),
 }
 NAMES = [name for name in shipped_schedules() if name.split("/")[0] in TABLES]
@@ -48,6 +51,9 @@ CONTROLS = {
     "mountain_car/explicit",
     "mountain_car_continuous/null",
     "mountain_car_continuous/explicit",
+    "tools/errors",
+    "tools/harmless",
+    "tools/null",
     "webshop/eras",
     "webshop/injection",
     "webshop/null",
@@ -69,11 +75,20 @@ DRAWN_TIMES = {
     "frozen_lake/explicit:storms",
     "mountain_car/reversed:jittered",
     "mountain_car/tangle",
+    "tools/names:random",
     "webshop/explicit:jittered",
     *(set(VERIFY) - STILL),
 }
 """Schedules whose drifts come at times drawn from the seed."""
-OTHER_RHYTHMS = {"house/wander", "house/weekly", "frozen_lake/explicit:gradual", "frozen_lake/thaw:walk", *DRAWN_TIMES}
+OTHER_RHYTHMS = {
+    "house/wander",
+    "house/weekly",
+    "frozen_lake/explicit:gradual",
+    "frozen_lake/thaw:walk",
+    "tools/rush",
+    "tools/weekend",
+    *DRAWN_TIMES,
+}
 """Schedules whose phases are not twenty episodes long."""
 LEAST_LOSS = 0.05
 ROUNDS = {"frozen_lake/slippery:long": 100}
@@ -107,7 +122,7 @@ def horizon(name: str) -> int:
 def oracles(name: str):
     """The oracle of every instance, with its timeline: one, or several seeds of a family."""
     env_id, table, kind = TABLES[name.split("/")[0]]
-    if kind in (HouseOracle, ShopOracle):  # they need goals, which every seed draws anew
+    if kind in (DeskOracle, HouseOracle, ShopOracle):  # they need goals, which every seed draws anew
         for seed in SHOP_SEEDS:
             scheduled = open_schedule(name, seed)
             yield scheduled.timeline, scheduled.oracle

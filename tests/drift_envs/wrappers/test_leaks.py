@@ -17,11 +17,19 @@ IMPLICIT = [
 ]
 OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
 """Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
+LOOKUPS = tuple(f'{{"tool": "{tool}' for tool in ("find_", "get_order", "list_cards", "track_shipment"))
+"""Calls at the service desk that are none: they write nothing, and no list has an order."""
 VISIBLE = {"house/appliances", "house/move", "house/renamed"}
-"""Explicit drifts of what stands in a house, and of its name."""
+VISIBLE |= {f"tools/{name}" for name in ("explicit", "names", "required", "types", "split", "merged", "gone", "policy")}
+VISIBLE |= {f"tools/{name}" for name in ("gradual", "harmless", "releases", "rush", "weekend")}
+"""Explicit drifts of what stands in a house, of its name, and of the tools and the policy page."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
 OURS = [name for name in shipped_schedules() if load_schedule(name).env in CORE_IDS]
+
+
+def is_no_outcome(action):
+    return action.startswith(LOOKUPS) if action.startswith("{") else not action.startswith(OUTCOMES)
 
 
 def make(name, **arguments):
@@ -44,7 +52,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
         for _ in range(200):
             action = int(actions.integers(4))
             if isinstance(env.action_space, gym.spaces.Text):
-                able = [name for name in run[-1][1]["actions"] if not name.startswith(OUTCOMES)]
+                able = [one for one in run[-1][1]["actions"] if is_no_outcome(one)]
                 action = able[action % len(able)]
             observation, _, terminated, truncated, info = env.step(action)
             if terminated or truncated:
@@ -57,7 +65,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
         assert data_equivalence(runs[0], run, exact=True)
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if name not in VISIBLE])
+@pytest.mark.parametrize("name", [name for name in OURS if name.partition(":")[0] not in VISIBLE])
 def test_the_first_sight_of_an_episode_tells_no_tick(name):
     """Before the first action, phases look alike."""
     env = make(name, text=True)
@@ -75,7 +83,7 @@ def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name, text):
     env = make(name, text=text)
     _, info = env.reset(seed=0)
     keys = set(info)
-    own = {"webshop": SHOP, "house": HOUSE}.get(name.partition("/")[0], set())
+    own = {"webshop": SHOP, "house": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0], set())
     assert keys == (own or (HOUSE if text else set()))
     for tick in first_ticks(env)[:4]:
         assert set(env.reset(options={"drift_tick": tick})[1]) == keys

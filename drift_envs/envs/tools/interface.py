@@ -1,0 +1,356 @@
+"""The interface of the desk as its clients see it: names, schemas, forms of values, errors.
+
+* `ToolInterface` - the tools on offer: schemas, and calls and answers to and from plain values
+* `make_interface` - the interface for knob values; equal values share one
+* `ParsedCall` - a call that fits its schema
+* `ERROR_NUMBERS` - the codes of errors, and the numbers that can take their place
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from drift_envs.envs.tools.catalogue import (
+    EXTRAS,
+    MERGERS,
+    REASONS,
+    RULES,
+    SPEEDS,
+    SPLITS,
+    TOOLS,
+    Argument,
+    ToolSpec,
+)
+from drift_envs.envs.tools.database import RecordKind, kind_of
+from drift_envs.envs.tools.state import Refusal
+from drift_envs.knobs import Value, freeze
+
+INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
+"""The knobs on which the interface depends."""
+
+DATE_FORMS = {
+    "iso": ("%Y-%m-%d", "YYYY-MM-DD"),
+    "day_first": ("%d.%m.%Y", "DD.MM.YYYY"),
+    "month_first": ("%m/%d/%Y", "MM/DD/YYYY"),
+}
+ID_FORMS = ("string", "number")
+TYPES = {"id": ID_FORMS, "date": tuple(DATE_FORMS)}
+"""The forms of ids and dates; the first one is the default."""
+
+ERRORS = ("words", "numbers", "terse")
+"""Errors with a code and a message, with a number alone, or with no reason at all."""
+
+ERROR_NUMBERS = {
+    "invalid_call": 400,
+    "unknown_tool": 404,
+    "missing_argument": 421,
+    "unexpected_argument": 422,
+    "invalid_value": 423,
+    "not_found": 440,
+    "not_looked_up": 441,
+    "conflict": 409,
+    "redundant": 424,
+    "policy": 403,
+    "gone": 410,
+}
+
+MOST_CHARACTERS = 2000
+"""The longest call that is read."""
+
+MOST_TEXT = 80
+"""The longest text in an argument."""
+
+MOST_AMOUNT = 1_000_000
+
+_CHOICES = {"reason": REASONS, "rule": RULES, "speed": SPEEDS}
+_IDS = {kind.name.lower(): kind for kind in RecordKind}
+_TEXT = re.compile(r"[ -~]+")
+
+
+class ParsedCall(NamedTuple):
+    """A call that fits its schema.
+
+    Args:
+        tool: the tool.
+        arguments: its arguments as plain values, by the names of the catalogue.
+        text: the call in the form in which every equal call is written.
+    """
+
+    tool: ToolSpec
+    arguments: dict[str, Any]
+    text: str
+
+
+class _Offer(NamedTuple):
+    """A tool on offer: its present name, and its arguments by their present names."""
+
+    name: str
+    tool: ToolSpec
+    arguments: dict[str, Argument]
+
+
+class ToolInterface:
+    """The tools on offer.
+
+    Args:
+        knobs: the values of the knobs of `INTERFACE_KNOBS`.
+
+    Example:
+        >>> interface = make_interface({"names": {"find_customer": "lookup", "find_customer.email": "address"}})
+        >>> interface.write("find_customer", {"email": "a@example.org"})
+        '{"tool": "lookup", "arguments": {"address": "a@example.org"}}'
+        >>> interface.parse(interface.write("get_order", {"order_id": 2003})).arguments
+        {'order_id': 2003}
+    """
+
+    def __init__(self, knobs: Mapping[str, Value]) -> None:
+        self._names: Mapping[str, str] = knobs.get("names", {})
+        self._required: Mapping[str, str] = knobs.get("required", {})
+        types = knobs.get("types", {})
+        self._ids: str = types.get("id", ID_FORMS[0])
+        self._date, self._date_words = DATE_FORMS[types.get("date", "iso")]
+        self._errors: str = knobs.get("errors", ERRORS[0])
+        self._offers = {offer.name: offer for offer in map(self._offer, self._choose_tools(knobs))}
+        self._by_tool = {offer.tool.name: offer for offer in self._offers.values()}
+        self._gone: dict[str, str] = dict(knobs.get("gone", {}))
+
+    def _choose_tools(self, knobs: Mapping[str, Value]) -> list[ToolSpec]:
+        split, merged = knobs.get("split", ()), knobs.get("merged", ())
+        hidden = {part for parts in SPLITS.values() for part in parts} | set(MERGERS)
+        hidden -= {part for tool in split for part in SPLITS[tool]} | set(merged)
+        hidden |= set(split) | {part for tool in merged for part in MERGERS[tool]}
+        return [tool for name, tool in TOOLS.items() if name not in hidden]
+
+    def _offer(self, tool: ToolSpec) -> _Offer:
+        arguments = list(tool.arguments)
+        if tool.name in self._required:
+            arguments.append(EXTRAS[self._required[tool.name]])
+        named = {self._names.get(f"{tool.name}.{one.name}", one.name): one for one in arguments}
+        return _Offer(self._names.get(tool.name, tool.name), tool, named)
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools on offer, as in the catalogue."""
+        return tuple(offer.tool for offer in self._offers.values())
+
+    def arguments_of(self, tool: str) -> tuple[Argument, ...]:
+        """The arguments of a tool on offer, with those that it has come to require."""
+        return tuple(self._by_tool[tool].arguments.values())
+
+    @cached_property
+    def description(self) -> tuple[Mapping[str, Any], ...]:
+        """The tools with the JSON Schemas of their arguments, immutable."""
+        return freeze(
+            [
+                {
+                    "name": offer.name,
+                    "description": offer.tool.about,
+                    "inputSchema": {
+                        "type": "object",
+                        "properties": {name: self._schema(one) for name, one in offer.arguments.items()},
+                        "required": [name for name, one in offer.arguments.items() if one.required],
+                        "additionalProperties": False,
+                    },
+                }
+                for offer in self._offers.values()
+            ]
+        )
+
+    @cached_property
+    def summary(self) -> str:
+        """One line a tool: name, arguments with their types, description."""
+        lines = []
+        for offer in self._offers.values():
+            arguments = ", ".join(
+                f"{name}{'' if one.required else '?'}: {self._type_words(one)}" for name, one in offer.arguments.items()
+            )
+            lines.append(f"{offer.name}({arguments}) - {offer.tool.about}")
+        return "\n".join(lines)
+
+    def effect_of(self, name: str) -> str:
+        """Whether the tool of this present name reads, writes or ends."""
+        return self._offers[name].tool.effect
+
+    def _type_words(self, one: Argument) -> str:
+        if one.kind in _IDS:
+            return f"{_IDS[one.kind].letter}-0000" if self._ids == "string" else "number"
+        if one.kind in _CHOICES:
+            return "|".join(_CHOICES[one.kind])
+        return {"date": self._date_words, "amount": "number", "integer": "integer", "flag": "true"}.get(
+            one.kind, "text"
+        )
+
+    def _schema(self, one: Argument) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "string", "description": one.about}
+        if one.kind in _IDS:
+            if self._ids == "string":
+                schema["pattern"] = f"^{_IDS[one.kind].letter}-[0-9]{{4}}$"
+            else:
+                schema["type"] = "integer"
+        elif one.kind in _CHOICES:
+            schema["enum"] = list(_CHOICES[one.kind])
+        elif one.kind == "date":
+            schema["description"] += f", {self._date_words}"
+        elif one.kind == "text":
+            schema["maxLength"] = MOST_TEXT
+        else:
+            schema["type"] = {"amount": "number", "integer": "integer", "flag": "boolean"}[one.kind]
+        return schema
+
+    def parse(self, text: str) -> ParsedCall | None:
+        """Read a call.
+
+        Args:
+            text: the call as JSON.
+
+        Returns:
+            The call; `None` if its tool is gone and answers with nothing.
+
+        Raises:
+            Refusal: it is no call of a tool on offer, with arguments as its schema has them.
+        """
+        if len(text) > MOST_CHARACTERS:
+            raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
+        try:
+            call = json.loads(text)
+        except (ValueError, RecursionError):
+            call = None
+        if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or set(call) - {"tool", "arguments"}:
+            raise Refusal("invalid_call", 'a call should be JSON: {"tool": NAME, "arguments": {...}}')
+        given = call.get("arguments", {})
+        if not isinstance(given, dict):
+            raise Refusal("invalid_call", "`arguments` should be an object")
+        name = call["tool"]
+        offer = self._offers.get(name)
+        if offer is None:
+            answer = self._gone.get(name)
+            if answer == "mute":
+                return None
+            if answer == "named":
+                raise Refusal("gone", f"this tool is gone, use {self._names[name]}")
+            raise Refusal("unknown_tool", "there is no tool of this name")
+        return self._read_arguments(offer, given)
+
+    def _read_arguments(self, offer: _Offer, given: Mapping[str, Any]) -> ParsedCall:
+        unexpected = [one for one in given if one not in offer.arguments]
+        if unexpected:
+            shown = ", ".join(json.dumps(one[:MOST_TEXT]) for one in unexpected[:5])
+            raise Refusal("unexpected_argument", f"there is no argument {shown}")
+        arguments: dict[str, Any] = {}
+        for shown, one in offer.arguments.items():
+            if shown in given:
+                arguments[one.name] = self._read_value(shown, one, given[shown])
+            elif one.required:
+                raise Refusal("missing_argument", f"{shown} is missing")
+        return ParsedCall(offer.tool, arguments, self.write(offer.tool.name, arguments))
+
+    def _read_value(self, name: str, one: Argument, value: Any) -> Any:
+        """The plain value of an argument."""
+        read = {"date": self._read_date, "amount": _read_amount, "integer": _read_integer, "text": _read_text}
+        if one.kind in _IDS:
+            found = self._read_id(_IDS[one.kind], value)
+        elif one.kind in _CHOICES:
+            found = value if isinstance(value, str) and value in _CHOICES[one.kind] else None
+        elif one.kind == "flag":
+            found = value if value is True else None
+        else:
+            found = read[one.kind](value)
+        if found is None:
+            raise Refusal("invalid_value", f"{name} should be {self._type_words(one)}")
+        return found
+
+    def _read_id(self, kind: RecordKind, value: Any) -> int | None:
+        if self._ids == "string":
+            if not isinstance(value, str) or re.fullmatch(rf"{kind.letter}-[0-9]{{4}}", value) is None:
+                return None
+            value = int(value[2:])
+        return value if isinstance(value, int) and kind_of(value) is kind else None
+
+    def _read_date(self, value: Any) -> date | None:
+        try:
+            found = datetime.strptime(value, self._date).date()
+        except (TypeError, ValueError):
+            return None
+        return found if found.strftime(self._date) == value else None  # no other spelling of the same day
+
+    def write(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The text of a call.
+
+        Args:
+            tool: the tool, by its name in the catalogue.
+            arguments: its arguments as plain values.
+        """
+        offer = self._by_tool[tool]
+        shown = {
+            name: self._show(one, arguments[one.name]) for name, one in offer.arguments.items() if one.name in arguments
+        }
+        return json.dumps({"tool": offer.name, "arguments": shown})
+
+    def _show(self, one: Argument, value: Any) -> Any:
+        if one.kind in _IDS:
+            return self._show_id(value)
+        return value.strftime(self._date) if one.kind == "date" else value
+
+    def _show_id(self, key: int) -> int | str:
+        kind = kind_of(key)
+        return key if self._ids == "number" or kind is None else f"{kind.letter}-{key}"
+
+    def show(self, value: Any) -> Any:
+        """An answer in the present form of ids and dates.
+
+        Args:
+            value: an answer with plain values.
+        """
+        if isinstance(value, dict):
+            return {key: self._show_id(one) if key.endswith("_id") else self.show(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.show(one) for one in value]
+        return value.strftime(self._date) if isinstance(value, date) else value
+
+    def show_key(self, key: int) -> str:
+        """The id of a record as a key of a JSON object."""
+        return str(self._show_id(key))
+
+    def show_error(self, refusal: Refusal) -> dict[str, Any]:
+        """A tool's error in the present form.
+
+        Args:
+            refusal: the error.
+        """
+        if self._errors == "words":
+            return {"error": refusal.code, "message": refusal.message}
+        return {"error": ERROR_NUMBERS[refusal.code] if self._errors == "numbers" else "failed"}
+
+
+def _read_amount(value: Any) -> float | None:
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_AMOUNT
+    return round(float(value), 2) if fits else None
+
+
+def _read_integer(value: Any) -> int | None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_AMOUNT
+    return value if fits else None
+
+
+def _read_text(value: Any) -> str | None:
+    fits = isinstance(value, str) and len(value) <= MOST_TEXT and _TEXT.fullmatch(value) is not None
+    return value if fits else None
+
+
+def make_interface(knobs: Mapping[str, Value]) -> ToolInterface:
+    """The interface for knob values; equal values share one.
+
+    Args:
+        knobs: canonical values of some or all knobs; the others have their default.
+    """
+    return _interface(tuple((name, freeze(knobs[name])) for name in INTERFACE_KNOBS if knobs.get(name)))
+
+
+@lru_cache(maxsize=512)
+def _interface(values: tuple[tuple[str, Value], ...]) -> ToolInterface:
+    return ToolInterface(dict(values))

@@ -1,0 +1,358 @@
+"""The tools of `DriftTools-v0` as those of an MCP server; needs the extra `mcp`.
+
+* `make_tool_server` - a server whose tools are those of the service desk, and drift with it
+* `ToolServer` - what it returns; `serve_stdio` and `serve_http` of `drift_envs.integrations.mcp` run it
+
+A client gets what any agent gets. A drift of a schema sends `notifications/tools/list_changed`, one of the policy page
+`notifications/resources/updated`; what drifts without either is not announced. The evaluator's tools are listed to no
+client, and answer as if they were not there unless the token is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from drift_envs._version import __version__
+from drift_envs.envs.tools.interface import make_interface
+from drift_envs.envs.tools.page import write_page
+from drift_envs.envs.tools.rules import POLICY
+from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
+from drift_envs.integrations.loopback import LOOPBACK
+from drift_envs.knobs import thaw
+from drift_envs.wrappers.drift import Source
+
+try:
+    import anyio
+    from mcp import types
+    from mcp.server.lowlevel import NotificationOptions, Server
+    from mcp.server.lowlevel.helper_types import ReadResourceContents
+    from mcp.server.stdio import stdio_server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+    from pydantic import AnyUrl
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+except ImportError as error:
+    raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
+
+EVALUATOR_VARIABLE = "DRIFT_ENVS_MCP_EVALUATOR"
+"""The environment variable with the evaluator's token; without it one is drawn and printed at each start."""
+
+ENV_ID = "DriftTools-v0"
+NEXT_REQUEST = "next_request"
+REQUEST_URI, POLICY_URI = "desk://request", "desk://policy"
+EVALUATOR_TOOLS = ("evaluator_log", "evaluator_phase", "evaluator_scores")
+
+INSTRUCTIONS = (
+    "The service desk of a shop. Call `next_request` for the request of the next customer, read the policy in the "
+    f"resource {POLICY_URI}, use the tools, and end the request with the last ones of the list: finish, or hand over "
+    "to a person. What is in the database then counts. Records have to be looked up before they can be named. "
+    "Requests follow each other in one lifetime; what was true for earlier ones may no longer be true."
+)
+
+
+class DeskLifetime(TextLifetime):
+    """A lifetime at the service desk, one session of a client.
+
+    Args:
+        schedule: what drifts.
+        seed: of the instance.
+        on_episode: called at the end of every request, as that of `TextLifetime`.
+    """
+
+    def __init__(self, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(ENV_ID, schedule, seed, on_episode)
+        self.subscribed: set[str] = set()
+        """The resources whose updates the client has asked for."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request is being met."""
+        return self._going
+
+    @property
+    def _desk(self) -> Any:
+        return self._env.unwrapped
+
+    def describe_tools(self) -> list[types.Tool]:
+        """The tools of the desk with their schemas, and the one that gets the next request."""
+        interface = make_interface(self._desk.read_knobs())
+        own = types.Tool(
+            name=NEXT_REQUEST,
+            description="Get the request of the next customer. One that is open is given up.",
+            inputSchema={"type": "object", "properties": {}, "additionalProperties": False},
+            annotations=types.ToolAnnotations(readOnlyHint=False, destructiveHint=False, openWorldHint=False),
+        )
+        return [own, *(_describe(tool, interface.effect_of(tool["name"])) for tool in interface.description)]
+
+    @property
+    def page(self) -> str:
+        """The policy page."""
+        return write_page({**POLICY, **self._desk.page})
+
+    @property
+    def request(self) -> str:
+        """The present request in words."""
+        return self._desk.task.text if self.is_open else f"No request is open. Call `{NEXT_REQUEST}`."
+
+    def begin_request(self) -> dict[str, Any]:
+        """Begin the next request; its number, counted from 0, and its words."""
+        result = self.reset()
+        return {"request": self.request, "number": result["episode"]}
+
+    def use_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Use a tool of the desk.
+
+        Args:
+            name: its name.
+            arguments: its arguments.
+
+        Returns:
+            The tool's answer; at the end of the request, also `request_ended` and the `score`.
+
+        Raises:
+            StateError: no request is open.
+        """
+        if not self.is_open:
+            raise StateError(f"no request is open; call `{NEXT_REQUEST}`")
+        result = self.act(json.dumps({"tool": name, "arguments": arguments}))
+        answer: dict[str, Any] = dict(self._desk.episode.answer)
+        if result["ended"]:
+            answer |= {"request_ended": True, "score": result["score"]}
+        return answer
+
+    def truth(self) -> dict[str, Any]:
+        """Phase, tick and knobs that differ from their defaults. For evaluators."""
+        if not self._result:
+            return {"phase": None}
+        state = self._env.get_wrapper_attr("drift_state")
+        defaults = self._desk.knobs.defaults()
+        knobs = {name: value for name, value in state.knobs.items() if value != defaults.get(name, value)}
+        return {"phase": state.phase, "tick": state.tick, "episode": self._episode, "step": self._step, "knobs": knobs}
+
+
+class _AnnouncingServer(Server[dict[str, Any], Any]):
+    """A server that says that its tools and resources change."""
+
+    def get_capabilities(self, *_: Any) -> types.ServerCapabilities:
+        found = super().get_capabilities(NotificationOptions(tools_changed=True), {})
+        if found.resources is not None:
+            found.resources.subscribe = True
+        return found
+
+
+class ToolServer:
+    """A server whose tools are those of the service desk.
+
+    Args:
+        schedule: what drifts.
+        seed: of every session's instance.
+        log: a file to which a line of JSON is appended for every request, or `None`.
+        token: the evaluator's token.
+    """
+
+    def __init__(self, schedule: Source, seed: int, log: Path | None, token: str) -> None:
+        self._schedule, self._seed, self._log, self._token = schedule, seed, log, token
+        self._lines: list[dict[str, Any]] = []
+        self._lives: dict[int, DeskLifetime] = {}
+        self._numbers = itertools.count()
+        self._server = _AnnouncingServer(
+            f"drift-envs {ENV_ID}", version=__version__, instructions=INSTRUCTIONS, lifespan=self._live
+        )
+        self._server.list_tools()(self._list_tools)
+        self._server.list_resources()(self._list_resources)
+        self._server.read_resource()(self._read_resource)
+        self._server.subscribe_resource()(self._subscribe)
+        self._server.unsubscribe_resource()(self._unsubscribe)
+        self._server.request_handlers[types.CallToolRequest] = self._call_tool
+
+    def run(self, transport: str = "stdio") -> None:
+        """Serve the client that started this process, until it closes the connection.
+
+        Args:
+            transport: `stdio`.
+        """
+        anyio.run(self._run_stdio)
+
+    async def _run_stdio(self) -> None:
+        async with stdio_server() as (read, write):
+            await self._server.run(read, write, self._server.create_initialization_options())
+
+    def streamable_http_app(self) -> Starlette:
+        """The ASGI application that serves streamable HTTP on a loopback address, at `/mcp`."""
+        hosts = [f"{host}:*" for host in (LOOPBACK, "localhost")]
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=hosts,
+            allowed_origins=[f"http://{host}" for host in hosts],
+        )
+        manager = StreamableHTTPSessionManager(app=self._server, security_settings=security)
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            async with manager.run():
+                yield
+
+        return Starlette(routes=[Route("/mcp", endpoint=_Endpoint(manager))], lifespan=lifespan)
+
+    @asynccontextmanager
+    async def _live(self, _: Any) -> AsyncIterator[DeskLifetime]:
+        session = next(self._numbers)
+
+        def write(line: dict[str, Any]) -> None:
+            self._lines.append({"session": session, **line})
+            if self._log is not None:
+                with self._log.open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(self._lines[-1]) + "\n")
+
+        life = DeskLifetime(self._schedule, self._seed, write)
+        self._lives[session] = life
+        try:
+            yield life
+        finally:
+            life.close()
+            del self._lives[session]
+
+    @property
+    def _life(self) -> DeskLifetime:
+        life: DeskLifetime = self._server.request_context.lifespan_context
+        return life
+
+    async def _list_tools(self) -> list[types.Tool]:
+        return self._life.describe_tools()
+
+    async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
+        name, arguments, life = request.params.name, request.params.arguments or {}, self._life
+        if name in EVALUATOR_TOOLS and self._is_evaluator(arguments):
+            return _result(self._evaluate(name), is_error=False)
+        tools, page = life.describe_tools(), life.page
+        try:
+            answer = life.begin_request() if name == NEXT_REQUEST else life.use_tool(name, arguments)
+        except StateError as error:
+            answer = {"error": "no_request", "message": str(error)}
+        await self._announce(tools != life.describe_tools(), page != life.page, name == NEXT_REQUEST)
+        return _result(answer, is_error="error" in answer)
+
+    async def _announce(self, tools: bool, page: bool, request: bool) -> None:
+        """Tell the client what it can read anew; a client that has gone is told nothing."""
+        session = self._server.request_context.session
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            if tools:
+                await session.send_tool_list_changed()
+            for uri, is_new in ((POLICY_URI, page), (REQUEST_URI, request)):
+                if is_new and uri in self._life.subscribed:
+                    await session.send_resource_updated(AnyUrl(uri))
+
+    async def _list_resources(self) -> list[types.Resource]:
+        described = ((REQUEST_URI, "The present request."), (POLICY_URI, "The policy page."))
+        return [
+            types.Resource(uri=AnyUrl(uri), name=uri.rpartition("/")[2], description=about, mimeType="text/plain")
+            for uri, about in described
+        ]
+
+    async def _read_resource(self, uri: AnyUrl) -> list[ReadResourceContents]:
+        texts = {REQUEST_URI: self._life.request, POLICY_URI: self._life.page}
+        if str(uri) not in texts:
+            raise ArgumentError(f"`uri` should be one of {', '.join(texts)}. Received {str(uri)[:200]!r}")
+        return [ReadResourceContents(texts[str(uri)], "text/plain")]
+
+    async def _subscribe(self, uri: AnyUrl) -> None:
+        if str(uri) not in (REQUEST_URI, POLICY_URI):
+            raise ArgumentError(f"`uri` should be one of {REQUEST_URI}, {POLICY_URI}. Received {str(uri)[:200]!r}")
+        self._life.subscribed.add(str(uri))
+
+    async def _unsubscribe(self, uri: AnyUrl) -> None:
+        self._life.subscribed.discard(str(uri))
+
+    def _is_evaluator(self, arguments: dict[str, Any]) -> bool:
+        given = arguments.get("token")
+        return isinstance(given, str) and secrets.compare_digest(given.encode(), self._token.encode())
+
+    def _evaluate(self, name: str) -> dict[str, Any]:
+        if name == "evaluator_log":
+            return {"episodes": self._lines}
+        if name == "evaluator_phase":
+            return {"sessions": {str(session): life.truth() for session, life in self._lives.items()}}
+        sessions = sorted({line["session"] for line in self._lines})
+        return {
+            "sessions": {
+                str(session): lifetime_scores([line for line in self._lines if line["session"] == session])
+                for session in sessions
+            }
+        }
+
+
+class _Endpoint:
+    """The session manager as an ASGI application."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Handle a request."""
+        await self._manager.handle_request(scope, receive, send)
+
+
+def _describe(tool: Mapping[str, Any], effect: str) -> types.Tool:
+    return types.Tool(
+        name=tool["name"],
+        description=tool["description"],
+        inputSchema=thaw(tool["inputSchema"]),
+        annotations=types.ToolAnnotations(
+            readOnlyHint=effect == "read", destructiveHint=effect == "write", openWorldHint=False
+        ),
+    )
+
+
+def _result(answer: dict[str, Any], is_error: bool) -> types.ServerResult:
+    text = types.TextContent(type="text", text=json.dumps(answer))
+    return types.ServerResult(
+        types.CallToolResult(content=[text], structuredContent=json.loads(text.text), isError=is_error)
+    )
+
+
+def make_tool_server(
+    env_id: str = ENV_ID, schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
+) -> ToolServer:
+    """Make an MCP server whose tools are those of the service desk.
+
+    Each session of the server is a lifetime of its own that starts at the schedule's first tick.
+
+    Args:
+        env_id: `DriftTools-v0`, the only id that has tools.
+        schedule: what drifts; by default that of the id; `None` for nothing.
+        seed: of every session's instance.
+        log: a file to which a line of JSON is appended for every request: `session`, and what `on_episode` of
+            `TextLifetime` gets.
+
+    Raises:
+        ArgumentError: an argument breaks a rule, the log cannot be written, or the evaluator's token is shorter than
+            16 characters.
+        ScheduleError: the schedule cannot be used.
+    """
+    if env_id != ENV_ID:
+        raise ArgumentError(f"`env_id` should be {ENV_ID}, the only id that has tools. Received {env_id!r}")
+    TextLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
+    path = None if log is None else Path(log)
+    if path is not None:
+        try:
+            path.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
+    token = os.environ.get(EVALUATOR_VARIABLE)
+    if token is None:
+        token = secrets.token_urlsafe(24)
+        print(f"the evaluator's token: {token}", file=sys.stderr, flush=True)
+    if len(token) < 16:
+        raise ArgumentError(f"`{EVALUATOR_VARIABLE}` should have 16 characters or more. Received {len(token)}")
+    return ToolServer(schedule, seed, path, token)

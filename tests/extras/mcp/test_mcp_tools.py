@@ -1,0 +1,266 @@
+"""The tools of the service desk as those of an MCP server, used by the package's own client over stdio and HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import gymnasium as gym
+import httpx
+import pytest
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import AnyUrl
+
+import drift_envs  # noqa: F401 - registers the ids
+from drift_envs.errors import ArgumentError
+from drift_envs.integrations.mcp import TOKEN_VARIABLE
+from drift_envs.integrations.mcp_tools import EVALUATOR_TOOLS, EVALUATOR_VARIABLE, make_tool_server
+from tests.documents import read_code
+
+ROOT = Path(__file__).resolve().parents[3]
+TOKEN, EVALUATOR = "a-token-of-this-test-alone", "the-evaluators-token-of-this-test"
+SHORT = (  # a drift of each sort, an episode each
+    "version: 1\nname: short\nenv: DriftTools-v0\nclock: episode\ntasks: {pool: 4, order: shuffled}\nbase: {shop: 7}\n"
+    "drifts:\n  - {name: hidden, at: 1, set: {units: cents}}\n"
+    "  - {name: renamed, at: 2, set: {names: {find_customer: search_account}}}\n"
+    "  - {name: written, at: 3, set: {policy: {return_days: 60}, page: {return_days: 60}}}\n"
+)
+
+
+@pytest.fixture
+def schedule(tmp_path):
+    path = tmp_path / "short.yaml"
+    path.write_text(SHORT, encoding="utf-8")
+    return path
+
+
+def plans(schedule, episodes):
+    """The calls of the oracle, an episode a list, from an instance with the server's seed."""
+    env = gym.make("DriftTools-v0", schedule=str(schedule), text=True)
+    oracle, found = env.get_wrapper_attr("oracle"), []
+    for tick in range(episodes):
+        state, _ = env.reset(seed=0 if tick == 0 else None)
+        calls, ended = [], False
+        while not ended:
+            calls.append(json.loads(oracle.action(state, tick)))
+            state, _, ended, *_ = env.step(json.dumps(calls[-1]))
+        found.append(calls)
+    return found
+
+
+def data(result):
+    return json.loads(result.content[0].text)
+
+
+class Heard:
+    """The notifications that a client has got since it last asked."""
+
+    def __init__(self):
+        self._methods = []
+
+    async def __call__(self, message):
+        if isinstance(message, types.ServerNotification):
+            uri = getattr(message.root.params, "uri", None)
+            self._methods.append(message.root.method if uri is None else f"{message.root.method} {uri}")
+
+    def take(self):
+        taken, self._methods = self._methods, []
+        return taken
+
+
+async def meet(session, calls):
+    """Meet a request; the last answer."""
+    for call in calls:
+        result = await session.call_tool(call["tool"], call["arguments"])
+    return data(result)
+
+
+def command(schedule, *more):
+    return ["-m", "drift_envs", "mcp", "DriftTools-v0", "--tools", "--schedule", str(schedule), *more]
+
+
+def test_drifts_are_announced_over_stdio_if_they_can_be_seen(schedule, tmp_path):
+    log, calls, heard = tmp_path / "log.jsonl", plans(schedule, 4), Heard()
+    environment = {**os.environ, EVALUATOR_VARIABLE: EVALUATOR}
+    server = StdioServerParameters(command=sys.executable, args=command(schedule, "--log", str(log)), env=environment)
+
+    async def client():
+        async with stdio_client(server) as streams, ClientSession(*streams, message_handler=heard) as session:
+            started = await session.initialize()
+            assert started.capabilities.tools.listChanged
+            assert started.capabilities.resources.subscribe
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            assert {"next_request", "find_customer", "refund", "finish"} <= set(tools)
+            assert not set(tools) & set(EVALUATOR_TOOLS)
+            assert tools["refund"].inputSchema["required"] == ["payment_id", "amount"]
+            assert tools["get_order"].annotations.readOnlyHint
+            assert tools["refund"].annotations.destructiveHint
+            early = await session.call_tool("find_customer", calls[0][0]["arguments"])
+            assert (early.isError, data(early)["error"]) == (True, "no_request")
+            for uri in ("desk://policy", "desk://request"):
+                await session.subscribe_resource(AnyUrl(uri))
+            scores, told = [], []
+            for episode in range(4):
+                heard.take()
+                request = data(await session.call_tool("next_request", {}))
+                told.append(set(heard.take()) - {"notifications/resources/updated desk://request"})
+                read = await session.read_resource(AnyUrl("desk://request"))
+                assert read.contents[0].text == request["request"]
+                if episode == 2:
+                    old = await session.call_tool("find_customer", calls[2][0]["arguments"])
+                    assert (old.isError, data(old)["error"]) == (True, "unknown_tool")
+                    assert "search_account" in {tool.name for tool in (await session.list_tools()).tools}
+                scores.append((await meet(session, calls[episode]))["score"])
+            assert scores == [1.0] * 4
+            assert told == [
+                set(),
+                set(),
+                {"notifications/tools/list_changed"},
+                {"notifications/resources/updated desk://policy"},
+            ]
+            page = await session.read_resource(AnyUrl("desk://policy"))
+            assert "until 60 days" in page.contents[0].text
+            return await session.call_tool("evaluator_scores", {"token": EVALUATOR})
+
+    scores = data(anyio.run(client))["sessions"]["0"]
+    assert scores["score"] == 1.0
+    assert {"score_source", "score_hidden", "score_renamed", "score_written"} <= set(scores)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [line["phase"] for line in lines] == ["source", "hidden", "renamed", "written"]
+
+
+@asynccontextmanager
+async def serving(schedule, *more):
+    """A server over HTTP in a process of its own; yields how to open a session."""
+    environment = {**os.environ, TOKEN_VARIABLE: TOKEN, EVALUATOR_VARIABLE: EVALUATOR}
+    process = await anyio.open_process([sys.executable, *command(schedule, "--http", *more)], env=environment)
+    try:
+        printed = b""
+        with anyio.fail_after(120):
+            while b"Authorization" not in printed:
+                printed += await process.stderr.receive()
+        address = re.search(r"http://\S+", printed.decode()).group()
+        assert EVALUATOR not in printed.decode()
+
+        @asynccontextmanager
+        async def opened():
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            async with (
+                httpx.AsyncClient(headers=headers, timeout=120) as http,
+                streamable_http_client(address, http_client=http) as (read, write, _),
+                ClientSession(read, write) as session,
+            ):
+                await session.initialize()
+                yield session
+
+        yield opened, address
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def test_two_clients_over_http_do_not_touch_each_other_and_an_evaluator_sees_both(schedule):
+    calls = plans(schedule, 3)
+
+    async def client():
+        async with serving(schedule) as (opened, address), opened() as first, opened() as second:
+            for session in (first, second):
+                assert "request" in data(await session.call_tool("next_request", {}))
+            half = calls[0][: len(calls[0]) // 2]
+            for call in half:
+                await first.call_tool(call["tool"], call["arguments"])
+            assert (await meet(second, calls[0]))["score"] == 1.0
+            await second.call_tool("next_request", {})
+            assert (await meet(second, calls[1]))["score"] == 1.0
+            assert (await meet(first, calls[0][len(half) :]))["score"] == 1.0
+            for arguments in ({}, {"token": "wrong"}, {"token": 5}):
+                shown = data(await first.call_tool("evaluator_phase", arguments))
+                assert shown == data(await first.call_tool("no_such_tool", arguments))
+            async with opened() as evaluator:
+                phases = data(await evaluator.call_tool("evaluator_phase", {"token": EVALUATOR}))["sessions"]
+                assert [phases[key]["phase"] for key in "012"] == ["source", "hidden", None]
+                assert phases["1"]["knobs"]["units"] == "cents"
+                episodes = data(await evaluator.call_tool("evaluator_log", {"token": EVALUATOR}))["episodes"]
+                assert [(one["session"], one["score"]) for one in episodes] == [(1, 1.0), (1, 1.0), (0, 1.0)]
+            assert httpx.post(address, json={}).status_code == 401
+            other = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}
+            assert httpx.post(address, json={}, headers=other).status_code in (403, 421)
+
+    anyio.run(client)
+
+
+def test_bad_calls_are_answered_and_the_session_goes_on(schedule):
+    deep = "x"
+    for _ in range(60):
+        deep = [deep]
+    wrong = (
+        ("no_such_tool", {}, "unknown_tool"),
+        ("find_customer", {}, "missing_argument"),
+        ("find_customer", {"email": "x" * 1_000_000}, "invalid_call"),
+        ("find_customer", {"email": deep}, "invalid_value"),
+        ("find_customer", {"email": "'; DROP TABLE customers; --"}, "not_found"),
+        ("get_order", {"order_id": "O-2000"}, "not_looked_up"),
+        ("refund", {"payment_id": "P-4000", "amount": "5"}, "invalid_value"),
+    )
+    calls = plans(schedule, 1)
+
+    async def client():
+        async with serving(schedule) as (opened, _), opened() as session:
+            await session.call_tool("next_request", {})
+            for name, arguments, code in wrong:
+                result = await session.call_tool(name, arguments)
+                assert (result.isError, data(result)["error"]) == (True, code)
+            assert (await meet(session, calls[0]))["score"] == 1.0
+            over = await session.call_tool("finish", {})
+            assert data(over)["error"] == "no_request"
+
+    anyio.run(client)
+
+
+def test_many_clients_at_once(schedule):
+    calls = plans(schedule, 1)[0]
+
+    async def client():
+        scores = []
+        async with serving(schedule) as (opened, _):
+
+            async def one():
+                async with opened() as session:
+                    await session.call_tool("next_request", {})
+                    scores.append((await meet(session, calls))["score"])
+
+            async with anyio.create_task_group() as group:
+                for _ in range(64):
+                    group.start_soon(one)
+        assert scores == [1.0] * 64
+
+    anyio.run(client)
+
+
+def test_mistakes_are_told_before_a_client_comes(monkeypatch):
+    monkeypatch.setenv(EVALUATOR_VARIABLE, "short")
+    with pytest.raises(ArgumentError, match="16 characters"):
+        make_tool_server()
+    with pytest.raises(ArgumentError, match="`env_id` should be DriftTools-v0"):
+        make_tool_server("DriftFrozenLake-v0")
+    done = subprocess.run(
+        [sys.executable, "-m", "drift_envs", "mcp", "DriftFrozenLake-v0", "--tools"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "--tools" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in read_code("docs/mcp_tools.md"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "find_customer" in done.stdout
