@@ -48,6 +48,7 @@ from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Transition
 
 from drift_envs.errors import MissingDependencyError
+from drift_envs.registration import IDS
 
 PLAYED = [
     *((one, env_id) for one in environments() for env_id in gym.registry if env_id.startswith(one.ids)),
@@ -184,11 +185,10 @@ def test_runs_estimates_and_exports_have_every_format(
 ) -> None:
     make_env(env_id).close()  # skips where a package is missing
     monkeypatch.setattr(gym.registry[env_id], "max_episode_steps", SHORT)
-    schedule = tmp_path / "still.yaml"
-    schedule.write_text(f"{{version: 1, name: still, env: {env_id}, clock: episode, drifts: []}}", encoding="utf-8")
     policies = [{"llm": {"model": "first", "format": form}} for form in FORMATS]
     agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
-    experiment = parse_experiment({"name": "all", "schedules": str(schedule), "agents": agents, "seeds": 1, "rounds": 3})
+    data = {"name": "all", "schedules": IDS[env_id].schedule, "agents": agents, "seeds": 1, "episodes": 3}
+    experiment = parse_experiment(data)
     (row,) = estimate(experiment)
     assert row.decisions >= len(FORMATS)
     run = run_experiment(experiment, tmp_path / "run", service=FirstActions(), trace="all").parent
