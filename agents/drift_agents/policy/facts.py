@@ -90,7 +90,7 @@ class PlainFacts:
         """
         if any(map(_score_ahead, view.here)):
             return None
-        tried = {action: -1 for action in view.actions}
+        tried = dict.fromkeys(view.actions, -1)
         for item in view.here:
             if item.action in tried:
                 tried[item.action] = max(tried[item.action], item.last)
