@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -79,6 +80,15 @@ class PlainFacts:
         """
         found = _HIGHEST.search(task)
         return float(found["score"]) if found else None
+
+    def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
+        """Whether what an outcome leads to is the score of another task than the present one.
+
+        Args:
+            item: a recollection of the present state.
+            view: the prompt.
+        """
+        return False
 
     def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
         """What shuts all known ways, each with when it was last seen; `None` while a way may be open.
@@ -208,7 +218,11 @@ class _Renderer:
     """The blocks of the user message that come from memory and from the episode."""
 
     def __init__(self, view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str) -> None:
-        self.view, self.template, self.facts, self.form = view, template, facts, form
+        here = tuple(
+            item._replace(value_estimate=0.0, steps_to_go=None) if facts.is_of_other_task(item, view) else item
+            for item in view.here
+        )
+        self.view, self.template, self.facts, self.form = replace(view, here=here), template, facts, form
         names = (entry.strip().partition(" ") for entry in _meanings(view.task).split(","))
         self._names = {action: name for action, _, name in names if action in view.actions and name}
 
