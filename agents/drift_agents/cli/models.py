@@ -39,8 +39,8 @@ class ModelOptions:
         temperature: of the models; `None` for the policy's.
         max_tokens: of an answer; `None` for the policy's.
         parameters: further fields of every request.
+        answer: the form of answers; `None` for the policy's.
         keep_going: whether the run continues when more than a fifth of the answers is invalid.
-        budget_this_command: whether budgets count this command alone, not what is recorded.
         budget_tokens: tokens after which the run stops.
         budget: cost at which the run stops.
         concurrency: cells at the same time, each of which sends one request at a time.
@@ -56,8 +56,8 @@ class ModelOptions:
     temperature: float | None
     max_tokens: int | None
     parameters: Mapping[str, Any]
+    answer: str | None
     keep_going: bool
-    budget_this_command: bool
     budget_tokens: int | None
     budget: float | None
     concurrency: int
@@ -73,6 +73,7 @@ class ModelOptions:
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "parameters": dict(self.parameters) or None,
+            "form": self.answer,
         }
         return {key: value for key, value in given.items() if value is not None}
 
@@ -198,7 +199,6 @@ def make_service(
         key_file=options.key_file,
         timeout=options.timeout,
         budget=Budget(options.budget_tokens, options.budget),
-        counts_records=not options.budget_this_command,
         monitor=None if options.keep_going or options.replay else AnswerMonitor(),
         note=note,
     )
@@ -216,4 +216,5 @@ def describe_totals(totals: Totals) -> str:
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
     cut = f", {totals.cut} replies cut" if totals.cut else ""
-    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}{cut}"
+    ignored = f", {totals.ignored} further keys in answers ignored" if totals.ignored else ""
+    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}{cut}{ignored}"

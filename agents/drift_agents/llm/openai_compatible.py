@@ -1,6 +1,7 @@
 """A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
 * `OpenAICompatible` - one request, one exchange with the server
+* `name_file` - the name of a model that is served from a file
 
 The only retries here concern what a server refuses: a form of the answer, after which the next form is requested,
 and parameters, which are renamed or left out. `drift_agents.llm.served` retries after failures,
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import time
 import weakref
@@ -21,20 +23,20 @@ from typing import Any
 from drift_agents.checks import check_choice, is_number
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.answer_format import (
-    ALL_FORMS,
     FORMS,
+    TOOL,
     constrain,
+    function_name,
     instruct,
     read_answer,
     without_surrogates,
     without_thoughts,
 )
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.connection import CONNECT_SECONDS, connect_client, find_url, import_openai, read_key
+from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
 from drift_agents.llm.server_replies import (
     find_refused,
     is_form_refusal,
-    is_unreachable,
     message_of,
     read_reply,
     translate_error,
@@ -44,10 +46,22 @@ LONGEST_REPLY = 100_000
 """Characters of a reply; what follows is cut and counted."""
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens"}
 """The second name of a parameter, used after the first is refused."""
-GRAMMAR_OWNER = "llamacpp"
-"""The owner of the models in the list of a server that takes grammars."""
-LOADING = 503
-"""The status of llama.cpp while it loads a model; whether it takes grammars is found when it is ready."""
+
+_NAMES_FILE = re.compile(r"@sha256-[0-9a-f]{12}$")
+
+
+def name_file(name: str, digest: str) -> str:
+    """The name of a model that is served from a file, with the hash of the file.
+
+    Args:
+        name: the model's name.
+        digest: the SHA-256 of the file, in hexadecimal digits.
+
+    Example:
+        >>> name_file("qwen3-4b", "b179c9523d0e6a0f98a330c7562b6827")
+        'qwen3-4b@sha256-b179c9523d0e'
+    """
+    return f"{name}@sha256-{digest[:12]}"
 
 
 class OpenAICompatible:
@@ -62,8 +76,8 @@ class OpenAICompatible:
             own.
         key_file: a file with its key, in the place of the environment variable. The key is read at the first request,
             since recorded replies need none, and never shown.
-        form: the form of answers, one of `drift_agents.llm.answer_format.ALL_FORMS`; `auto` finds the first one that
-            the server supports.
+        form: the form of answers, one of `json_schema`, `json_object`, `text` and `tool`
+            (`drift_agents.llm.answer_format`); `auto` finds the first one that the server supports, but for `tool`.
         timeout: seconds to wait for an answer.
         note: called with a sentence about what the server refuses.
 
@@ -87,7 +101,7 @@ class OpenAICompatible:
     ) -> None:
         if not isinstance(model, str) or not model:
             raise ArgumentError(f"`model` should be the name of a model. Received {model!r}")
-        check_choice("form", form, ("auto", *ALL_FORMS))
+        check_choice("form", form, ("auto", *FORMS, TOOL))
         if not is_number(timeout) or not 0 < timeout < math.inf:
             raise ArgumentError(f"`timeout` should be a positive number of seconds. Received {timeout!r}")
         self.name, self.form, self.timeout = model, form, float(timeout)
@@ -99,7 +113,7 @@ class OpenAICompatible:
         self._opened: Any = None
         self._end: Callable[[], object] = lambda: None
         self._key = ("", "")
-        self._forms: list[str] | None = None if form == "auto" else [form]
+        self._forms = list(FORMS) if form == "auto" else [form]
         self._names: dict[str, str | None] = {}
 
     def __repr__(self) -> str:
@@ -108,8 +122,13 @@ class OpenAICompatible:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The part of the key of recorded replies that stands for the model."""
-        return {"base_url": self.base_url, "model": self.name, "form": self.form}
+        """The part of the key of recorded replies that stands for the model.
+
+        A name that ends with the hash of a file says which model answers; the address, which changes from one start of
+        its server to the next, is then no part of it.
+        """
+        address = {} if _NAMES_FILE.search(self.name) else {"base_url": self.base_url}
+        return {**address, "model": self.name, "form": self.form}
 
     @property
     def _client(self) -> Any:
@@ -156,7 +175,8 @@ class OpenAICompatible:
         openai, client = import_openai(), self._client
         wanted = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
         while True:
-            form, fields = ("", {}) if schema is None else self._choose_form(schema)
+            form = "" if schema is None else self._forms[0]
+            fields = {} if schema is None else constrain(schema, form)
             instructed = messages if schema is None else instruct(messages, schema, form)
             sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
             with self._lock:
@@ -164,7 +184,7 @@ class OpenAICompatible:
             own = {name: value for name, value in named.items() if name is not None}
             started = time.perf_counter()
             try:
-                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**own, **fields})
+                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
             except openai.OpenAIError as error:
                 if not self._drops(error, form if fields else "") and not self._renames(error, own):
                     raise self._translate(error) from None  # its own chain may hold the key
@@ -172,42 +192,21 @@ class OpenAICompatible:
                 raise self._translate(error) from None
             else:
                 break
-        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        called = function_name(schema) if schema is not None and form == TOOL else None
+        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called)
         if len(answer.text) > LONGEST_REPLY:
             with self._lock:
                 self.cut += 1
             finish = "length" if answer.finish == "stop" else answer.finish
             answer = replace(answer, text=without_thoughts(answer.text)[:LONGEST_REPLY], finish=finish)
-        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema)[0])
-
-    def _choose_form(self, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The first form that the server supports and that can express the schema, with its fields."""
-        if self._forms is None:
-            forms = list(ALL_FORMS if self._takes_grammars() else FORMS)
-            with self._lock:
-                self._forms = forms if self._forms is None else self._forms
-        for form in self._forms:
-            fields = constrain(schema, form)
-            if fields is not None:
-                return form, fields
-        return "text", {}
-
-    def _takes_grammars(self) -> bool:
-        """Whether the server's list of models names llama.cpp; not every server has this list."""
-        openai, client = import_openai(), self._client.with_options(timeout=CONNECT_SECONDS)
-        try:
-            return any(getattr(model, "owned_by", None) == GRAMMAR_OWNER for model in client.models.list())
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            if is_unreachable(error) or getattr(error, "status_code", None) == LOADING:
-                raise self._translate(error) from None
-            return False
+        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
 
     def _drops(self, error: Exception, form: str) -> bool:
         """Whether the form of the answer was refused, which is then not used again."""
         if not form or self.form != "auto" or not is_form_refusal(error):
             return False
         with self._lock:  # another thread may have dropped it already
-            self._forms = [other for other in self._forms or FORMS if other != form]
+            self._forms = [other for other in self._forms if other != form]
         return True
 
     def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:

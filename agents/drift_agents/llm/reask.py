@@ -96,7 +96,7 @@ class ReaskingModel:
                 answer = Completion("")
                 break
             usage += answer.usage
-            errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
+            errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema).errors
             if not errors or reasks == self.reasks:
                 if self._monitor is not None and schema is not None:
                     self._monitor.count(is_valid=not errors, is_cut=answer.finish == "thinking")
@@ -118,25 +118,22 @@ class ReaskingModel:
 
 
 class AnswerMonitor:
-    """Counts answers that are invalid or cut off, and raises an error when they are too many.
+    """Stops a run in which more than a fifth of the answers is invalid after all re-asks.
 
-    An answer counts as invalid after all re-asks. A run in which more than a fifth is invalid measures the form of
-    the answers, and not what a memory contributes.
+    Such a run measures the form of the answers, and not what a memory contributes.
 
     Args:
         least: answers before an error is raised.
-        most: the share of answers that may be invalid.
 
     Example:
         >>> monitor = AnswerMonitor(least=1)
-        >>> monitor.count(is_valid=True)
         >>> monitor.count(is_valid=False)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        drift_agents.errors.UnusableAnswersError: 1 of 2 answers are invalid: use a server that restricts answers ...
+        drift_agents.errors.UnusableAnswersError: 1 of 1 answers are invalid: use a server that restricts answers ...
     """
 
-    def __init__(self, least: int = LEAST, most: float = MOST_INVALID) -> None:
-        self.least, self.most = least, most
+    def __init__(self, least: int = LEAST) -> None:
+        self.least = least
         self.answers = self.invalid = self.cut = 0
         self._lock = threading.Lock()
 
@@ -154,14 +151,12 @@ class AnswerMonitor:
             self.answers += 1
             self.invalid += not is_valid
             self.cut += is_cut and not is_valid
-            if self.answers < self.least or self.invalid <= self.most * self.answers:
+            if self.answers < self.least or self.invalid <= MOST_INVALID * self.answers:
                 return
-            advice = ": use a server that restricts answers to a schema, or a larger model"
-            if 2 * self.cut >= self.invalid:
-                advice = (
-                    f", {self.cut} of them cut off while thinking: raise --max-tokens, or limit the thoughts, as with "
-                    "--parameter reasoning_effort=low"
-                )
-            raise UnusableAnswersError(
-                f"{self.invalid} of {self.answers} answers are invalid{advice}. --keep-going continues all the same"
-            )
+        advice = ": use a server that restricts answers to a schema, or a larger model"
+        if 2 * self.cut >= self.invalid:
+            advice = f", {self.cut} of them cut off while thinking: raise --max-tokens, or limit the thoughts, as with "
+            advice += "--parameter reasoning_effort=low"
+        raise UnusableAnswersError(
+            f"{self.invalid} of {self.answers} answers are invalid{advice}. --keep-going continues all the same"
+        )

@@ -28,22 +28,8 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 }
 ANNOTATIONS = frozenset({"title", "description", "examples", "default", "$schema"})
 """Keywords without an effect on what is valid."""
-RULES = frozenset(
-    {
-        "type",
-        "enum",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "items",
-        "properties",
-        "required",
-        "additionalProperties",
-    }
-)
+BOUNDS = frozenset({"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
+RULES = BOUNDS | {"type", "enum", "items", "properties", "required", "additionalProperties"}
 
 
 def violations(data: Any, schema: Mapping[str, Any], where: str = "answer") -> list[str]:

@@ -81,6 +81,6 @@ class ScriptedModel:
             raise answer
         if isinstance(answer, Completion):
             return answer
-        data = None if schema is None else read_answer(answer, schema)[0]
+        data = None if schema is None else read_answer(answer, schema).data
         tokens_in = count_tokens(message.content for message in messages)
         return Completion(answer, data, Usage(1, tokens_in, count_tokens([answer])))

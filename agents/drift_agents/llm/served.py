@@ -109,6 +109,8 @@ class ServedModel:
         self._identity: Mapping[str, Any] = getattr(model, "identity", {"model": model.name})
         self.answered = 0
         """Requests that were answered, and not from records."""
+        self.ignored = 0
+        """Further keys in answers, which were left out."""
 
     def complete(
         self,
@@ -128,7 +130,7 @@ class ServedModel:
             ModelError: any other error of the model, without a retry. Errors are not recorded.
         """
         if self.replies is None:
-            return self._send(messages, schema, parameters, sample_index)
+            return self._read(self._send(messages, schema, parameters, sample_index), schema)
         request = {
             **self._identity,
             "messages": [list(message) for message in messages],
@@ -155,9 +157,17 @@ class ServedModel:
                 reply = self.replies.put(key, self.name, title, question, _to_record(answer))
         if reply["finish"] == _TOO_LONG:
             raise ContextLengthError(reply["text"])
-        data = None if schema is None else read_answer(reply["text"], schema)[0]
         usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
-        return self._with_cost(Completion(reply["text"], data, usage, reply["finish"], reply.get("tokens_cached", 0)))
+        answer = Completion(reply["text"], None, usage, reply["finish"], reply.get("tokens_cached", 0))
+        return self._with_cost(self._read(answer, schema))
+
+    def _read(self, answer: Completion, schema: Mapping[str, Any] | None) -> Completion:
+        """The answer with its data."""
+        if schema is None:
+            return answer
+        data, _, ignored = read_answer(answer.text, schema)
+        self.ignored += ignored
+        return replace(answer, data=data)
 
     def _send(self, *request: Any) -> Completion:
         """Send a request until it is answered."""

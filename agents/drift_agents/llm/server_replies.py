@@ -49,18 +49,23 @@ _LONGEST_QUOTE = 300
 """Characters of a server's message that are quoted."""
 
 
-def read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int) -> Completion:
+def read_reply(
+    reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int, called: str | None = None
+) -> Completion:
     """Read a server's reply.
 
     Args:
         reply: the client's object.
         sent: the messages of the request, for an estimate of their tokens.
         milliseconds: the time from the request to the reply.
+        called: the function whose call is the answer; its arguments follow the text.
     """
     choices = getattr(reply, "choices", None)
     choice = choices[0] if isinstance(choices, (list, tuple)) and choices else None
     message = getattr(choice, "message", None)
     text = _read_content(getattr(message, "content", None))
+    if call := _read_call(message, called):
+        text = f"{without_thoughts(text)}\n{call}".strip()
     reason = getattr(choice, "finish_reason", None)
     finish = _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
     refusal = getattr(message, "refusal", None)
@@ -88,6 +93,14 @@ def _read_content(content: Any) -> str:
         return ""
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
     return without_surrogates("".join(text for text in texts if isinstance(text, str)))
+
+
+def _read_call(message: Any, called: str | None) -> str:
+    """The arguments of all calls of a function, which an answer has one of; empty without a call."""
+    calls = getattr(message, "tool_calls", None)
+    functions = [getattr(call, "function", None) for call in calls] if called and isinstance(calls, list) else []
+    found = [getattr(one, "arguments", None) for one in functions if getattr(one, "name", None) == called]
+    return without_surrogates("\n".join(text for text in found if isinstance(text, str)))
 
 
 def _read_count(count: Any) -> int | None:

@@ -28,6 +28,7 @@ class Totals(NamedTuple):
         tokens: of prompts and answers, as counted by the servers; those of recorded replies are not included.
         cost: the money for these tokens.
         cut: replies that were cut since they were too long.
+        ignored: further keys in answers, which were left out.
     """
 
     answered: int
@@ -35,6 +36,7 @@ class Totals(NamedTuple):
     tokens: int
     cost: float
     cut: int = 0
+    ignored: int = 0
 
 
 class Service:
@@ -49,7 +51,6 @@ class Service:
         timeout: seconds to wait for an answer.
         budget: tokens and money for all requests.
         retries: repeated requests after failures, at the most.
-        counts_records: whether recorded replies of earlier commands count towards the budget.
         monitor: counts invalid answers, and raises an error when they are too many; none if not given.
         note: called with a sentence about what a server refuses.
 
@@ -69,18 +70,17 @@ class Service:
         timeout: float = 120.0,
         budget: Budget | None = None,
         retries: int = RETRIES,
-        counts_records: bool = True,
         monitor: AnswerMonitor | None = None,
         note: Callable[[str], None] | None = None,
     ) -> None:
         self.replies, self.timeout, self.retries, self.monitor = replies, timeout, retries, monitor
         self.budget = Budget() if budget is None else budget
-        self._key_file, self._counts_records, self._note = key_file, counts_records, note
+        self._key_file, self._note = key_file, note
         self._stopped = threading.Event()
         self._breakers: dict[str, CircuitBreaker] = {}
         self._models: dict[tuple[object, ...], ServedModel] = {}
         self._clients: list[OpenAICompatible] = []
-        self._spent: dict[tuple[str, str], tuple[int, int, int]] | None = None
+        self._counted: set[tuple[str, str]] = set()
         self._before = (0, 0.0)
         self._lock = threading.Lock()
 
@@ -119,11 +119,11 @@ class Service:
 
     def _count_records(self, client: OpenAICompatible, price: Price) -> None:
         """Count what the recorded replies of a model cost, once, when the budget has a limit."""
-        if not self._counts_records or self.replies is None or self.replies.read_only or not self.budget.is_limited:
+        place = (client.base_url, client.name)
+        if self.replies is None or self.replies.read_only or not self.budget.is_limited or place in self._counted:
             return
-        if self._spent is None:
-            self._spent = self.replies.spent()
-        tokens_in, tokens_out, cached = self._spent.pop((client.base_url, client.name), (0, 0, 0))
+        self._counted.add(place)
+        tokens_in, tokens_out, cached = self.replies.spent(client.identity)
         tokens, cost = tokens_in + tokens_out, price.of(tokens_in, tokens_out, cached)
         self._before = (self._before[0] + tokens, self._before[1] + cost)
         self.budget.spend(tokens, cost)
@@ -147,4 +147,5 @@ class Service:
             self.budget.tokens_spent - self._before[0],
             self.budget.money_spent - self._before[1],
             sum(client.cut for client in self._clients),
+            sum(model.ignored for model in self._models.values()),
         )

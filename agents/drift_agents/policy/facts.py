@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +36,7 @@ LONG = 20
 """From so many steps on equal consecutive actions of a trajectory in a lesson are counted instead of listed."""
 
 _DECODER = json.JSONDecoder()
+_HIGHEST = re.compile(r"The highest score is (?P<score>\d+(?:\.\d+)?)")
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
 
 
@@ -69,6 +71,40 @@ class PlainFacts:
             task: the task in words.
         """
         return task
+
+    def highest_score(self, task: str) -> float | None:
+        """The highest score that the task can pay, `None` if it is not known.
+
+        Args:
+            task: the task in words.
+        """
+        found = _HIGHEST.search(task)
+        return float(found["score"]) if found else None
+
+    def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
+        """Whether what an outcome leads to is the score of another task than the present one.
+
+        Args:
+            item: a recollection of the present state.
+            view: the prompt.
+        """
+        return False
+
+    def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
+        """What shuts all known ways, each with when it was last seen; `None` while a way may be open.
+
+        Here: the actions of the present state, where all were tried and none is known to lead to a score.
+
+        Args:
+            view: the prompt.
+        """
+        if any(map(_score_ahead, view.here)):
+            return None
+        tried = dict.fromkeys(view.actions, -1)
+        for item in view.here:
+            if item.action in tried:
+                tried[item.action] = max(tried[item.action], item.last)
+        return tried if tried and min(tried.values()) >= 0 else None
 
     def state_fields(self, state: str) -> Mapping[str, str]:
         """Placeholders of the present state, beside the keys of its JSON object.
@@ -182,7 +218,11 @@ class _Renderer:
     """The blocks of the user message that come from memory and from the episode."""
 
     def __init__(self, view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str) -> None:
-        self.view, self.template, self.facts, self.form = view, template, facts, form
+        here = tuple(
+            item._replace(value_estimate=0.0, steps_to_go=None) if facts.is_of_other_task(item, view) else item
+            for item in view.here
+        )
+        self.view, self.template, self.facts, self.form = replace(view, here=here), template, facts, form
         names = (entry.strip().partition(" ") for entry in _meanings(view.task).split(","))
         self._names = {action: name for action, _, name in names if action in view.actions and name}
 
@@ -197,6 +237,8 @@ class _Renderer:
             "visits": self._visits(),
             "here": self._records("here", self._ranked()),
             "untried": self._untried(),
+            "below": self._below(),
+            "shut": self._shut(),
         }
 
     def _shown_elsewhere(self) -> Sequence[Recollection]:
@@ -273,6 +315,25 @@ class _Renderer:
         if not known:
             names = ["every action"]
         return self.template.fill("untried", {"untried": ", ".join(names)})
+
+    def _below(self) -> str:
+        """That the best score known is not the highest that the task can pay."""
+        best = max(map(_score_ahead, self.view.here), default=0.0)
+        highest = self.facts.highest_score(self.view.task)
+        if self.form == RAW or "below" not in self.template or highest is None or not 0 < best < highest:
+            return ""
+        return self.template.fill("below", {"best": f"{best:g}", "highest": f"{highest:g}"})
+
+    def _shut(self) -> str:
+        """That all known ways are shut, and what of that may have changed."""
+        if self.form == RAW or "shut" not in self.template:
+            return ""
+        barriers, since = self.facts.find_barriers(self.view), self.view.doubt_since
+        if barriers is None:
+            return ""
+        old = [self._name(name) for name, last in barriers.items() if since is not None and last < since]
+        older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if old else ""
+        return self.template.fill("shut", {"older": older})
 
     def _visits(self) -> str:
         counts = dict(self.view.visits or ())

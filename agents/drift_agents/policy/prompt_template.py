@@ -23,8 +23,9 @@ from drift_agents.errors import ArgumentError
 SECTIONS: tuple[str, ...] = (
     *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
     *("doubt", "episode", "episode record", "visits", "untried", "example", "estimate", "contradicted", "visited"),
+    *("below", "shut", "older"),
 )
-BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "example")
+BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "below", "shut", "example")
 """Placeholders of the section `user` that take a line of their own, which is left out when they are empty."""
 _HEADING = re.compile(r"^=== (.+?) ===$\n?", re.MULTILINE)
 

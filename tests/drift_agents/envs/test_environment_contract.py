@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -15,6 +16,8 @@ import numpy as np
 import pytest
 from drift_agents import registry
 from drift_agents.agent import Agent
+from drift_agents.analysis.finetuning_sets import export_choices
+from drift_agents.cli.dry_run import estimate
 from drift_agents.environment import (
     EXACT,
     GENERIC,
@@ -26,8 +29,12 @@ from drift_agents.environment import (
     recognise_state,
 )
 from drift_agents.errors import ArgumentError
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.service import Service
 from drift_agents.matching.base import Matching, make_matching, matching_names
+from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import make_policy
 from drift_agents.policy.facts import FACTS_FORMATS
@@ -37,16 +44,18 @@ from drift_agents.policy.messages import FORMATS
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
+from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Transition
 
 from drift_envs.errors import MissingDependencyError
+from drift_envs.registration import IDS
 
 PLAYED = [
     *((one, env_id) for one in environments() for env_id in gym.registry if env_id.startswith(one.ids)),
     *((GENERIC, env_id) for env_id in ("DriftCartPole-v0", "DriftPendulum-v0")),
 ]
 """Every id that a declaration is for, and some that none is for."""
-LIMIT = 40
+LIMIT, SHORT = 40, 4
 FIRST = [(one, next(env_id for other, env_id in PLAYED if other is one)) for one in (*environments(), GENERIC)]
 played = pytest.mark.parametrize(("one", "env_id"), PLAYED, ids=[env_id for _, env_id in PLAYED])
 declared = pytest.mark.parametrize("one", [*environments(), GENERIC], ids=lambda one: one.name)
@@ -81,9 +90,9 @@ class Recorded(NamedTuple):
     transitions: tuple[Transition, ...]
 
 
-def make_env(env_id: str) -> gym.Env[str, Any]:
+def make_env(env_id: str, limit: int = LIMIT) -> gym.Env[str, Any]:
     try:
-        return gym.make(env_id, schedule=None, text=True, max_episode_steps=LIMIT)
+        return gym.make(env_id, schedule=None, text=True, max_episode_steps=limit)
     except MissingDependencyError as error:
         pytest.skip(str(error))
 
@@ -141,20 +150,50 @@ def test_states_are_put_in_words(one: AgentEnvironment, env_id: str) -> None:
             assert all(isinstance(text, str) for text in facts.state_fields(state).values())
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", MEMORIES.names())
 @pytest.mark.parametrize(("one", "env_id"), FIRST, ids=[env_id for _, env_id in FIRST])
-def test_a_language_model_gets_every_format(one: AgentEnvironment, env_id: str, form: str) -> None:
-    found, model = record(one, env_id), FirstAction()
-    env = make_env(env_id)
-    policy = LanguageModelPolicy(model, format=form, examples=True)
-    agent = Agent(policy, found.memory, matching=found.rule, recall=Recall(**one.recall), seed=1)
-    episode = agent.run_episode(env, seed=0)
+def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironment, env_id: str, name: str) -> None:
+    """Three episodes a format; the memory goes on, so that later formats show what earlier ones wrote."""
+    rule = one.make("matching")
+    memory = make_memory(name, **({"matching": rule} if "matching" in MEMORIES.options(name)[0] else {}))
+    env = make_env(env_id, SHORT)
+    for form in FORMATS:
+        model = FirstAction()
+        policy = LanguageModelPolicy(model, format=form, examples=True)
+        agent = Agent(policy, memory, matching=rule, recall=Recall(**one.recall), seed=1)
+        episodes = [agent.run_episode(env, seed=number) for number in range(3)]
+        assert all(episode.steps and not episode.invalid_actions for episode in episodes)
+        asked = [step for episode in episodes for step in episode.trace if len(parse_prompt(step.prompt).actions) > 1]
+        assert len(model.requests) == len(asked) > 0
+        task = episodes[0].task.partition(" Actions: ")[0]
+        assert all(recognise_messages(text) is one for text in model.requests) or form not in FACTS_FORMATS
+        assert task in model.requests[0] or form in ("paper", "full")
     env.close()
-    assert episode.steps > 0
-    assert len(model.requests) == sum(len(parse_prompt(step.prompt).actions) > 1 for step in episode.trace)
-    task = episode.task.partition(" Actions: ")[0]
-    assert all(recognise_messages(text) is one for text in model.requests) or form not in FACTS_FORMATS
-    assert task in model.requests[0] or form in ("paper", "full")
+
+
+class FirstActions(Service):
+    """Models that answer with the first admissible action."""
+
+    def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> FirstAction:
+        return FirstAction()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("one", "env_id"), FIRST, ids=[env_id for _, env_id in FIRST])
+def test_runs_estimates_and_exports_have_every_format(
+    one: AgentEnvironment, env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_env(env_id).close()  # skips where a package is missing
+    monkeypatch.setattr(gym.registry[env_id], "max_episode_steps", SHORT)
+    policies = [{"llm": {"model": "first", "format": form}} for form in FORMATS]
+    agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
+    data = {"name": "all", "schedules": IDS[env_id].schedule, "agents": agents, "seeds": 1, "episodes": 3}
+    experiment = parse_experiment(data)
+    (row,) = estimate(experiment)
+    assert row.decisions >= len(FORMATS)
+    run = run_experiment(experiment, tmp_path / "run", service=FirstActions(), trace="all").parent
+    for form in FORMATS:
+        assert export_choices(run, tmp_path / f"{form}.jsonl", prompt=form) > 0
 
 
 @declared

@@ -232,7 +232,7 @@ def test_a_closed_port() -> None:
         ({"base_url": f"http://me:{SECRET}@host/v1"}, "should have no user, password or query"),
         (
             {"form": "xml"},
-            "`form` should be one of auto, grammar, json_schema",
+            "`form` should be one of auto, json_schema",
         ),
         ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
     ],

@@ -96,10 +96,10 @@ def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
 
 
 def test_a_budget_holds_over_resumes(chat: ModuleType, tmp_path: Path) -> None:
-    def spend(**options: Any) -> tuple[int, int]:
+    def spend() -> tuple[int, int]:
         """One command: requests until the budget is spent; tokens of this command and in all."""
         with ReplyStore(tmp_path / "replies.sqlite") as replies:
-            service = Service(replies=replies, budget=Budget(tokens=200), **options)
+            service = Service(replies=replies, budget=Budget(tokens=200))
             model = service.model("tiny", server.url)
             ask_all = (model.complete([Message("user", str(n))], SCHEMA) for n in range(100))
             with pytest.raises(BudgetError, match="the budget of 200 tokens is spent"):
@@ -111,13 +111,40 @@ def test_a_budget_holds_over_resumes(chat: ModuleType, tmp_path: Path) -> None:
         assert spend() == (210, 210)
         assert spend() == (0, 210)
         assert spend() == (0, 210)
-        assert spend(counts_records=False) == (210, 420)
 
 
-def test_llama_cpp_is_sent_a_grammar(chat: ModuleType) -> None:
-    with chat.serve(lambda _: chat.said('{"action":"1"}')) as server:
-        server.owner = "llamacpp"
-        assert OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA).data == {"action": "1"}
-    (request,) = server.requests
-    assert request["grammar"] == 'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'
-    assert "response_format" not in request
+def test_the_decision_can_be_a_call_of_a_function(chat: ModuleType) -> None:
+    def call(*arguments: str, name: str = "action", text: str = "I think.") -> Any:
+        calls = [{"id": "c", "type": "function", "function": {"name": name, "arguments": one}} for one in arguments]
+        return chat.said(text, "tool_calls", tool_calls=calls)
+
+    for reply, data in (
+        (call('{"action": "1"}'), {"action": "1"}),
+        (call('{"action": 1, "why": "left"}', text="<think>Or 0?"), {"action": "1"}),
+        (call('{"action": "1"}', text='{"action": "0"}'), None),
+        (call('{"action": "0"}', '{"action": "1"}'), None),
+        (call('{"action": "7"}'), None),
+        (call('{"action": "1"}', name="walk", text=""), None),
+        (chat.said('{"action": "1"}'), {"action": "1"}),
+    ):
+        with chat.serve(lambda _, reply=reply: reply) as server:
+            answer = OpenAICompatible("tiny", base_url=server.url, form="tool").complete(ASK, SCHEMA)
+        assert answer.data == data
+        (request,) = server.requests
+        assert "response_format" not in request
+        assert request["tool_choice"] == "required"
+        assert request["tools"][0]["function"]["parameters"]["properties"] == SCHEMA["properties"]
+    with chat.serve(lambda _: chat.said('{"action": "1"}')) as server:
+        OpenAICompatible("tiny", base_url=server.url, form="tool").complete(ASK, SCHEMA, {"tool_choice": "auto"})
+    assert server.requests[0]["tool_choice"] == "auto"
+
+
+def test_a_model_that_adds_a_key_to_every_answer_plays_on(chat: ModuleType) -> None:
+    """All of 60 answers have a further key: none is refused, and the keys are counted, from records too."""
+    with chat.serve(lambda _: chat.said('{"reasoning": "Hm.", "action": "1"}')) as server:
+        service = Service(monitor=AnswerMonitor())
+        model = ReaskingModel(service.model("tiny", server.url))
+        answers = [model.complete([Message("user", str(n))], SCHEMA) for n in range(60)]
+        service.close()
+    assert {(answer.data["action"], answer.reasks) for answer in answers} == {("1", 0)}
+    assert service.totals().ignored == 60

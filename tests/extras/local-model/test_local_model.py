@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.cli.serve_local import NAME, find_model_file, serve_model
+from drift_agents.cli.serve_local import NAME, find_model_file, name_model, serve_model
 from drift_agents.errors import MissingDependencyError, ModelAccessError
 from drift_agents.experiment.logs import read_rows
 from drift_agents.llm.base import Message
@@ -60,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     spec.loader.exec_module(tiny)
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
     tiny.write_tiny_model(path, CONTEXT)
-    with serve_model(path, name="tiny") as url:
+    with serve_model(path, names=name_model(path, "tiny")) as url:
         yield url, "tiny"
 
 
@@ -74,7 +74,7 @@ def test_it_answers_by_the_schema_and_in_words(server: tuple[str, str]) -> None:
         "additionalProperties": False,
     }
     model = OpenAICompatible(name, base_url=url)
-    assert model.models() == [name]
+    assert name in model.models()
     first, again = (model.complete([Message("user", "Where to?")], schema, {"temperature": 0}) for _ in range(2))
     assert first.data is not None
     assert first.data["action"] in "0123"
@@ -86,11 +86,11 @@ def test_it_answers_by_the_schema_and_in_words(server: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("schema", [DAY, CRITIQUE, DISTIL, ITEMS, INSIGHTS, STRENGTH], ids=lambda one: one["title"])
-def test_requests_of_memories_are_restricted_by_a_grammar(server: tuple[str, str], schema: dict[str, Any]) -> None:
-    """The server refuses grammars that repeat too much; the form would then be another one."""
-    model = OpenAICompatible(server[1], base_url=server[0], form="grammar")
+def test_requests_of_memories_are_restricted_by_their_schemas(server: tuple[str, str], schema: dict[str, Any]) -> None:
+    """The server refuses schemas that it cannot make a grammar of; the form would then be another one."""
+    model = OpenAICompatible(server[1], base_url=server[0], form="json_schema")
     answer = model.complete([Message("user", "Well?")], schema, {"temperature": 0, "max_tokens": 20})
-    assert answer.text.startswith(f'{{"{next(iter(schema["properties"]))}":')
+    assert re.match(rf'{{\s*"({"|".join(schema["properties"])})"', answer.text)
 
 
 def test_a_prompt_that_is_too_long_loses_its_oldest_records(server: tuple[str, str]) -> None:
@@ -138,8 +138,7 @@ def test_smollm2_answers_in_form() -> None:
         assert url.startswith("http://127.0.0.1:")
         model = OpenAICompatible(NAME, base_url=url)
         answer = model.complete([Message("user", "Which way?")], SCHEMA, {"temperature": 0, "max_tokens": 50})
-        assert answer.text in ('{"action":"0"}', '{"action":"1"}')  # a grammar without free whitespace
-        assert answer.tokens_out <= 12
+        assert answer.data in ({"action": "0"}, {"action": "1"})
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.facts import PlainFacts, without_meanings
+from drift_agents.prompt.view import PromptView
 
 _TASK = re.compile(
     r"of (?P<rows>\d+) rows x (?P<columns>\d+) columns.*?"
     r"total of (?P<destinations>\d+) destination\(s\): (?P<goals>[^.]*)\..*?Actions: (?P<meanings>.*)\.",
     re.DOTALL,
 )
+
+_PLACE = re.compile(r"\[(\d+), (\d+)\]")
+_Place = tuple[int, int]
+HOLE = "H"
 
 
 class FrozenLakeFacts(PlainFacts):
@@ -36,6 +42,30 @@ class FrozenLakeFacts(PlainFacts):
         """The task without what the actions do, which the template shows elsewhere."""
         return without_meanings(task)
 
+    def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
+        """The holes that are known, where each way to a destination leads through one; tiles never seen are open.
+
+        Raises:
+            ArgumentError: if the task lacks the size or the destinations.
+        """
+        task = self.task_fields(view.task)
+        rows, columns = int(task["rows"]), int(task["columns"])
+        seen: dict[_Place, tuple[int, str]] = {}
+        for item in (*view.here, *view.elsewhere):
+            place, letter = _read_tile(item.outcome.state)
+            seen[place] = max(seen.get(place, (-1, "")), (item.last, letter))
+        holes = {place: last for place, (last, letter) in seen.items() if letter == HOLE}
+        goals = {(int(row), int(column)) for row, column in _PLACE.findall(task["goals"])}
+        start = _read_tile(view.state)[0]
+        reached, queue = {start}, [start]
+        for row, column in queue:
+            for place in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
+                is_inside = 0 <= place[0] < rows and 0 <= place[1] < columns
+                if is_inside and place not in reached and place not in holes:
+                    reached.add(place)
+                    queue.append(place)
+        return None if goals & reached else {str(list(place)): last for place, last in sorted(holes.items())}
+
     def task_fields(self, task: str) -> Mapping[str, str]:
         """`rows`, `columns`, `destinations` (their number), `goals` (where they are) and `meanings` of the actions.
 
@@ -46,3 +76,11 @@ class FrozenLakeFacts(PlainFacts):
         if found is None:
             raise ArgumentError(f"the task of a lake should tell its size, destinations and actions. Received {task!r}")
         return found.groupdict()
+
+
+@lru_cache(maxsize=8192)
+def _read_tile(state: str) -> tuple[_Place, str]:
+    """The position and the letter of a state."""
+    data = json.loads(state)
+    row, column = data["cur_pos"]
+    return (row, column), data["tile_type"]

@@ -17,4 +17,5 @@ HOUSE = AgentEnvironment(
         "ranked": "drift_agents.envs.house:house_facts",
         "raw": "drift_agents.envs.house:house_facts",
     },
+    sense="drift_agents.envs.house.sense:HouseSense",
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from drift_agents.envs.house.matching import NOTHING, ShownHouse, read_house_state
 from drift_agents.policy.facts import PlainFacts
+from drift_agents.prompt.view import PromptView, Recollection
 
 
 class HouseFacts(PlainFacts):
@@ -23,6 +24,10 @@ class HouseFacts(PlainFacts):
 
     cut_states = ('{"house": ', "a place")
 
+    def highest_score(self, task: str) -> float:
+        """1: all tasks score from 0 to 1."""
+        return 1.0
+
     def describe_state(self, state: str) -> str:
         """Place, door, what is seen, the hand, what was done, and the last answer; another text as it is."""
         shown = read_house_state(state)
@@ -34,6 +39,11 @@ class HouseFacts(PlainFacts):
         if shown.says:
             words.append(f'with the answer "{shown.says}"')
         return ", ".join(words)
+
+    def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
+        """Whether the outcome was seen in another task: its way may lead to that task's score."""
+        then, now = read_house_state(item.outcome.state), read_house_state(view.state)
+        return then is not None and now is not None and then.task != now.task
 
     def state_fields(self, state: str) -> Mapping[str, str]:
         """`place`, `hand`, `done`, `opened`, `visited` and `says`, each in words."""

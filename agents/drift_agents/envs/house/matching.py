@@ -110,9 +110,9 @@ class HouseMatching:
         return (shown.house, shown.at, shown.holds, shown.done, shown.task if shown.done else "")
 
     def path_key(self, state: str) -> Hashable:
-        """The key with what is open: on a path, a door has to be opened before anything is taken."""
+        """The key with the task and what is open: a path leads to the score of its own task, through opened doors."""
         shown = read_house_state(state)
-        return self._plain.state_key(state) if shown is None else (self.state_key(state), shown.door)
+        return self._plain.state_key(state) if shown is None else (self.state_key(state), shown.task, shown.door)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether score, end, place, hand, what was done and what is seen are the same."""

@@ -24,6 +24,10 @@ class WebShopFacts(PlainFacts):
 
     cut_states = ('{"html": ', "a page")
 
+    def highest_score(self, task: str) -> float:
+        """1: all tasks score from 0 to 1."""
+        return 1.0
+
     def describe_state(self, state: str) -> str:
         """What kind of page it is, with what distinguishes it; a text that is no page as it is."""
         page = read_shop_state(state)

@@ -28,6 +28,11 @@ from drift_agents.policy.message_reader.text import MessageText, read_text
 TIES = ("first", "last", "random")
 """Which of several equally good actions is taken, in the order of the messages."""
 
+EAGER, CONTENT, CAUTIOUS = "eager", "content", "cautious"
+TEMPERS = (EAGER, CONTENT, CAUTIOUS)
+"""What is done about scores and dangers: look for a better score than the best known one; take the best known one as
+it is; and, as the eager one, but believe a known failure until the messages say that all known ways are shut."""
+
 REPEATS = 2
 """How often an action may be executed in one state within an episode before others are preferred."""
 
@@ -41,6 +46,7 @@ class MessageModel:
 
     Args:
         ties: one of `TIES`.
+        temper: one of `TEMPERS`.
         forget: the probability with which each known outcome is overlooked, in [0, 1).
         err: the probability of another action than the chosen one, in [0, 1].
 
@@ -57,8 +63,9 @@ class MessageModel:
 
     name = "message_reader"
 
-    def __init__(self, *, ties: str = "first", forget: float = 0.0, err: float = 0.0) -> None:
+    def __init__(self, *, ties: str = "first", temper: str = EAGER, forget: float = 0.0, err: float = 0.0) -> None:
         self.ties = check_choice("ties", ties, TIES)
+        self.temper = check_choice("temper", temper, TEMPERS)
         self.forget = check_number("forget", forget, "[0, 1)")
         self.err = check_number("err", err, "[0, 1]")
 
@@ -91,6 +98,8 @@ class MessageModel:
         read = read_text(text, actions)
         if self.forget:
             read = read._replace(known=tuple(known for known in read.known if rng.random() >= self.forget))
+        if self.temper == CAUTIOUS and not read.is_shut:
+            read = read._replace(doubt_since=-1)
         best = self._best(read)
         return self._tied(best or sense_of(read).choose(read), rng)
 
@@ -106,7 +115,8 @@ class MessageModel:
                 rank = (known.score, -known.steps)
                 ranks[known.action] = max(ranks.get(known.action, rank), rank)
         best = max(ranks.values(), default=(0.0, 0))
-        return [action for action, rank in ranks.items() if rank == best] if best[0] >= ENOUGH else []
+        is_enough = best[0] > 0 if self.temper == CONTENT else best[0] >= ENOUGH
+        return [action for action, rank in ranks.items() if rank == best] if is_enough else []
 
     def _tied(self, actions: Sequence[str], rng: np.random.Generator) -> str:
         if self.ties == "random":
@@ -122,6 +132,8 @@ class MessageReader:
     Args:
         format: one of `drift_agents.policy.messages.FORMATS`, but `plain`.
         ties: which of several equally good actions is taken: `first`, `last` or `random`.
+        temper: `eager` looks for a better score than the best known one, `content` takes that one, and `cautious`
+            believes a known failure until the messages say that all known ways are shut.
 
     Raises:
         ArgumentError: if an argument breaks its rule.
@@ -134,13 +146,13 @@ class MessageReader:
     name = "message_reader"
     forget, err = 0.0, 0.0
 
-    def __init__(self, *, format: str = RANKED, ties: str = "first") -> None:
-        self._read = self._make(format, ties)
+    def __init__(self, *, format: str = RANKED, ties: str = "first", temper: str = EAGER) -> None:
+        self._read = self._make(format, ties, temper)
         self.needs_history = self._read.needs_history
 
-    def _make(self, format: str, ties: str) -> LanguageModelPolicy:
+    def _make(self, format: str, ties: str, temper: str) -> LanguageModelPolicy:
         # The temperature is above 0, so that ties and errors are drawn anew at each decision.
-        model = MessageModel(ties=ties, forget=self.forget, err=self.err)
+        model = MessageModel(ties=ties, temper=temper, forget=self.forget, err=self.err)
         return LanguageModelPolicy(model, format=format, temperature=1.0)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:

@@ -50,6 +50,7 @@ class MessageText(NamedTuple):
         moves: the newest steps of the episode, oldest first.
         visits: how often each action was executed in this state earlier in this episode.
         doubt_since: the step before which experience may not hold any more.
+        is_shut: whether the messages say that no known way leads on.
     """
 
     text: str
@@ -60,6 +61,7 @@ class MessageText(NamedTuple):
     moves: tuple[KnownOutcome, ...] = ()
     visits: tuple[tuple[str, int], ...] = ()
     doubt_since: int = -1
+    is_shut: bool = False
 
     def times(self, action: str) -> int:
         """How often an action was executed in this state earlier in this episode."""
@@ -92,6 +94,7 @@ _VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*
 _VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
 _DOUBT = re.compile(r"before step (?P<since>\d+) may not hold any more")
 
+_SHUT = re.compile(r"^All known ways (?:from here )?are shut", re.MULTILINE)
 _PRESENT = re.compile(r"^Current (?:position|state): (?P<state>.*?)\.(?: This is step|$)", re.MULTILINE)
 _WAY = re.compile(
     rf"From (?P<start>(?:(?!From ).)*?) do (?P<steps>\".*?): score (?P<score>{_NUMBER})(?:, the end)?, "
@@ -139,6 +142,7 @@ def read_text(text: str, actions: tuple[str, ...]) -> MessageText:
         tuple(found[_MOVES]),
         tuple(visits),
         int(doubt["since"]) if doubt else -1,
+        _SHUT.search(text) is not None,
     )
 
 

@@ -17,7 +17,7 @@ from drift_agents.experiment.runner import Silent, run_experiment
 from drift_agents.llm.base import Message
 from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.reader import MessageModel
+from drift_agents.policy.message_reader.reader import CAUTIOUS, EAGER, TEMPERS, MessageModel
 from drift_agents.policy.message_reader.text import read_text
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
@@ -104,6 +104,7 @@ def test_a_forgetful_reader_overlooks_outcomes() -> None:
     ("name", "options"),
     [
         ("message_reader", {"ties": "best"}),
+        ("message_reader", {"temper": "bold"}),
         ("message_reader", {"format": "haiku"}),
         ("forgetful_reader", {"forget": 1}),
         ("erring_reader", {"err": 2}),
@@ -175,6 +176,43 @@ def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tm
     assert shares[0] < 0.05 < 0.5 < shares[1], shares
 
 
+def measure_tempers(tmp_path: Path, schedule: str, **rest: Any) -> dict[tuple[str, str], tuple[float, float]]:
+    """The success rate after the drifts, and the share of steps in loops, of each temper and verifier."""
+    policies = [{"message_reader": {"temper": temper}} for temper in TEMPERS]
+    agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
+    rows = [row for row in play(tmp_path, schedule, agents=agents, **rest) if row["phase"] != "source"]
+    rows.sort(key=lambda row: (row["policy"], row["verifier"]))
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for (policy, verifier), group in groupby(rows, lambda row: (row["policy"], row["verifier"])):
+        several = list(group)
+        loops = sum(row["loop_steps"] for row in several) / sum(row["steps"] for row in several)
+        found[policy.partition("temper=")[2].rstrip(")"), verifier] = (
+            float(np.mean([row["success"] for row in several])),
+            loops,
+        )
+    return found
+
+
+@pytest.mark.integration
+def test_no_temper_moves_in_circles_after_a_drift(tmp_path: Path) -> None:
+    found = measure_tempers(tmp_path, "frozen_lake/explicit:family", seeds=2, rounds=10)
+    assert {temper for temper, _ in found} == set(TEMPERS)
+    assert all(loops <= 0.1 for _, loops in found.values()), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "webshop/explicit", "house/explicit"])
+def test_every_temper_reaches_most_of_oracle_realign(tmp_path: Path, schedule: str) -> None:
+    """Held-out instances: 80 % of what the same reader reaches when memory is repaired at once, and few loops."""
+    found = measure_tempers(
+        tmp_path, schedule, seeds={"first": 1000, "count": 10}, rounds=20, references=["oracle_realign"]
+    )
+    for temper in TEMPERS:
+        success, loops = found[temper, "glove"]
+        assert success >= 0.8 * found[temper, "oracle_realign"][0] > 0, (temper, found)
+        assert loops <= 0.1, (temper, found)
+
+
 @pytest.mark.slow
 def test_readers_reach_the_aims_on_held_out_instances(tmp_path: Path) -> None:
     """At least 80 % in the source phase; GLOVE at least 85 % of oracle reset after every drift; all environments."""
@@ -239,6 +277,63 @@ def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left(
     reader = make_policy("message_reader")
     assert reader.decide(replace(view, doubt_since=8).render(), np.random.default_rng(0)).text == "2"
     assert reader.decide(replace(view, doubt_since=7).render(), np.random.default_rng(0)).text != "2"
+
+
+def fell(state: str, action: str, row: int, column: int, last: int) -> Recollection:
+    return Recollection(state, action, Outcome(tile(row, column, "H"), 0.0, True), 1.0, last)
+
+
+WALL = tuple(fell(tile(row, 2), "2", row, 3, 5 + row) for row in range(6))
+"""A column of holes between the present position and the destination, seen at the steps 5 to 10."""
+
+
+@pytest.mark.parametrize(
+    ("holes", "since", "words"),
+    [
+        (WALL, None, "All known ways are shut: each way to a destination leads through a hole that is known.\n"),
+        (WALL, 7, "they may be gone: the holes [0, 3], [1, 3].\n"),
+        (WALL[1:], 7, ""),
+        ((*WALL, Recollection(tile(2, 2), "2", Outcome(tile(2, 3), 0.0, False), 1.0, 12)), 7, ""),
+    ],
+)
+def test_the_messages_say_whether_all_known_ways_are_shut(
+    holes: tuple[Recollection, ...], since: int | None, words: str
+) -> None:
+    view = replace(VIEW, here=(recall("0", tile(2, 1), 0.0, None),), elsewhere=holes, doubt_since=since)
+    assert words in f"{text_of(view, 'ranked')}\n"
+    assert read_text(text_of(view, "ranked"), view.actions).is_shut == bool(words)
+
+
+def test_elsewhere_all_ways_are_shut_where_every_action_was_tried_in_vain() -> None:
+    seen = tuple(Recollection('{"at": 1}', a, Outcome('{"at": 1}', 0.0, False), 1.0, n) for n, a in enumerate("ab"))
+    view = PromptView("Go on. The highest score is 2.", '{"at": 1}', ("a", "b"), seen, step=9, doubt_since=1)
+    shut = "All known ways from here are shut: every action was tried, and none is known to lead to a score."
+    assert f"{shut} Last seen before the contradiction, so it may have changed: a.\n" in text_of(view, "ranked")
+    for other in (seen[:1], (seen[0], seen[1]._replace(value_estimate=0.5))):
+        assert shut not in text_of(replace(view, here=other), "ranked")
+    assert "The best known score from here, 0.5, is below what the task can pay, 2.\n" in text_of(
+        replace(view, here=other), "ranked"
+    )
+
+
+def decide(view: PromptView, temper: str) -> str:
+    return make_policy("message_reader", temper=temper).decide(view.render(), np.random.default_rng(0)).text
+
+
+def test_a_content_reader_takes_the_best_known_score() -> None:
+    view = replace(VIEW, here=(recall("0", tile(2, 1), 0.5, 3),), visits=())
+    assert [decide(view, temper) for temper in TEMPERS] == ["1", "0", "1"]
+
+
+def test_a_cautious_reader_believes_in_a_hole_until_all_known_ways_are_shut() -> None:
+    """Two tiles from the destination, behind a hole of before the contradiction; the other tiles are visited often."""
+    hole = fell(tile(5, 3), "2", 5, 4, 7)
+    around = [("0", tile(5, 2)), ("3", tile(4, 3))]
+    known = tuple(Recollection(tile(5, 3), a, Outcome(to, 0.0, False), 1.0, 6, visits=3) for a, to in around)
+    view = replace(VIEW, state=tile(5, 3), here=(hole, *known), visits=(), doubt_since=8)
+    assert [decide(view, temper) for temper in (EAGER, CAUTIOUS)] == ["2", "0"]
+    shut = replace(view, elsewhere=(fell(tile(3, 5), "1", 4, 5, 6),))
+    assert [decide(shut, temper) for temper in (EAGER, CAUTIOUS)] == ["2", "2"]
 
 
 def test_of_buttons_without_score_those_of_before_the_contradiction_come_first() -> None:
