@@ -4,6 +4,7 @@
 * `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
+* `AgentProcessError` - an agent in a process of its own has ended, hangs, or breaks the protocol
 * `SubmissionError` - a submission, a track or a result file cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model's answer is invalid
@@ -71,6 +72,10 @@ class ExperimentError(DriftAgentsError, ValueError):
     def __init__(self, message: str = "", *, is_resumable: bool = False) -> None:
         super().__init__(message)
         self.is_resumable = is_resumable
+
+
+class AgentProcessError(DriftAgentsError):
+    """An agent in a process of its own has ended, does not answer in time, or sends what the protocol forbids."""
 
 
 class SubmissionError(DriftAgentsError, ValueError):

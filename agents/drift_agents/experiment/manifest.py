@@ -15,6 +15,7 @@ from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import CellSetup, make_setup
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.pipe.player import PipedAgent
 from drift_agents.experiment.plan import Cell
 from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
@@ -51,6 +52,8 @@ def _describe(
             continue
         # One environment a place: a browser takes seconds to start.
         player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
+        if isinstance(player.agent, PipedAgent):
+            player.agent.close()
         schedule = player.schedule
         if cell.place not in made:
             made[cell.place] = player.env

@@ -64,6 +64,8 @@ def needs_model(experiment: Experiment) -> bool:
         for team in agents.team
     ]
     parts += [spec.policy for team in teams for spec in read_members(team)]
+    if experiment.isolated:  # whose parts are imported on the far side alone
+        return any("model" in part.options for part in parts)
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
