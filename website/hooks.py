@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, the gallery, the interactive board and the site's own files
+* `on_files` - adds the start page, the root's documents, the gallery, the board of submissions and the site's own files
 * `on_page_markdown` - rewrites links to files outside `docs/`
 """
 
@@ -12,8 +12,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from drift_agents.submission.board import gather_board
-from drift_agents.submission.page import to_page
+from drift_agents.submission.board import gather_board, to_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -28,9 +27,9 @@ FROM_ROOT = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-BOARD = {"results/board": "interactive_board.html"}
+BOARD = {"results/board": "submissions.md"}
 """A folder of results, and the page of the site that shows it."""
-GENERATED = {*FROM_ROOT.values(), "gallery.md"}
+GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 

@@ -106,8 +106,8 @@ def _as_list(data: Any) -> Any:
     return data if isinstance(data, (list, tuple)) else [data]
 
 
-SEED_STOP = 2**32
-"""Seeds are below it."""
+SEED_STOP = 2**53
+"""Seeds are below it: JSON readers with binary64 numbers keep them exactly."""
 
 MOST_SEEDS = 1_000_000
 """The most seeds of an experiment."""
@@ -127,7 +127,7 @@ def _as_seeds(data: Any) -> Any:
         if count > MOST_SEEDS:
             raise PydanticCustomError("seeds", f"should be at most {MOST_SEEDS} seeds")
         if first < 0 or first + count > SEED_STOP:
-            raise PydanticCustomError("seeds", "should be seeds from 0 to 4294967295")
+            raise PydanticCustomError("seeds", f"should be seeds from 0 to {SEED_STOP - 1}")
         return list(range(first, first + count))
     return data
 

@@ -3,6 +3,7 @@
 * `AgentProcess` - starts a program with as few rights as the system allows, and exchanges lines with it
 * `Code` - what the program may import
 * `Isolation` - which of the layers of `drift_agents.experiment.pipe.sandbox` hold
+* `measure_isolation` - those that hold here
 * `make_untraceable` - this process cannot be dumped or traced any more
 """
 
@@ -70,6 +71,16 @@ def make_untraceable() -> None:
     """Forbid that this process is dumped, traced, or read by others of its user (`PR_SET_DUMPABLE` of Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def measure_isolation() -> Isolation:
+    """What holds here of a process that runs this Python with this package.
+
+    Raises:
+        AgentProcessError: if it cannot be started.
+    """
+    with AgentProcess([sys.executable, "-c", ""], code=Code((__name__.partition(".")[0],))) as process:
+        return process.isolation
 
 
 class AgentProcess:

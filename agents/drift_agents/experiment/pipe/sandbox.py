@@ -23,6 +23,7 @@ import select
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 SYSTEM = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/sbin", "/usr")
@@ -76,10 +77,8 @@ def main(plan: dict[str, Any]) -> int:
 
 def _kill_rest(group: int, user: int | None) -> None:
     """Kill the processes that an agent left behind: its group's, and all of its user id if it has its own."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     if user is not None and (killer := os.fork()) == 0:
         os.setresuid(user, user, user)
         try:
