@@ -22,17 +22,17 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a training phase, a reference, a clock of steps and a swept schedule."""
+    """A run of agents in processes of their own, with a reference, a clock of steps and a swept schedule."""
     folder = tmp_path_factory.mktemp("run") / "small"
     experiment = parse_experiment(
         {
             "name": "small",
             "schedules": ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"],
-            "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
+            "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "planner"},
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 2,
-            "train": {"episodes": 1, "where": "same"},
+            "isolated": True,
             "environments": {"frozen_lake/explicit:mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
         }
     )

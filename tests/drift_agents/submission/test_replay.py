@@ -29,6 +29,8 @@ from hypothesis import given
 
 from tests.drift_agents.llm.chat_server import said, serve
 
+pytestmark = pytest.mark.integration
+
 Reseal = Callable[[Path], None]
 
 
@@ -164,7 +166,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "submission"
 
 
-@pytest.mark.integration
 def test_recorded_replies_stand_for_the_model(asked: Path) -> None:
     checked = check_submission(asked)
     assert checked.findings == []
@@ -179,7 +180,6 @@ def edit_replies(folder: Path, query: str) -> None:
     file.close()
 
 
-@pytest.mark.integration
 def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     edit_replies(folder, """UPDATE replies SET reply = replace(reply, '\\"1\\"', '\\"2\\"')""")
@@ -192,7 +192,6 @@ def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -
     assert str(folder) not in found.differences[0], "a certificate names no folder"
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize(
     "query", ["UPDATE replies SET key = randomblob(32)", "DELETE FROM replies", "DROP TABLE replies"]
 )
@@ -204,7 +203,6 @@ def test_replies_that_are_missing_are_found(asked: Path, tmp_path: Path, reseal:
     assert REPLIES in found.differences[0]
 
 
-@pytest.mark.integration
 def test_a_run_with_a_model_needs_its_replies(asked: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     (folder / REPLIES).unlink()

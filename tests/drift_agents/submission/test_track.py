@@ -29,6 +29,8 @@ from drift_agents.submission.track import (
 from drift_agents.submission.validate import check_submission
 from hypothesis import given
 
+pytestmark = pytest.mark.integration
+
 TRACK = """\
 name: lakes
 schedules: [frozen_lake/implicit:family, frozen_lake/explicit:mid-episode]

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -118,44 +119,47 @@ class AgentProcess:
         program = shutil.which(command[0])
         if program is None:
             raise AgentProcessError(f"`command` should begin with a program. Received {command[0]!r}")
-        self._scratch = TemporaryDirectory(prefix="drift-agent-", ignore_cleanup_errors=True)
+        self._held = ExitStack()
         try:
             self._start([program, *command[1:]], files or {}, Code() if code is None else code)
-        except OSError as error:
-            self._scratch.cleanup()
-            raise AgentProcessError(f"{program}: cannot be started: {error.strerror}") from error
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise AgentProcessError(f"{program}: cannot be started: {error.strerror}") from error
+            raise
 
     def _start(self, command: Sequence[str], files: Mapping[str, str], code: Code) -> None:
-        scratch = Path(self._scratch.name)
+        hold = self._held.enter_context
+        scratch = Path(hold(TemporaryDirectory(prefix="drift-agent-", ignore_cleanup_errors=True)))
         scratch.chmod(0o711)
         home = _write_folder(scratch / "home", files)
         shared = _write_folder(scratch / "code", code.files)
         read = [sys.prefix, sys.base_prefix, str(shared), *_link_modules(code.modules, shared)]
-        user = None
-        needed = (command[0], *(read if code.modules else ()))
-        if sys.platform == "linux" and os.geteuid() == 0 and all(map(_is_public, needed)):
-            user = _unused_user()
-            for path in (home, *home.iterdir()):
-                os.chown(path, user, user)
-        self._errors = open(scratch / "errors", "w+b")  # noqa: SIM115 (closed with the process)
+        self._errors = hold(open(scratch / "errors", "w+b"))
         if sys.platform != "linux":
             self.isolation = Isolation()
-            self._process = self._open(command, home)
+            self._process = hold(self._open(command, home))
+            self._held.callback(self._process.kill)
             return
+        needed = (command[0], *(read if code.modules else ()))
+        user = _unused_user() if os.geteuid() == 0 and all(map(_is_public, needed)) else None
+        if user is not None:
+            for path in (home, *home.iterdir()):
+                os.chown(path, user, user)
+        leash, end = os.pipe()  # the sandbox kills the agent when `end` is closed, also by this process's end
         status, states = os.pipe()
-        leash, self._leash = os.pipe()
         plan = {"command": command, "home": str(home), "read": read, "user": user, "status": states, "leash": leash}
-        try:
-            self._process = self._open(
-                [sys.executable, "-I", "-S", sandbox.__file__, json.dumps(plan)], home, (states, leash)
-            )
-        finally:
-            os.close(states)
-            os.close(leash)
-        with open(status, "rb") as stated:
+        sandboxed = [sys.executable, "-I", "-S", sandbox.__file__, json.dumps(plan)]
+        with os.fdopen(status, "rb") as stated:
+            try:
+                self._process = hold(self._open(sandboxed, home, (states, leash)))
+            finally:
+                self._held.callback(os.close, end)
+                os.close(states)
+                os.close(leash)
             lines = [json.loads(line) for line in stated]  # ends when the agent's program is executed
         if not lines or "error" in lines[-1]:
-            self._fail(f"cannot be started: {lines[-1]['error'] if lines else self._last_words()}")
+            self._fail(f"cannot be started: {lines[-1]['error']}" if lines else f"failed{self._last_words()}")
         self.isolation = Isolation(**lines[0])
 
     def _open(self, command: Sequence[str], home: Path, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
@@ -164,6 +168,7 @@ class AgentProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            bufsize=0,
             cwd=home,
             env={},
             pass_fds=pass_fds,
@@ -252,18 +257,7 @@ class AgentProcess:
 
     def close(self) -> None:
         """End the process and all that it started, and delete its working folder."""
-        if self._errors.closed:
-            return
-        if sys.platform == "linux":
-            os.close(self._leash)
-        else:
-            self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
-        self._errors.close()
-        self._scratch.cleanup()
+        self._held.close()
 
 
 def _refuse_constant(name: str) -> NoReturn:
