@@ -24,7 +24,7 @@ from drift_agents.errors import AgentProcessError, ContextLengthError
 from drift_agents.experiment.config import MODEL_OPTIONS, ScheduleSettings
 from drift_agents.experiment.loader import COMMAND
 from drift_agents.experiment.packages import find_parts
-from drift_agents.experiment.pipe.process import AgentProcess, Code
+from drift_agents.experiment.pipe.process import START_SECONDS, AgentProcess, Code
 from drift_agents.experiment.plan import Cell
 from drift_agents.llm.base import Message, Model
 from drift_agents.llm.service import Service
@@ -104,7 +104,7 @@ class PipedAgent:
         self.memory_size = 0
         """Of the last episode, as the agent reports it."""
         process.send({"type": "start", "protocol": PROTOCOL, "environment": environment, "seed": seed})
-        ready = self._receive("ready")
+        ready = self._receive("ready", seconds=START_SECONDS)
         self.supervision: str = ready.get("supervision", "none")
         if self.supervision not in SUPERVISION[:-1]:
             self._refuse(f"`supervision` should be one of {', '.join(SUPERVISION[:-1])}", self.supervision)
@@ -156,8 +156,8 @@ class PipedAgent:
                 state, over = outcome.state, bool(terminated or truncated)
                 self._process.send(_step(observation, reward, terminated, truncated, info))
 
-    def _receive(self, *kinds: str) -> dict[str, Any]:
-        message = self._process.receive()
+    def _receive(self, *kinds: str, seconds: float | None = None) -> dict[str, Any]:
+        message = self._process.receive(seconds)
         if message.get("type") not in kinds:
             self._refuse(f"`type` should be one of {', '.join(kinds)}", message.get("type"))
         return message

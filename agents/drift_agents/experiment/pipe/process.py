@@ -33,7 +33,9 @@ from drift_agents.experiment.pipe import sandbox
 MOST_BYTES = 2**18
 """The most bytes of a line, its end included."""
 ANSWER_SECONDS = 60.0
-"""How long an agent may take for a message, its start included."""
+"""How long an agent may take for a message."""
+START_SECONDS = 300.0
+"""How long it may take until it is ready."""
 
 _BLOCK = 2**16
 _FIRST_USER, _USERS = 61184, 4336  # the range that systemd keeps for services with users of their own
@@ -200,21 +202,25 @@ class AgentProcess:
             try:
                 left = left[os.write(self._input, left) :]
             except BlockingIOError:
-                self._wait(self._input, select.POLLOUT, stop)
+                self._wait(self._input, select.POLLOUT, stop, self._seconds)
             except BrokenPipeError:
                 self._fail_ended()
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self, seconds: float | None = None) -> dict[str, Any]:
         """The next message of the agent.
+
+        Args:
+            seconds: how long it may take for this one.
 
         Raises:
             AgentProcessError: if it has ended, does not answer in time, or the line is too long or no JSON object.
         """
-        stop = time.monotonic() + self._seconds
+        seconds = self._seconds if seconds is None else seconds
+        stop = time.monotonic() + seconds
         while b"\n" not in self._unread:
             if len(self._unread) >= MOST_BYTES:
                 self._fail(f"a line should have at most {MOST_BYTES:,} bytes")
-            self._wait(self._output, select.POLLIN, stop)
+            self._wait(self._output, select.POLLIN, stop, seconds)
             block = os.read(self._output, _BLOCK)
             if not block:
                 self._fail_ended()
@@ -228,11 +234,11 @@ class AgentProcess:
             self._fail(f"a message should be a JSON object. Received {_quote(line)}")
         return message
 
-    def _wait(self, end: int, event: int, stop: float) -> None:
+    def _wait(self, end: int, event: int, stop: float, seconds: float) -> None:
         poll = select.poll()
         poll.register(end, event)
         if not poll.poll(max(0.0, stop - time.monotonic()) * 1000):
-            self._fail(f"should answer in {self._seconds:g} seconds")
+            self._fail(f"should answer in {seconds:g} seconds")
 
     def _fail_ended(self) -> NoReturn:
         try:
@@ -258,6 +264,7 @@ class AgentProcess:
     def close(self) -> None:
         """End the process and all that it started, and delete its working folder."""
         self._held.close()
+        self._input = self._output = -1  # so that no later file of this number is taken for the pipe
 
 
 def _refuse_constant(name: str) -> NoReturn:
