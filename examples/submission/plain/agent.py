@@ -1,4 +1,4 @@
-"""An agent in plain Python: it keeps the newest outcome of each state and action, and walks to the best one it knows."""
+"""An agent in plain Python: it keeps the newest outcome of each state and action, and walks to the best one."""
 
 import json
 import random

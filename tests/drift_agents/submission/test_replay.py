@@ -54,7 +54,7 @@ def forge(folder: Path) -> str:
     """Make a failure a success in a way that all rules between fields allow; returns the name of its cell."""
     path = folder / "episodes.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    number = next(at for at, row in enumerate(rows) if row["stage"] == "test" and row["regret"] == 1)
+    number = next(at for at, row in enumerate(rows) if row["regret"] == 1)
     rows[number] |= {"score": 1.0, "regret": 0.0, "success": True}
     path.write_text("".join(to_line(row) + "\n" for row in rows))
     row = rows[number]
@@ -125,7 +125,14 @@ def test_a_sample_is_of_the_size_and_in_the_order_of_the_cells(count: int, nonce
 def test_a_missing_package_is_named(tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = {"memory": "newest", "policy": "planner"}
     experiment = parse_experiment(
-        {"name": "mine", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 2}
+        {
+            "name": "mine",
+            "schedules": "frozen_lake/explicit",
+            "agents": agents,
+            "seeds": 1,
+            "rounds": 2,
+            "isolated": True,
+        }
     )
     run_experiment(experiment, tmp_path / "run")
     statement = prepare_submission(tmp_path / "run", tmp_path / "mine.zip").statement
@@ -159,6 +166,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "agents": {"memory": "vanilla", "policy": policy},
                 "seeds": 1,
                 "rounds": 1,
+                "isolated": True,
             }
         )
         run_experiment(experiment, folder / "run")
