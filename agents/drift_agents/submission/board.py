@@ -24,6 +24,7 @@ from drift_agents.analysis.table import MISSING, Table, format_estimate, format_
 from drift_agents.errors import ExperimentError, SubmissionError
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import write_text
+from drift_agents.registry import POLICIES
 from drift_agents.submission.results import AXES, ResultFile, read_results
 from drift_agents.submission.track import Track, read_track
 
@@ -134,9 +135,15 @@ def _gather(path: Path) -> TrackBoard:
             group = (one.key, *standings.same.get(one.key, ()))
             entries = tuple(dict.fromkeys(owners[key].name for key in group))
             status = "" if players[one.key]["reference"] in get_args(Reference) else owners[one.key].status
-            found.append(BoardRow(one, " = ".join(dict.fromkeys(map(name_of, group))), entries, status))
+            found.append(BoardRow(one, " = ".join(dict.fromkeys(map(_name, group))), entries, status))
     found.sort(key=lambda row: players[row.standing.key]["reference"] in get_args(Reference))
     return TrackBoard(track, tuple(results), standings, tuple(found))
+
+
+def _name(key: Key) -> str:
+    """The display name of an agent; that of a program is its own."""
+    policy, _, owner = key[-1].rpartition(" of ")
+    return policy if owner and policy.partition("(")[0] not in POLICIES.names() else name_of(key)
 
 
 def _players(result: ResultFile) -> Iterator[tuple[Key, dict[str, Any], list[dict[str, Any]]]]:

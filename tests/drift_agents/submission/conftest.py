@@ -18,6 +18,12 @@ from drift_agents.submission.bundle import STATEMENT, hash_file
 from drift_agents.submission.prepare import prepare_submission
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
+PLAIN = (EXAMPLE / "plain" / "agent.py").read_text("utf-8")
+PROGRAMS: list[dict[str, Any]] = [
+    {name: {"command": [sys.executable, "-I", "-S", "agent.py"], "files": {"agent.py": text}}}
+    for name, text in (("plain", PLAIN), ("wanderer", PLAIN.replace("best[1] or rng", "rng")))
+]
+"""Two agents whose processes start at once: the example, and one that makes no use of what it knows."""
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "name": "small",
             "schedules": ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"],
-            "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "planner"},
+            "agents": {"memory": "none", "policy": PROGRAMS},
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 2,
