@@ -137,7 +137,7 @@ class AgentProcess:
         home = _write_folder(scratch / "home", files)
         shared = _write_folder(scratch / "code", code.files)
         read = [sys.prefix, sys.base_prefix, str(shared), *_link_modules(code.modules, shared)]
-        self._errors = hold(open(scratch / "errors", "w+b"))
+        self._errors = hold((scratch / "errors").open("w+b"))
         if sys.platform != "linux":
             self.isolation = Isolation()
             self._process = hold(self._open(command, home))

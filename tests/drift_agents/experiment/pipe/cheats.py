@@ -25,7 +25,8 @@ def environment_of_the_evaluator(facts):
 
 
 def memory_of_the_evaluator(facts):
-    first = open(f"/proc/{facts['pid']}/maps").readline()
+    with open(f"/proc/{facts['pid']}/maps") as maps:
+        first = maps.readline()
     with open(f"/proc/{facts['pid']}/mem", "rb") as memory:
         memory.seek(int(first.split("-")[0], 16))
         return facts["secret"] if memory.read(8) else ""

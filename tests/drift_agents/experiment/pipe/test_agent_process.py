@@ -50,9 +50,9 @@ def test_an_agent_that_does_not_answer_is_ended() -> None:
 
 
 def test_an_agent_that_does_not_read_is_ended() -> None:
-    with start("import time; time.sleep(600)", seconds=1.0) as agent:
-        with pytest.raises(AgentProcessError, match="should answer in 1 seconds"):
-            agent.send({"x": "x" * 10**6})
+    agent = start("import time; time.sleep(600)", seconds=1.0)
+    with pytest.raises(AgentProcessError, match="should answer in 1 seconds"):
+        agent.send({"x": "x" * 10**6})
 
 
 def test_long_messages_and_several_at_once_arrive_whole() -> None:

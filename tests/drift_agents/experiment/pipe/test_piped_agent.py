@@ -136,10 +136,9 @@ MESSAGES = st.builds(
 def test_whatever_an_agent_sends_it_plays_or_is_refused(lake: gym.Env[str, Any], messages: list[Any]) -> None:
     try:
         episode, _, _ = play(lake, *messages, models={"right": Echo(lambda: Completion("2"))})
-    except AgentProcessError as error:
-        assert "\n" not in str(error)
-    else:
-        assert episode.steps == sum(message["type"] == "step" for message in messages)
+    except AgentProcessError:
+        return
+    assert episode.steps == sum(message["type"] == "step" for message in messages)
 
 
 class Echo:
