@@ -6,6 +6,7 @@
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `EvidenceError` - the lines of runs cannot be read together, or do not have what a table needs
+* `AgentProcessError` - an agent in a process of its own has ended, hangs, or breaks the protocol
 * `SubmissionError` - a submission, a track or a result file cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model's answer is invalid
@@ -81,6 +82,10 @@ class ExperimentError(DriftAgentsError, ValueError):
 
 class EvidenceError(ExperimentError, ArgumentError):
     """The lines of runs cannot be read together, or do not have what a table needs; a file about them is wrong."""
+
+
+class AgentProcessError(DriftAgentsError):
+    """An agent in a process of its own has ended, does not answer in time, or sends what the protocol forbids."""
 
 
 class SubmissionError(DriftAgentsError, ValueError):

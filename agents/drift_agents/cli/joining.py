@@ -30,7 +30,7 @@ tracks = make_app(
 )
 boards = make_app(
     "Results as small files, and the page made of them.",
-    "drift-agents board page results/board --out board.html",
+    "drift-agents board page results/board --out board.md",
     completion=False,
 )
 
@@ -136,8 +136,9 @@ def _replay(
 ) -> None:
     """Play a random sample of cells, with the recorded replies, and compare all lines byte by byte.
 
-    The agent's package has to be installed, and its code runs with your rights: use a container for strangers'. No
-    request is sent to a language model. The exit status is 1 if a line is different.
+    The agent's package has to be installed. It plays in a process of its own, with as few rights as the system allows;
+    use a container for strangers' code all the same. No request is sent to a language model. The exit status is 1 if a
+    line is different.
     """
     from drift_agents.submission.bundle import open_submission, write_json
     from drift_agents.submission.replay import replay_submission
@@ -238,8 +239,8 @@ def _run(
 ) -> None:
     """Play an agent, with the references of the track, into the folder of a run.
 
-    For an entry, the installed packages must be those that it states, file by file. Run strangers' code in a
-    container, without the salt's folder and without a network: seeds reach the folder of the run, not the agent.
+    For an entry, the installed packages must be those that it states, file by file. Agents play in processes of their
+    own, which get no seed, schedule or file of the run. Run strangers' code in a container all the same.
     """
     from drift_agents.cli.run import ProgressBars
     from drift_agents.experiment.runner import run_experiment
@@ -297,13 +298,18 @@ def _reveal(
 def _add(
     path: SubmissionPath,
     track: Annotated[Path, typer.Option(metavar="TRACK", help="The track's file; the result is written beside it.")],
-    certificate: Annotated[Path, typer.Option(metavar="FILE", help="Certificate of `submit replay`.")],
     name: Annotated[str, typer.Option(metavar="NAME", help="The name on the board.")],
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate of `submit replay`; without one there is no rank.")
+    ] = None,
     salt: Salt = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a result of that name.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Check a submission and its certificate, and write the figures of its episodes, without prompts and seeds."""
+    """Check a submission and its certificate, and write the figures of its episodes, without prompts and seeds.
+
+    It has a rank if its track was hidden and not revealed, and a sample of it was played again.
+    """
     from drift_agents.submission.bundle import open_submission, parse_model, read_json
     from drift_agents.submission.replay import Certificate
     from drift_agents.submission.results import make_result, write_result
@@ -313,26 +319,26 @@ def _add(
     target = track.parent / f"{name}.json"
     if target == track or (target.exists() and not force):
         raise refuse("--name", "should be new on the board", name)
-    given = parse_model(Certificate, read_json(certificate), certificate)
+    given = None if certificate is None else parse_model(Certificate, read_json(certificate), certificate)
     with open_submission(path) as folder:
         result = make_result(_check(folder, played, salt), played, name, given)
     write_result(target, result)
-    print(f"wrote {target} ({target.stat().st_size:,} bytes)")
+    print(f"wrote {target} ({target.stat().st_size:,} bytes), {result.status or 'ranked'}")
 
 
 @boards.command(
     "page",
     short_help="Make the page of the board.",
-    epilog="Example: drift-agents board page results/board --out board.html",
+    epilog="Example: drift-agents board page results/board --out board.md",
 )
 def _page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results: a folder for each track.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML page, one file without requests.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page (Markdown).")],
     debug: Debug = False,
 ) -> None:
     """Rank the agents of all results by track. Equal results give equal bytes."""
-    from drift_agents.submission.page import write_page
+    from drift_agents.submission.board import write_board
 
-    for board in write_page(folder, out):
-        print(f"{board.track.name}: {len(board.results)} submissions, {len(board.views[0].rows)} rows")
+    for board in write_board(folder, out):
+        print(f"{board.track.name}: {len(board.results)} submissions, {len(board.rows)} rows")
     print(f"wrote {out}")

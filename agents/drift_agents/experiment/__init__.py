@@ -9,6 +9,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `members`, `players` - the members of teams; the policy, memory, agent or team of a cell
 * `memory_dependencies`, `references` - correct executions for memories that need them; the privileged references
 * `training`, `extra_episodes` - episodes before the test; the control that spends probe steps on ordinary episodes
+* `pipe` - agents in processes of their own, as board entries are played
 * `evaluator` - regret, truth of memory, item audit and drift detection
 * `episode` - the rows of a cell
 * `trace`, `trace_writer` - the file with the steps of a cell: reading and writing

@@ -113,8 +113,8 @@ def _as_list(data: Any) -> Any:
     return data if isinstance(data, (list, tuple)) else [data]
 
 
-SEED_STOP = 2**32
-"""Seeds are below it."""
+SEED_STOP = 2**53
+"""Seeds are below it: JSON readers with binary64 numbers keep them exactly."""
 
 MOST_SEEDS = 1_000_000
 """The most seeds of an experiment."""
@@ -134,7 +134,7 @@ def _as_seeds(data: Any) -> Any:
         if count > MOST_SEEDS:
             raise PydanticCustomError("seeds", f"should be at most {MOST_SEEDS} seeds")
         if first < 0 or first + count > SEED_STOP:
-            raise PydanticCustomError("seeds", "should be seeds from 0 to 4294967295")
+            raise PydanticCustomError("seeds", f"should be seeds from 0 to {SEED_STOP - 1}")
         return list(range(first, first + count))
     return data
 
@@ -300,6 +300,8 @@ class Experiment(_Model):
         training: in a file `train`; what is played before the test, to fill memory; nothing if not given.
         learning: what the test does to memory.
         trace: which episodes are kept step by step, unless the command says otherwise.
+        isolated: agents play in processes of their own, over a pipe (`drift_agents.experiment.pipe`); references do
+            not. What they report of themselves is not checked, and their memory is not judged.
         environments: schedule -> what is different there; a name without its suffix holds for all variants of that
             schedule that have no settings of their own.
 
@@ -324,6 +326,7 @@ class Experiment(_Model):
     training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning = "online"
     trace: Kept = "none"
+    isolated: Annotated[bool, Field(strict=True)] = False
     environments: dict[str, ScheduleSettings] = Field(default_factory=dict)
 
     def settings_of(self, schedule: str) -> ScheduleSettings:

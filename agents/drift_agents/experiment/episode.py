@@ -30,6 +30,7 @@ from drift_agents.experiment.evaluator import EpisodeEvaluator
 from drift_agents.experiment.extra_episodes import ExtraEpisodes, read_like
 from drift_agents.experiment.logs import TEST, TRAIN
 from drift_agents.experiment.memory_dependencies import memory_dependencies
+from drift_agents.experiment.pipe.player import PipedAgent, make_piped_agent
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
 from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
@@ -47,6 +48,7 @@ from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
 from drift_envs.schedule.model import Schedule
+from drift_envs.wrappers.twin import twin
 
 AGENT_STREAM = 0xA6E7
 """Separates the random streams of agents from those of episodes and drifts."""
@@ -63,7 +65,7 @@ class CellSetup:
         schedule: the schedule.
         env: the environment; it is not seeded yet.
         agent: the agent, the team or the reference.
-        memory: its memory.
+        memory: its memory; an empty one stands for that of an agent in a process of its own.
         supervision: one of `drift_agents.types.SUPERVISION`.
         episodes: the episodes of the test.
         extra: the extra episodes of the control `base+extra`.
@@ -76,7 +78,7 @@ class CellSetup:
 
     schedule: Schedule
     env: EvaluationWrapper
-    agent: Agent | TeamAgent | Clairvoyant
+    agent: Agent | TeamAgent | Clairvoyant | PipedAgent
     memory: Memory
     supervision: str
     episodes: tuple[PlannedEpisode, ...]
@@ -91,6 +93,12 @@ class CellSetup:
     def schedule_hash(self) -> str:
         """The hash of the schedule's content; computed once, since it stands in every row."""
         return self.schedule.content_hash()
+
+    def close(self) -> None:
+        """Close the environment, and the process of an agent that has its own."""
+        if isinstance(self.agent, PipedAgent):
+            self.agent.close()
+        self.env.close()  # a browser, if there is one
 
 
 def make_setup(
@@ -123,6 +131,9 @@ def make_setup(
         training_phase = plan_training(schedule, env, training, cell.seed)
     if cell.reference == "clairvoyant":
         return CellSetup(schedule, env, Clairvoyant(env), NoMemory(), "privileged", episodes)
+    if cell.isolated:
+        piped = make_piped_agent(cell, settings, str(schedule.env), twin(env.env), service)
+        return CellSetup(schedule, env, piped, NoMemory(), piped.supervision, episodes)
     environment = find_environment(str(schedule.env))
     rule = settings.matching
     matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
@@ -233,13 +244,13 @@ def play(
     setup = make_setup(cell, settings, service)
     try:
         yield from _play(cell, setup, on_episode)
-        if name is not None and folder is not None:
+        if name is not None and folder is not None and not cell.isolated:
             folder.mkdir(parents=True, exist_ok=True)
             given = {**memory_dependencies(cell.memory, setup.env, setup.schedule, cell.seed), **cell.memory.options}
             options = {key: value for key, value in given.items() if key not in ("file", "model")}
             export_memory(setup.memory, folder / name, options)
     finally:
-        setup.env.close()  # a browser, if there is one
+        setup.close()
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
@@ -328,6 +339,8 @@ def _row(
     controller, team = cell.decision.labels
     episode = played.episode
     truth, items, detection = evaluator.evaluate(episode, setup.memory)
+    if isinstance(setup.agent, PipedAgent):
+        truth = truth._replace(memory_size=setup.agent.memory_size, false_realignments=None)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,

@@ -1,6 +1,7 @@
 """What a run plays, in words that another run can be compared with: the content of `run.json`.
 
 * `describe` - makes every player once, so that errors are raised before anything is played
+* `describe_schedule` - what it says of a schedule
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import CellSetup, make_setup
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.pipe.player import PipedAgent
 from drift_agents.experiment.plan import Cell
 from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
+from drift_envs.schedule.model import Schedule
 
 
 def describe(
@@ -52,6 +55,8 @@ def _describe(
             continue
         # One environment a place: a browser takes seconds to start.
         player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
+        if isinstance(player.agent, PipedAgent):
+            player.agent.close()
         schedule = player.schedule
         if cell.place not in made:
             made[cell.place] = player.env
@@ -59,27 +64,7 @@ def _describe(
             if schedule.name in schedules:
                 raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
             lengths[cell.place] = len(player.episodes)
-            schedules[schedule.name] = {
-                "env": schedule.env,
-                "hash": schedule.content_hash(),
-                "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
-                "visibility": schedule.visibility,
-                "clock": schedule.clock,
-                "control": schedule.control,
-                "description": schedule.description,
-                "episodes": len(player.episodes),
-            }
-            training = experiment.settings_of(cell.schedule).training
-            if training is not None and training.episodes:
-                schedules[schedule.name]["train"] = training.model_dump(mode="json", exclude_defaults=True)
-            if player.frozen:
-                schedules[schedule.name]["learning"] = "frozen"
-            if cell.change is not None:
-                schedules[schedule.name]["sweep"] = {
-                    "of": read_schedule(cell.schedule).name,
-                    "path": cell.change.path,
-                    "value": cell.change.value,
-                }
+            schedules[schedule.name] = describe_schedule(experiment, cell, schedule, len(player.episodes))
         memory, verifier, policy = cell.labels
         players.append(
             {
@@ -103,6 +88,36 @@ def _describe(
         "cells": len(cells),
     }
     return manifest, lengths
+
+
+def describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, episodes: int | None) -> dict[str, Any]:
+    """What `run.json` says of a schedule.
+
+    Args:
+        experiment: the experiment.
+        cell: one of its cells there.
+        schedule: the schedule, with the value that a sweep sets.
+        episodes: how many are played; `None` where only playing shows it.
+    """
+    settings = experiment.settings_of(cell.schedule)
+    described = {
+        "env": schedule.env,
+        "hash": schedule.content_hash(),
+        "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
+        "visibility": schedule.visibility,
+        "clock": schedule.clock,
+        "control": schedule.control,
+        "description": schedule.description,
+        "episodes": episodes,
+    }
+    if settings.training is not None and settings.training.episodes:
+        described["train"] = settings.training.model_dump(mode="json", exclude_defaults=True)
+    if settings.learning == "frozen":
+        described["learning"] = "frozen"
+    if cell.change is not None:
+        name = read_schedule(cell.schedule).name
+        described["sweep"] = {"of": name, "path": cell.change.path, "value": cell.change.value}
+    return described
 
 
 def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: EvaluationWrapper | None) -> CellSetup:

@@ -1,14 +1,15 @@
 """The packages beside this one whose parts and environments an experiment names.
 
 * `PartPackage` - an installed package with its version, its modules and its parts
-* `find_packages` - those of an experiment
+* `find_packages`, `find_parts` - those of an experiment, and of the parts that plain data names
 * `run_versions` - what has to be the same for a run of an experiment to be continued
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions, version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 
@@ -31,13 +32,18 @@ class PartPackage(NamedTuple):
         name: as it is installed by.
         version: the installed version.
         modules: its top-level modules that hold the parts.
-        parts: the parts, as in `memory: newest`.
+        named: kind and name of the parts and environments.
     """
 
     name: str
     version: str
     modules: tuple[str, ...]
-    parts: tuple[str, ...]
+    named: tuple[tuple[str, str], ...]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts, as in `memory: newest`."""
+        return tuple(f"{kind}: {name}" for kind, name in self.named)
 
 
 def find_packages(experiment: Experiment) -> tuple[PartPackage, ...]:
@@ -53,14 +59,24 @@ def find_packages(experiment: Experiment) -> tuple[PartPackage, ...]:
         >>> find_packages(load_experiment("glove-quick"))
         ()
     """
-    found: dict[str, tuple[str, set[str], set[str]]] = {}
+    return _by_name([*_parts(experiment.to_dict()), *_environments(experiment)])
 
-    def add(name: str, number: str, module: str, part: str) -> None:
-        _, modules, parts = found.setdefault(name, (number, set(), set()))
-        modules.add(module)
-        parts.add(part)
 
-    words = {text for _, text in texts_in(experiment.to_dict())}
+def find_parts(data: Any) -> tuple[PartPackage, ...]:
+    """The packages, beside this one, of all parts that plain data names, by name; none of them is imported.
+
+    Args:
+        data: dictionaries, lists and texts.
+    """
+    return _by_name(_parts(data))
+
+
+_Found = tuple[str, str, str, tuple[str, str]]
+"""Name and version of a package, a module, and what was found in it."""
+
+
+def _parts(data: Any) -> Iterator[_Found]:
+    words = {text for _, text in texts_in(data)}
     for kind, registry in REGISTRIES.items():
         for word in words.intersection(registry.names()):
             point = registry.entry_point(word)
@@ -68,17 +84,28 @@ def find_packages(experiment: Experiment) -> tuple[PartPackage, ...]:
                 module = point.value.partition(":")[0].partition(".")[0]
                 dist = getattr(point, "dist", None)
                 name, number = (module, UNKNOWN) if dist is None else (dist.metadata["Name"], dist.version)
-                add(name, number, module, f"{kind}: {word}")
+                yield name, number, module, (kind, word)
+
+
+def _environments(experiment: Experiment) -> Iterator[_Found]:
     for source in experiment.schedules:
         env_id = str(read_schedule(source).env)
         owner = _module_of(env_id)
         if owner is not None and owner not in _BASE:
             owners = packages_distributions().get(owner, ())
             name, number = (owners[0], version(owners[0])) if owners else (owner, UNKNOWN)
-            add(name, number, owner, f"environment: {env_id}")
+            yield name, number, owner, ("environment", env_id)
+
+
+def _by_name(found: Iterable[_Found]) -> tuple[PartPackage, ...]:
+    packages: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {}
+    for name, number, module, part in found:
+        _, modules, parts = packages.setdefault(name, (number, set(), set()))
+        modules.add(module)
+        parts.add(part)
     return tuple(
         PartPackage(name, number, tuple(sorted(modules)), tuple(sorted(parts)))
-        for name, (number, modules, parts) in sorted(found.items())
+        for name, (number, modules, parts) in sorted(packages.items())
     )
 
 

@@ -77,6 +77,7 @@ class Cell:
         reference: the reference that this is, if it is one.
         change: what a sweep gives the schedule, if there is one.
         decision: how the agent decides.
+        isolated: whether the agent plays in a process of its own.
     """
 
     schedule: str
@@ -88,6 +89,7 @@ class Cell:
     reference: str | None = None
     change: SweptValue | None = None
     decision: DecisionSetup = DEFAULT_DECISION
+    isolated: bool = False
 
     @property
     def place(self) -> str:
@@ -126,7 +128,18 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
     """
     _check_size(experiment)
     cells = [
-        Cell(schedule, memory, verifier, policy, seed, labels, reference, change, decision)
+        Cell(
+            schedule,
+            memory,
+            verifier,
+            policy,
+            seed,
+            labels,
+            reference,
+            change,
+            decision,
+            isolated=experiment.isolated and reference is None,
+        )
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
         for memory, verifier, policy, labels, reference, decision in _players(

@@ -60,6 +60,8 @@ def needs_model(experiment: Experiment) -> bool:
     teams = parts_of(experiment.agents, "team")
     teams = [with_overrides(team, settings.team, team.label(teams)) for settings in all_settings for team in teams]
     parts += [spec.policy for team in teams for spec in read_members(team)]
+    if experiment.isolated:  # whose parts are imported on the far side alone
+        return any("model" in part.options for part in parts)
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 

@@ -173,6 +173,8 @@ def _run(
     try:
         with RunFolder(folder) as held:
             held.open(manifest, resume=resume, fresh=fresh)
+            if experiment.isolated:
+                folder.chmod(0o700)  # its lines hold seeds, which agents of other users should not read
             left = _left(held, cells)
             waiting = {cell.key for cell in left}
             done = [cell for cell in cells if cell.key not in waiting]

@@ -1,75 +1,96 @@
-"""What the board shows: the agents of all submissions, ranked for each track, environment and kind of drift.
+"""The board of submissions: the agents of all results, ranked track by track, as a page in Markdown.
 
+* `write_board` - reads a folder of results and writes the page
 * `gather_board` - the boards of a folder of results
-* `TrackBoard`, `BoardView`, `BoardRow` - a track; its standings in one environment under one kind of drift; one agent
+* `TrackBoard`, `BoardRow` - a track with its standings; one agent
+* `to_page` - the page
 
 A folder of results has a folder for each track, with `track.json` and one file a submission. Standings are those of
 `drift_agents.analysis.ranking`: ranks at equal interactions, intervals over schedules and instances, one row for
-agents that played the same episodes. `drift_agents.submission.page` shows them.
+agents that played the same episodes. A submission has a rank if its instances were secret when it was played and a
+sample of it was played again; the others stand below the line, and change no rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from drift_agents.analysis.leaderboard import name_of
-from drift_agents.analysis.ranking import ENVIRONMENTS, Key, Standing, Standings, make_standings
+from drift_agents.analysis.ranking import OPTIMAL, Key, Standing, Standings, make_standings
+from drift_agents.analysis.table import MISSING, Table, format_estimate, format_plain, to_markdown
 from drift_agents.errors import ExperimentError, SubmissionError
-from drift_agents.submission.results import AXES, ResultFile, ResultPlayer, read_results
+from drift_agents.experiment.config import Reference
+from drift_agents.experiment.folder import write_text
+from drift_agents.registry import POLICIES
+from drift_agents.submission.results import AXES, ResultFile, read_results
 from drift_agents.submission.track import Track, read_track
 
-ALL = "all"
-KINDS = (ALL, "explicit", "implicit")
-"""The kinds of drift that can be chosen, by the schedules' label."""
+COLUMNS = ("agent", "ranks", "submissions", "at equal interactions", "kept", "probes, %", "tokens*", "records*")
+"""The columns of the page."""
+
+LEGEND = (
+    "`*`: reported by the agent itself, not checked; tokens are counted here where language models were asked.",
+    "Ranks are those that 95 % of the resamples give. A submission that was not replayed, or whose instances were "
+    "known when it was played, has none and stands below the line.",
+)
 
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One agent of a view.
+    """One agent of a track.
 
     Args:
         standing: its figures.
         name: what it is called; agents that played the same episodes share a row.
         entries: the submissions that it stands in.
-        model: whether language models were asked.
+        status: why it has no rank; empty if it has one.
     """
 
     standing: Standing
     name: str
     entries: tuple[str, ...]
-    model: bool
+    status: str
 
 
 @dataclass(frozen=True)
-class BoardView:
-    """The standings of one track, one environment and one kind of drift.
+class TrackBoard:
+    """The standings of one track.
 
     Args:
-        environment: one of `drift_agents.analysis.ranking.ENVIRONMENTS`, or `all`.
-        kind: one of `KINDS`.
+        track: the track.
+        results: its submissions.
         standings: the ranked agents; `None` if nothing counts.
-        rows: one an agent, references last.
+        rows: one an agent: the ranked ones, those without rank, the references.
         reason: why there are no standings.
     """
 
-    environment: str
-    kind: str
+    track: Track
+    results: tuple[ResultFile, ...]
     standings: Standings | None
     rows: tuple[BoardRow, ...] = ()
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class TrackBoard:
-    """All views of one track, the whole track first."""
+def write_board(folder: Path, out: Path) -> list[TrackBoard]:
+    """Write the page of a folder of results; equal results give equal bytes.
 
-    track: Track
-    results: tuple[ResultFile, ...]
-    views: tuple[BoardView, ...]
+    Args:
+        folder: the results.
+        out: the page.
+
+    Returns:
+        What the page shows.
+
+    Raises:
+        SubmissionError: if the folder holds no track, or a file is damaged.
+        ExperimentError: if the page cannot be written.
+    """
+    boards = gather_board(folder)
+    write_text(out, to_page(boards), make_folder=True)
+    return boards
 
 
 def gather_board(folder: Path) -> list[TrackBoard]:
@@ -89,74 +110,94 @@ def _gather(path: Path) -> TrackBoard:
     results = read_results(path.parent, track)
     if not results:
         raise SubmissionError(f"{path.parent}: holds no result")
-    players = _Players(results)
-    abouts = results[0].schedules
-    environments = [name for name, ids in ENVIRONMENTS.items() if any(one["env"] in ids for one in abouts.values())]
-    views = []
-    for environment, kind in product((ALL, *environments) if len(environments) > 1 else (ALL,), KINDS):
-        within = {
-            name: about
-            for name, about in abouts.items()
-            if environment in (ALL, *(one for one, ids in ENVIRONMENTS.items() if about["env"] in ids))
-            and kind in (ALL, about["visibility"])
-        }
-        if within:
-            views.append(players.rank(track, environment, kind, within))
-    return TrackBoard(track, tuple(results), tuple(views))
+    players: dict[Key, dict[str, Any]] = {}
+    owners: dict[Key, ResultFile] = {}
+    rows: dict[Key, list[dict[str, Any]]] = {}
+    for result in results:
+        for key, player, own in _players(result):
+            if key not in players:
+                players[key], owners[key], rows[key] = player, result, own
+    schedules = results[0].schedules
+    manifest = {
+        "name": track.name,
+        "experiment": {"name": track.name, "seeds": list(range(track.instances))},
+        "schedules": schedules,
+        "players": [{**player, "schedule": name} for player in players.values() for name in schedules],
+    }
+    try:
+        standings = make_standings(manifest, [row for own in rows.values() for row in own])
+    except ExperimentError as error:
+        return TrackBoard(track, tuple(results), None, reason=str(error))
+    same = {other for others in standings.same.values() for other in others}
+    found = []
+    for one in (*standings.ranked, *standings.references):
+        if one.key not in same:
+            group = (one.key, *standings.same.get(one.key, ()))
+            entries = tuple(dict.fromkeys(owners[key].name for key in group))
+            status = "" if players[one.key]["reference"] in get_args(Reference) else owners[one.key].status
+            found.append(BoardRow(one, " = ".join(dict.fromkeys(map(_name, group))), entries, status))
+    found.sort(key=lambda row: players[row.standing.key]["reference"] in get_args(Reference))
+    return TrackBoard(track, tuple(results), standings, tuple(found))
 
 
-class _Players:
-    """The players of all results under one key each; equal rows of several results are one player."""
+def _name(key: Key) -> str:
+    """The display name of an agent; that of a program is its own."""
+    policy, _, owner = key[-1].rpartition(" of ")
+    return policy if owner and policy.partition("(")[0] not in POLICIES.names() else name_of(key)
 
-    def __init__(self, results: Sequence[ResultFile]) -> None:
-        self._about: dict[Key, ResultPlayer] = {}
-        self._rows: dict[Key, list[dict[str, Any]]] = {}
-        self._entries: dict[Key, list[str]] = {}
-        for result in results:
-            own: dict[Key, list[dict[str, Any]]] = {player.key: [] for player in result.players}
-            for row in result.rows():
-                own[tuple(row[axis] for axis in AXES)].append(row)
-            for player in result.players:
-                self._add(result.name, player, own[player.key])
 
-    def _add(self, entry: str, player: ResultPlayer, rows: list[dict[str, Any]]) -> None:
-        key = player.key
-        if key in self._rows and self._rows[key] != rows:
-            # Other episodes under the same labels, as of a part of the same name in another package.
-            player = player.model_copy(update={"memory": f"{player.memory} of {entry}"})
-            key, rows = player.key, [{**row, "memory": player.memory} for row in rows]
-        self._entries.setdefault(key, []).append(entry)
-        self._about.setdefault(key, player)
-        self._rows.setdefault(key, rows)
+def _players(result: ResultFile) -> Iterator[tuple[Key, dict[str, Any], list[dict[str, Any]]]]:
+    """The players of a result, with keys that no other result has, but for the clairvoyant policy."""
+    own: dict[Key, list[dict[str, Any]]] = {player.key: [] for player in result.players}
+    for row in result.rows():
+        own[tuple(row[axis] for axis in AXES)].append(row)
+    for player in result.players:
+        policy = player.policy if player.policy == OPTIMAL else f"{player.policy} of {result.name}"
+        about = player.model_copy(update={"policy": policy})
+        # What has no rank stands where references do, so that it changes none.
+        plain = {**about.model_dump(), "reference": player.reference or result.status or None}
+        yield about.key, plain, [{**row, "policy": policy} for row in own[player.key]]
 
-    def rank(self, track: Track, environment: str, kind: str, within: dict[str, Any]) -> BoardView:
-        """The standings on some schedules."""
-        manifest = {
-            "name": track.name,
-            "experiment": {"name": track.name, "seeds": list(range(track.instances))},
-            "schedules": within,
-            "players": [{**one.model_dump(), "schedule": name} for one in self._about.values() for name in within],
-        }
-        try:
-            rows = [row for own in self._rows.values() for row in own if row["schedule"] in within]
-            standings = make_standings(manifest, rows)
-        except ExperimentError as error:
-            return BoardView(environment, kind, None, reason=str(error))
-        same = {other for others in standings.same.values() for other in others}
-        found = (one for one in (*standings.ranked, *standings.references) if one.key not in same)
-        rows_shown = tuple(self._row(one, (one.key, *standings.same.get(one.key, ()))) for one in found)
-        return BoardView(environment, kind, standings, rows_shown)
 
-    def _row(self, standing: Standing, group: tuple[Key, ...]) -> BoardRow:
-        return BoardRow(
-            standing,
-            " = ".join(map(self._name, group)),
-            tuple(dict.fromkeys(entry for key in group for entry in self._entries[key])),
-            any(row["model_calls"] for key in group for row in self._rows[key]),
+def to_page(boards: Sequence[TrackBoard]) -> str:
+    """The page in Markdown.
+
+    Args:
+        boards: the tracks.
+    """
+    lines = ["# Submissions", "", "Made by `drift-agents board page`; do not edit. " + " ".join(LEGEND), ""]
+    for board in boards:
+        lines += _section(board)
+    return "\n".join(lines)
+
+
+def _section(board: TrackBoard) -> Iterator[str]:
+    track = board.track
+    salt = "from a salt, revealed" if track.salt else "hidden until revealed" if track.is_hidden else "open"
+    yield from (f"## {track.name}", "", f"{track.instances} instances of each schedule, {salt}.", "")
+    if board.standings is None:
+        yield from (board.reason, "")
+        return
+    table = Table(f"{board.standings.instances} instances of {', '.join(board.standings.schedules)}", COLUMNS)
+    for row in board.rows:
+        one = row.standing
+        low, high = one.ranks
+        table.add(
+            row.name,
+            row.status or (MISSING if one.reference else str(low) if low == high else f"{low}-{high}"),
+            ", ".join(row.entries),
+            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
+            format_estimate(one.kept, 1),
+            format_plain(one.probing, 1),
+            format_plain(one.tokens),
+            format_plain(one.records),
         )
-
-    def _name(self, key: Key) -> str:
-        """The display name of an agent, with its policy where there are several."""
-        policies = {other[-1] for other, player in self._about.items() if player.reference is None}
-        several = len(policies) > 1 and self._about[key].reference is None
-        return name_of(key) + (f", {key[-1]}" if several else "")
+    yield from (to_markdown(table), "")
+    for result in board.results:
+        if result.replayed is not None:
+            held = [name for name, holds in result.replayed.isolation.items() if holds]
+            yield (
+                f"- `{result.name}`: {result.replayed.cells} of {result.replayed.of} cells played again; "
+                f"{', '.join(held) or 'no isolation'}"
+            )
+    yield ""

@@ -23,6 +23,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import first_difference, to_line
 from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.pipe.process import measure_isolation
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.players import needs_model
 from drift_agents.llm.cache import ReplyStore
@@ -47,9 +48,10 @@ class Certificate(StrictModel):
         versions: those that played the sample.
         packages: other packages whose parts played the sample.
         platform: where it was played.
+        isolation: the layers of `drift_agents.experiment.pipe.process.Isolation` that held.
     """
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     submission: Hash
     differences: tuple[str, ...]
     cells: tuple[str, ...]
@@ -59,6 +61,7 @@ class Certificate(StrictModel):
     versions: dict[str, str]
     packages: tuple[PackageStatement, ...]
     platform: dict[str, str]
+    isolation: dict[str, bool]
 
 
 def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None) -> Certificate:
@@ -98,6 +101,7 @@ def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None
         versions=run_versions(experiment),
         packages=state_packages(experiment),
         platform=describe_platform(),
+        isolation=measure_isolation()._asdict(),
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from drift_agents.errors import SubmissionError
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.logs import TEST
+from drift_agents.experiment.pipe.player import SELF_REPORTED
 from drift_agents.submission.bundle import Hash, Name, PackageStatement, StrictModel, parse_model, read_json
 from drift_agents.submission.replay import Certificate
 from drift_agents.submission.track import Track
@@ -54,6 +55,7 @@ class ReplayStatement(StrictModel):
     of: int
     nonce: str
     platform: dict[str, str]
+    isolation: dict[str, bool]
 
 
 class ResultPlayer(StrictModel):
@@ -94,13 +96,15 @@ class ResultFile(StrictModel):
         versions: those of the run.
         packages: other packages whose parts played.
         platform: where the submission was prepared.
-        replayed: what was played again.
+        replayed: what was played again; `None` if nothing was.
+        secret: whether the instances were secret when it was added.
+        self_reported: the columns that the agents, other than references, report of themselves.
         schedules: by name, what `run.json` says of them, without their content.
         players: who played.
         cells: the episodes.
     """
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     name: Name
     about: str = ""
     track: Hash
@@ -108,10 +112,17 @@ class ResultFile(StrictModel):
     versions: dict[str, str]
     packages: tuple[PackageStatement, ...] = ()
     platform: dict[str, str]
-    replayed: ReplayStatement
+    replayed: ReplayStatement | None = None
+    secret: bool
+    self_reported: tuple[str, ...]
     schedules: dict[str, dict[str, Any]]
     players: tuple[ResultPlayer, ...]
     cells: tuple[ResultCell, ...]
+
+    @property
+    def status(self) -> str:
+        """Why its agents have no rank; empty if they have one."""
+        return "not replayed" if self.replayed is None else "" if self.secret else "known instances"
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row an episode, with the fields that rankings read; seeds are numbers of instances."""
@@ -123,14 +134,14 @@ class ResultFile(StrictModel):
                 yield who | {"episode": number, **dict(zip(COLUMNS, episode, strict=True))}
 
 
-def make_result(checked: Checked, track: Track, name: str, certificate: Certificate) -> ResultFile:
+def make_result(checked: Checked, track: Track, name: str, certificate: Certificate | None = None) -> ResultFile:
     """The result of a submission.
 
     Args:
         checked: a valid submission, whose instances are those of the track.
         track: the track.
         name: the name on the board.
-        certificate: of the submission.
+        certificate: of the submission; without one its agents have no rank.
 
     Raises:
         SubmissionError: if the submission or the name is not valid, or the certificate is another submission's, or
@@ -138,11 +149,11 @@ def make_result(checked: Checked, track: Track, name: str, certificate: Certific
     """
     if checked.findings or checked.statement is None or checked.experiment is None:
         raise SubmissionError("\n".join([f"{checked.folder}: the submission is not valid:", *checked.findings]))
-    if certificate.submission != checked.digest:
+    if certificate is not None and certificate.submission != checked.digest:
         raise SubmissionError(
             f"the certificate should be of this submission, {checked.digest}. Received one of {certificate.submission}"
         )
-    if certificate.differences:
+    if certificate is not None and certificate.differences:
         raise SubmissionError(
             "\n".join(["the certificate should state no difference. Received:", *certificate.differences])
         )
@@ -167,12 +178,17 @@ def make_result(checked: Checked, track: Track, name: str, certificate: Certific
         "versions": checked.manifest["versions"],
         "packages": checked.statement.packages,
         "platform": checked.statement.platform,
-        "replayed": {
+        "replayed": None
+        if certificate is None
+        else {
             "cells": len(certificate.cells),
             "of": certificate.of,
             "nonce": certificate.nonce,
             "platform": certificate.platform,
+            "isolation": certificate.isolation,
         },
+        "secret": track.is_hidden and track.salt is None,
+        "self_reported": [name for name in COLUMNS if name in SELF_REPORTED],
         "schedules": {
             schedule: {key: value for key, value in about.items() if key not in _LEFT_OUT}
             for schedule, about in checked.manifest["schedules"].items()

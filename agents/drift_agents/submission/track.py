@@ -30,15 +30,18 @@ from drift_agents.errors import SubmissionError
 from drift_agents.experiment.config import SEED_STOP, Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import MANIFEST, find_differences
-from drift_agents.experiment.loader import parse_experiment, read_yaml
+from drift_agents.experiment.loader import COMMAND, FILE_NAME, parse_experiment, read_yaml
 from drift_agents.submission.bundle import Hash, Name, PackageStatement, StrictModel, parse_model, read_json
 from drift_agents.submission.prepare import state_packages
 from drift_agents.submission.validate import Checked
 from drift_envs._version import __version__
+from drift_envs.registration import IDS, knob_table_of
+from drift_envs.schedule.timeline import Timeline
 
 SALT_BYTES = 32
-_COMMITMENT, _INSTANCE = b"drift-agents track 1\0", b"drift-agents instance 1\0"
-_SETTINGS = ("schedules", "references", "rounds", "episodes", "sweep", "train", "learning", "environments")
+_TRIED, _FAR = 5, 1000  # seeds and ticks that are looked at
+_COMMITMENT, _INSTANCE = b"drift-agents track 1\0", b"drift-agents instance 2\0"
+_SETTINGS = ("schedules", "references", "rounds", "episodes", "sweep", "environments")
 """Keys of an experiment file that a track fixes; seeds and agents are apart."""
 
 
@@ -94,7 +97,8 @@ class AgentEntry(StrictModel):
         track: the digest of the track that it enters.
         name: the agent's name.
         about: one sentence.
-        agents: blocks of agents, as in an experiment file; they are the same on every schedule.
+        agents: blocks of agents, as in an experiment file; they are the same on every schedule. A program of the
+            participant's is a policy with its `command` and the texts of its `files`.
         packages: other packages of its parts, with their versions and the hash of their files.
     """
 
@@ -140,7 +144,39 @@ def make_track(path: Path, salt: bytes | None = None) -> Track:
         settings={key: plain[key] for key in _SETTINGS if key in plain}
         | {"references": list(dict.fromkeys([*experiment.references, "clairvoyant"]))},
     )
-    return track if salt is None else track.model_copy(update={"commitment": commit(track, salt)})
+    if "train" in plain or "learning" in plain:
+        raise SubmissionError(f"{path}: a track should have no `train` and no `learning`: its agents play in processes")
+    if salt is None:
+        return track
+    _check_secret(path, experiment)
+    return track.model_copy(update={"commitment": commit(track, salt)})
+
+
+def _check_secret(path: Path, experiment: Experiment) -> None:
+    """Check that a salt hides something: the times of drifts, and maps where there are any, come from the seed.
+
+    Raises:
+        SubmissionError: if they are known without it.
+    """
+    for source in experiment.schedules:
+        if experiment.settings_of(source).rounds is not None:
+            raise SubmissionError(
+                f"{path}: {source}: a hidden track should have `episodes`. With `rounds` drifts come after as many "
+                "episodes as everyone can count"
+            )
+        for change in experiment.changes(source):
+            schedule = read_schedule(source, change)
+            if schedule.env not in IDS:
+                continue
+            drawn = [Timeline(schedule, knob_table_of(str(schedule.env)), seed) for seed in range(_TRIED)]
+            starts = {tuple(phase.start for phase in one.phases(_FAR)) for one in drawn}
+            maps = [one.values(0)["map"] for one in drawn if "map" in one.names]
+            if len(starts) == 1 or (maps and all(one == maps[0] for one in maps)):
+                what = "times of drifts" if len(starts) == 1 else "maps"
+                raise SubmissionError(
+                    f"{path}: {schedule.name}: a hidden track should draw maps and times from the seed. The {what} "
+                    f"are the same with each of {_TRIED} seeds"
+                )
 
 
 def _schedules(experiment: Experiment) -> dict[str, TrackSchedule]:
@@ -224,7 +260,7 @@ def seeds_of(track: Track, salt: bytes | None = None) -> tuple[int, ...]:
     """The seeds of a track.
 
     Those of a hidden track are HMAC-SHA256 under the salt, of the track's digest and the number of the instance: the
-    first four bytes of each value are a seed; one that came before is passed over.
+    first seven bytes of each value, without the last three bits, are a seed.
 
     Args:
         track: the track.
@@ -240,13 +276,9 @@ def seeds_of(track: Track, salt: bytes | None = None) -> tuple[int, ...]:
     if salt is None:
         raise SubmissionError(f"{track.name}: is a hidden track: its instances need the salt of its organiser")
     check_salt(track, salt, track.name)
-    seeds: dict[int, None] = {}
-    number = 0
-    while len(seeds) < track.instances:
-        message = _INSTANCE + bytes.fromhex(track.digest()) + number.to_bytes(8, "big")
-        seeds[int.from_bytes(hmac.digest(salt, message, "sha256")[:4], "big")] = None
-        number += 1
-    return tuple(seeds)
+    about = _INSTANCE + bytes.fromhex(track.digest())
+    values = (hmac.digest(salt, about + number.to_bytes(8, "big"), "sha256") for number in range(track.instances))
+    return tuple(int.from_bytes(value[:7], "big") >> 3 for value in values)
 
 
 def read_agent(path: Path, track: Track) -> AgentEntry:
@@ -268,12 +300,34 @@ def read_agent(path: Path, track: Track) -> AgentEntry:
             raise SubmissionError(f"{path}: enters another track, or {track.name} was changed since")
         return entry
     data, _ = read_yaml(path)
-    if not isinstance(data, Mapping) or not set(data) <= {"name", "about", "agents"}:
-        raise SubmissionError(f"{path}: should have the keys `name`, `agents`, and no other but `about`")
-    agents = data.get("agents")
-    plain = {**data, "track": track.digest(), "agents": [agents] if isinstance(agents, Mapping) else agents}
+    if not isinstance(data, Mapping) or not set(data) <= {"name", "about", "agents", "program", "files"}:
+        raise SubmissionError(f"{path}: should have the keys `name`, `agents` or `program`, and no other but `about`")
+    agents = _read_program(path, data) if "program" in data else data.get("agents")
+    plain = {key: value for key, value in data.items() if key not in ("program", "files")}
+    plain |= {"track": track.digest(), "agents": [agents] if isinstance(agents, Mapping) else agents}
     entry = parse_model(AgentEntry, plain, path)
     return entry.model_copy(update={"packages": state_packages(combine(track, entry, (0,)))})
+
+
+def _read_program(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The block of agents of a program: `program` with its arguments, and `files` beside the agent's file.
+
+    Raises:
+        SubmissionError: if `agents` are there too, or a file cannot be read.
+    """
+    names = data.get("files", [])
+    if "agents" in data or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SubmissionError(f"{path}: `program` should stand without `agents`, and with a list of `files`, if any")
+    files = {}
+    for name in names:
+        if FILE_NAME.fullmatch(name) is None:
+            raise SubmissionError(f"{path}: files: should be names without a folder. Received {name!r}")
+        try:
+            files[name] = (path.parent / name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+            raise SubmissionError(f"{path}: files: {name} cannot be read: {reason}") from error
+    return {"memory": "none", "policy": {str(data.get("name")): {COMMAND: data["program"], "files": files}}}
 
 
 def combine(track: Track, entry: AgentEntry, seeds: tuple[int, ...]) -> Experiment:
@@ -289,7 +343,7 @@ def combine(track: Track, entry: AgentEntry, seeds: tuple[int, ...]) -> Experime
         SubmissionError: if a schedule is not the track's any more.
     """
     name = f"{track.name}-{entry.name}"
-    data = {**track.settings, "name": name, "agents": entry.agents, "seeds": list(seeds)}
+    data = {**track.settings, "name": name, "agents": entry.agents, "seeds": list(seeds), "isolated": True}
     experiment = parse_experiment(data, entry.name)
     here = _schedules(experiment)
     for name, stated in track.schedules.items():

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,12 +16,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from drift_agents.errors import DriftAgentsError
-from drift_agents.experiment.config import SOLO, Experiment
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, RunFolder, find_differences
-from drift_agents.experiment.logs import TEST, TRAIN, read_rows
+from drift_agents.experiment.logs import TEST, read_rows
+from drift_agents.experiment.manifest import describe_schedule
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_cells, plan_episodes
-from drift_agents.experiment.training import has_training
 from drift_agents.submission.bundle import NAMES, STATEMENT, Statement, hash_file, parse_model, read_json
 from drift_agents.types import SUPERVISION
 from drift_envs.errors import DriftEnvsError
@@ -149,6 +148,9 @@ def _check_run(found: Checked) -> Iterator[str]:
         if name not in shipped_schedules():  # a path would be one of this machine
             yield f"{MANIFEST}: schedules should be shipped ones, so that others have them. Received {name!r}"
             return
+    if not experiment.isolated:
+        yield f"{MANIFEST}: should be a run of `drift-agents track run`, whose agents have processes of their own"
+        return
     found.cells = plan_cells(experiment)
     first = {cell.place: cell for cell in reversed(found.cells)}
     found.schedules = {place: read_schedule(cell.schedule, cell.change) for place, cell in reversed(first.items())}
@@ -158,7 +160,9 @@ def _check_run(found: Checked) -> Iterator[str]:
         "versions": run.versions,
         "experiment": experiment.to_dict(),
         "schedules": {
-            schedule.name: _describe_schedule(experiment, first[place], schedule, run)
+            schedule.name: describe_schedule(
+                experiment, first[place], schedule, _count_episodes(experiment, first[place], schedule, run)
+            )
             for place, schedule in found.schedules.items()
         },
         "players": [
@@ -187,27 +191,10 @@ def _identity(found: Checked, cell: Cell) -> tuple[Any, ...]:
     return found.schedules[cell.place].name, memory, verifier, *cell.decision.labels, policy, cell.seed
 
 
-def _describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, run: _RunStatement) -> dict[str, Any]:
-    """What `run.json` should say of a schedule."""
-    settings = experiment.settings_of(cell.schedule)
+def _count_episodes(experiment: Experiment, cell: Cell, schedule: Schedule, run: _RunStatement) -> Any:
+    """How many episodes a cell has; what the run states, for environments of other packages."""
     planned = _plan(experiment, cell, schedule)
-    described = {
-        "env": schedule.env,
-        "hash": schedule.content_hash(),
-        "content": json.loads(json.dumps(schedule.to_dict())),
-        "visibility": schedule.visibility,
-        "clock": schedule.clock,
-        "control": schedule.control,
-        "description": schedule.description,
-        "episodes": run.schedules.get(schedule.name, {}).get("episodes") if planned is None else len(planned[1]),
-    }
-    if settings.training is not None and settings.training.episodes:
-        described["train"] = settings.training.model_dump(mode="json", exclude_defaults=True)
-    if settings.learning == "frozen":
-        described["learning"] = "frozen"
-    if cell.change is not None:
-        described["sweep"] = {"of": cell.schedule, "path": cell.change.path, "value": cell.change.value}
-    return described
+    return run.schedules.get(schedule.name, {}).get("episodes") if planned is None else len(planned[1])
 
 
 _Plan = tuple[Timeline, tuple[PlannedEpisode, ...]]
@@ -259,23 +246,17 @@ def _check_cell(found: Checked, cell: Cell, rows: Sequence[Row], first: int, pla
     """The lines of one cell, up to the first that is not as planned."""
     schedule = found.schedules[cell.place]
     about = found.manifest["schedules"][schedule.name]
-    before = sum(row["stage"] == TRAIN for row in rows)
-    training = found.experiment.settings_of(cell.schedule).training if found.experiment else None
-    tasks = training.episodes * training.epochs if training and has_training(cell, training) else 0
-    # A team may play a task several times.
-    if before != tasks and (cell.decision.team.name == SOLO.name or before < tasks or not tasks):
-        yield f"{EPISODES}:{first}: {cell.key} should have a training phase of {tasks} episodes. Received {before}"
-    if len(rows) - before != about["episodes"]:
-        yield f"{EPISODES}:{first}: {cell.key} should have {about['episodes']} episodes. Received {len(rows) - before}"
+    if len(rows) != about["episodes"]:
+        yield f"{EPISODES}:{first}: {cell.key} should have {about['episodes']} episodes. Received {len(rows)}"
         return
     for at, row in enumerate(rows):
         wanted = {"episode": at, "env": about["env"], "schedule_hash": about["hash"]}
-        wanted["stage"] = TRAIN if at < before else TEST
-        if plan is not None and at >= before:
+        wanted["stage"] = TEST
+        if plan is not None:
             timeline, planned = plan
-            episode = planned[at - before]
+            episode = planned[at]
             by_episode = schedule.clock == "episode"
-            wanted["tick"] = episode.tick if episode.tick is not None else at - before if by_episode else row["tick"]
+            wanted["tick"] = episode.tick if episode.tick is not None else at if by_episode else row["tick"]
             wanted["phase"] = timeline.phase(max(wanted["tick"], 0)).id
             wanted["round"] = row["round"] if episode.round is None else episode.round
         for name, value in wanted.items():

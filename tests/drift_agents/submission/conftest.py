@@ -18,21 +18,27 @@ from drift_agents.submission.bundle import STATEMENT, hash_file
 from drift_agents.submission.prepare import prepare_submission
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
+PLAIN = (EXAMPLE / "plain" / "agent.py").read_text("utf-8")
+PROGRAMS: list[dict[str, Any]] = [
+    {name: {"command": [sys.executable, "-I", "-S", "agent.py"], "files": {"agent.py": text}}}
+    for name, text in (("plain", PLAIN), ("wanderer", PLAIN.replace("best[1] or rng", "rng")))
+]
+"""Two agents whose processes start at once: the example, and one that makes no use of what it knows."""
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a training phase, a reference, a clock of steps and a swept schedule."""
+    """A run of agents in processes of their own, with a reference, a clock of steps and a swept schedule."""
     folder = tmp_path_factory.mktemp("run") / "small"
     experiment = parse_experiment(
         {
             "name": "small",
             "schedules": ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"],
-            "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
+            "agents": {"memory": "none", "policy": PROGRAMS},
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 2,
-            "train": {"episodes": 1, "where": "same"},
+            "isolated": True,
             "environments": {"frozen_lake/explicit:mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
         }
     )

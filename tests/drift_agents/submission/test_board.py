@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from base64 import b64encode
-from hashlib import sha256
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +13,25 @@ from drift_agents.analysis.ranking import make_standings
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.app import main
 from drift_agents.errors import SubmissionError
-from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.submission.board import gather_board
+from drift_agents.submission.board import gather_board, to_page, write_board
 from drift_agents.submission.bundle import write_json
-from drift_agents.submission.page import to_page, write_page
 from drift_agents.submission.prepare import prepare_submission
 from drift_agents.submission.replay import replay_submission
 from drift_agents.submission.results import COLUMNS, make_result, read_results, write_result
-from drift_agents.submission.track import make_track, read_track
+from drift_agents.submission.track import AgentEntry, combine, make_track, read_track, seeds_of
 from drift_agents.submission.validate import check_submission
+
+from tests.drift_agents.submission.conftest import PROGRAMS
 
 pytestmark = pytest.mark.integration
 
 TRACK = """\
 name: two
-about: "a lake <b>and</b> a house"
-schedules: [frozen_lake/implicit:family, house/explicit]
+schedules: [frozen_lake/explicit:jittered, frozen_lake/implicit:choice]
 seeds: 2
-rounds: 3
+episodes: 28
 """
 
 
@@ -44,15 +40,17 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of results with one track and two submissions, which share an agent."""
     folder = tmp_path_factory.mktemp("board")
     (folder / "track.yaml").write_text(TRACK)
-    track = make_track(folder / "track.yaml")
+    salt = bytes(32)
+    track = make_track(folder / "track.yaml", salt)
     results = folder / "results" / "two"
     results.mkdir(parents=True)
     (results / "track.json").write_text(json.dumps(track.model_dump(mode="json", exclude_none=True)))
-    for name, memory in (("ours", ["none", "vanilla"]), ("theirs", ["vanilla", "memory_bank"])):
-        agents = {"memory": memory, "verifier": ["none", "glove"], "policy": "planner"}
-        experiment = parse_experiment({**track.settings, "name": f"two-{name}", "agents": agents, "seeds": 2})
+    for name, policy in (("ours", PROGRAMS), ("theirs", PROGRAMS[:1])):
+        agents = [{"memory": "none", "policy": policy}]
+        entry = AgentEntry(track=track.digest(), name=name, agents=agents)
+        experiment = combine(track, entry, seeds_of(track, salt))
         run_experiment(experiment, folder / name)
-        prepare_submission(folder / name, folder / f"{name}.submission", about="</script><script>alert(1)</script>")
+        prepare_submission(folder / name, folder / f"{name}.submission", about="a test")
         checked = check_submission(folder / f"{name}.submission")
         write_result(results / f"{name}.json", make_result(checked, track, name, replay_submission(checked, 2)))
     return folder
@@ -82,7 +80,9 @@ def test_a_result_holds_the_figures_of_the_lines(whole: Path) -> None:
             )
             assert same, (name, row[name], line[name])
     assert (whole / "results" / "two" / "ours.json").stat().st_size < 20_000
-    assert ours.replayed.cells == 2
+    assert ours.replayed is not None
+    assert (ours.replayed.cells, ours.status) == (2, "")
+    assert ours.self_reported == ("memory_size", "tokens_estimated")
 
 
 def test_the_standings_are_those_of_the_leaderboard(whole: Path) -> None:
@@ -93,111 +93,74 @@ def test_the_standings_are_those_of_the_leaderboard(whole: Path) -> None:
         shutil.copy(whole / "results" / "two" / name, only)
     (board,) = gather_board(only.parent)
     expected = make_standings(*read_run(whole / "ours"))
-    found = board.views[0].standings
+    found = board.standings
     assert found is not None
     for one, other in zip([*found.ranked, *found.references], [*expected.ranked, *expected.references], strict=True):
-        assert (one.key, one.ranks, one.supervision) == (other.key, other.ranks, other.supervision)
+        assert (one.key[:4], one.ranks, one.supervision) == (other.key[:4], other.ranks, other.supervision)
         assert one.kept == pytest.approx(other.kept)
         assert one.ranked_by == pytest.approx(other.ranked_by)
 
 
 def test_equal_agents_of_two_submissions_are_one_row(whole: Path) -> None:
     (board,) = gather_board(whole / "results")
-    view = board.views[0]
-    rows = {row.name: row for row in view.rows}
-    assert rows["Vanilla"].entries == ("ours", "theirs")
-    assert rows["Clairvoyant"].entries == ("ours", "theirs")
-    assert rows["No memory"].entries == ("ours",)
-    assert {(other.environment, other.kind) for other in board.views} == {
-        (environment, kind)
-        for environment, kind in (
-            ("all", "all"),
-            ("all", "explicit"),
-            ("all", "implicit"),
-            ("lakes", "all"),
-            ("lakes", "implicit"),
-            ("house", "all"),
-            ("house", "explicit"),
-        )
-    }
+    rows = {row.name: row for row in board.rows}
+    assert rows["plain"].entries == ("ours", "theirs")
+    assert rows["Clairvoyant"].standing.reference
+    assert rows["wanderer"].entries == ("ours",)
 
 
 def other_episodes(path: Path) -> None:
     """Change an agent's steps, as an agent of the same labels in another package would."""
     data = json.loads(path.read_text())
-    cell = next(cell for cell in data["cells"] if data["players"][cell["player"]]["memory"] == "vanilla")
-    cell["episodes"][0][COLUMNS.index("memory_size")] = 7
+    cell = next(cell for cell in data["cells"] if data["players"][cell["player"]]["policy"] == "plain")
+    cell["episodes"][0][COLUMNS.index("steps")] += 1
     path.write_text(json.dumps(data))
 
 
 def test_other_episodes_under_the_same_labels_are_another_row(results: Path) -> None:
     other_episodes(results / "two" / "theirs.json")
     (board,) = gather_board(results)
-    names = {name for row in board.views[0].rows for name in row.name.split(" = ")}
-    assert {"Vanilla", "vanilla of theirs"} <= names
-
-
-class Page(HTMLParser):
-    """What a page refers to, and its inline code."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-        self.attributes: list[str] = []
-        self.code: dict[str, list[str]] = {"script": [], "style": []}
-        self.policy = ""
-        self._inside: str | None = None
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.attributes += list(given)
-        self.addresses += [str(given[name]) for name in ("src", "href", "action") if name in given]
-        if given.get("http-equiv") == "Content-Security-Policy":
-            self.policy = str(given["content"])
-        self._inside = tag if tag in self.code and given.get("type") != "application/json" else None
-
-    def handle_data(self, data: str) -> None:
-        if self._inside is not None:
-            self.code[self._inside].append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = None
-
-
-def test_the_page_is_one_file_without_requests(results: Path) -> None:
-    page = Page(to_page(gather_board(results)))
-    assert all(address.startswith(("data:", "#")) for address in page.addresses), page.addresses
-    assert "unsafe" not in page.policy
-    for kind, code in page.code.items():
-        (only,) = code
-        assert f"{kind}-src 'sha256-{b64encode(sha256(only.encode()).digest()).decode()}'" in page.policy
-    assert "default-src 'none'" in page.policy
-    assert not [name for name in page.attributes if name.startswith("on") or name == "style"]
-
-
-def test_texts_of_participants_stay_texts(whole: Path) -> None:
-    page = to_page(gather_board(whole / "results"))
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
-    assert "<b>and</b>" not in page
+    assert sorted(row.entries for row in board.rows if row.name == "plain") == [("ours",), ("theirs",)]
 
 
 def test_equal_results_give_equal_bytes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in (1, 2):
-        out = tmp_path / str(number) / "board.html"
+        out = tmp_path / str(number) / "board.md"
         assert main(["board", "page", str(whole / "results"), "--out", str(out)]) == 0
-    assert (tmp_path / "1" / "board.html").read_bytes() == (tmp_path / "2" / "board.html").read_bytes()
+    assert (tmp_path / "1" / "board.md").read_bytes() == (tmp_path / "2" / "board.md").read_bytes()
     assert "two: 2 submissions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "status"), [({"replayed": None}, "not replayed"), ({"secret": False}, "known instances")]
+)
+def test_a_submission_without_rank_stands_below_the_line_and_changes_no_rank(
+    results: Path, change: dict[str, Any], status: str
+) -> None:
+    path = results / "two" / "theirs.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    (board,) = gather_board(results)
+    ranked = [row for row in board.rows if not row.status and not row.standing.reference]
+    below = [row for row in board.rows if row.status]
+    assert {row.entries for row in ranked} == {("ours",)}
+    assert {row.entries for row in below} == {("theirs",)}
+    assert {row.status for row in below} == {status}
+    shutil.move(path, results / "elsewhere")
+    (alone,) = gather_board(results)
+    assert [(row.name, row.standing.ranks) for row in ranked] == [
+        (row.name, row.standing.ranks) for row in alone.rows if not row.standing.reference
+    ]
+    lines = to_page([board]).splitlines()
+    assert sum(status in line for line in lines) == len(below)
 
 
 def other_version(folder: Path, key: str, value: str) -> None:
     track = json.loads((folder / "track.json").read_text())
-    track["schedules"]["house/explicit"][key] = value
+    track["schedules"]["frozen_lake/implicit:choice"][key] = value
     (folder / "track.json").write_text(json.dumps(track))
 
 
-@pytest.mark.parametrize(("key", "value"), [("hash", "0" * 16), ("env", "DriftHouse-v9")])
+@pytest.mark.parametrize(("key", "value"), [("hash", "0" * 16), ("env", "DriftFrozenLake-v9")])
 def test_results_of_another_version_are_not_compared(results: Path, key: str, value: str) -> None:
     """Also if the result says that it is one of the changed track."""
     other_version(results / "two", key, value)
@@ -221,7 +184,7 @@ def test_a_damaged_result_is_refused(results: Path, whole: Path) -> None:
         ({"cells": [{**cells[0], "player": 99}, *cells[1:]]}, "should have all episodes"),
         ({"cells": [{**cells[0], "episodes": cells[0]["episodes"][1:]}, *cells[1:]]}, "should have all episodes"),
         ({"cells": [{**cells[0], "episodes": [["source"]]}, *cells[1:]]}, "cells.0.episodes.0.1: Field required"),
-        ({"replayed": None}, "replayed: Input should be"),
+        ({"secret": None}, "secret: Input should be"),
         ({"track": "0" * 64}, "is a result of another track"),
         ({"name": "theirs"}, "theirs is there twice"),
         ({"more": 1}, "Extra inputs are not permitted"),
@@ -233,7 +196,7 @@ def test_a_damaged_result_is_refused(results: Path, whole: Path) -> None:
     with pytest.raises(SubmissionError, match="is not JSON"):
         read_results(results / "two", track)
     with pytest.raises(SubmissionError, match=r"should hold a folder with track\.json"):
-        write_page(whole / "ours", results / "x.html")
+        write_board(whole / "ours", results / "x.md")
 
 
 def test_a_wrong_certificate_is_refused(whole: Path, results: Path) -> None:
@@ -248,7 +211,10 @@ def test_a_wrong_certificate_is_refused(whole: Path, results: Path) -> None:
 
 def test_a_name_is_taken_once(results: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     certificate = results / "certificate"
-    words = ["--track", str(results / "two" / "track.json"), "--certificate", str(certificate)]
+    salt = results / "salt"
+    salt.write_text(bytes(32).hex())
+    words = ["--track", str(results / "two" / "track.json"), "--salt", str(salt)]
+    words += ["--certificate", str(certificate)]
     write_json(certificate, replay_submission(check_submission(whole / "ours.submission"), 1))
     add = ["board", "add", str(whole / "ours.submission"), *words, "--name"]
     assert main([*add, "ours"]) == 2
@@ -258,4 +224,5 @@ def test_a_name_is_taken_once(results: Path, whole: Path, capsys: pytest.Capture
     assert "ours.json: name: String should match pattern" in capsys.readouterr().err
     assert main([*add, "ours", "--force"]) == 0
     assert main(["board", "add", str(whole / "gone"), *words, "--name", "x"]) == 1
-    assert main(["board", "add", str(whole / "ours.submission"), *words[:2], "--name", "x"]) == 2, "no certificate"
+    assert main(["board", "add", str(whole / "ours.submission"), *words[:4], "--name", "x"]) == 0, "no certificate"
+    assert "not replayed" in capsys.readouterr().out

@@ -29,6 +29,8 @@ from hypothesis import given
 
 from tests.drift_agents.llm.chat_server import said, serve
 
+pytestmark = pytest.mark.integration
+
 Reseal = Callable[[Path], None]
 
 
@@ -52,7 +54,7 @@ def forge(folder: Path) -> str:
     """Make a failure a success in a way that all rules between fields allow; returns the name of its cell."""
     path = folder / "episodes.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    number = next(at for at, row in enumerate(rows) if row["stage"] == "test" and row["regret"] == 1)
+    number = next(at for at, row in enumerate(rows) if row["regret"] == 1)
     rows[number] |= {"score": 1.0, "regret": 0.0, "success": True}
     path.write_text("".join(to_line(row) + "\n" for row in rows))
     row = rows[number]
@@ -123,7 +125,14 @@ def test_a_sample_is_of_the_size_and_in_the_order_of_the_cells(count: int, nonce
 def test_a_missing_package_is_named(tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = {"memory": "newest", "policy": "planner"}
     experiment = parse_experiment(
-        {"name": "mine", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 2}
+        {
+            "name": "mine",
+            "schedules": "frozen_lake/explicit",
+            "agents": agents,
+            "seeds": 1,
+            "rounds": 2,
+            "isolated": True,
+        }
     )
     run_experiment(experiment, tmp_path / "run")
     statement = prepare_submission(tmp_path / "run", tmp_path / "mine.zip").statement
@@ -157,6 +166,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "agents": {"memory": "vanilla", "policy": policy},
                 "seeds": 1,
                 "rounds": 1,
+                "isolated": True,
             }
         )
         run_experiment(experiment, folder / "run")
@@ -164,7 +174,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "submission"
 
 
-@pytest.mark.integration
 def test_recorded_replies_stand_for_the_model(asked: Path) -> None:
     checked = check_submission(asked)
     assert checked.findings == []
@@ -179,7 +188,6 @@ def edit_replies(folder: Path, query: str) -> None:
     file.close()
 
 
-@pytest.mark.integration
 def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     edit_replies(folder, """UPDATE replies SET reply = replace(reply, '\\"1\\"', '\\"2\\"')""")
@@ -192,7 +200,6 @@ def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -
     assert str(folder) not in found.differences[0], "a certificate names no folder"
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize(
     "query", ["UPDATE replies SET key = randomblob(32)", "DELETE FROM replies", "DROP TABLE replies"]
 )
@@ -204,7 +211,6 @@ def test_replies_that_are_missing_are_found(asked: Path, tmp_path: Path, reseal:
     assert REPLIES in found.differences[0]
 
 
-@pytest.mark.integration
 def test_a_run_with_a_model_needs_its_replies(asked: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     (folder / REPLIES).unlink()

@@ -29,13 +29,15 @@ from drift_agents.submission.track import (
 from drift_agents.submission.validate import check_submission
 from hypothesis import given
 
+pytestmark = pytest.mark.integration
+
 TRACK = """\
 name: lakes
-schedules: [frozen_lake/implicit:family, frozen_lake/explicit:mid-episode]
+schedules: [frozen_lake/explicit:jittered, frozen_lake/implicit:choice]
 seeds: {first: 7, count: 2}
-rounds: 1
+episodes: 1
 environments:
-  frozen_lake/explicit:mid-episode: {episodes: 2}
+  frozen_lake/implicit:choice: {episodes: 2}
 """
 AGENT = "name: mine\nagents: {memory: newest, verifier: [none, overwrite], policy: planner}\n"
 
@@ -64,10 +66,10 @@ def test_seeds_are_keyed_hashes(salt: bytes, other: bytes, n: int) -> None:
     one = hidden_track(salt, instances=n)
     seeds = seeds_of(one, salt)
     assert len(set(seeds)) == n
-    assert all(0 <= seed < 2**32 for seed in seeds)
+    assert all(0 <= seed < 2**53 for seed in seeds)
     assert seeds_of(one, salt) == seeds
-    first = hmac.new(salt, b"drift-agents instance 1\0" + bytes.fromhex(one.digest()) + bytes(8), hashlib.sha256)
-    assert seeds[0] == int(first.hexdigest()[:8], 16)
+    first = hmac.new(salt, b"drift-agents instance 2\0" + bytes.fromhex(one.digest()) + bytes(8), hashlib.sha256)
+    assert seeds[0] == int(first.hexdigest()[:14], 16) >> 3
     if other != salt and n > 1:
         assert seeds_of(hidden_track(other, instances=n), other) != seeds
         assert seeds_of(hidden_track(salt, instances=n, name="u"), salt) != seeds
@@ -91,7 +93,7 @@ def test_the_commitment_binds_salt_and_track(salt: bytes, flipped: int) -> None:
 def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path) -> None:
     made = make_track(file)
     assert (made.instances, made.first_seed, made.commitment) == (2, 7, None)
-    assert list(made.schedules) == ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"]
+    assert list(made.schedules) == ["frozen_lake/explicit:jittered", "frozen_lake/implicit:choice"]
     experiment = combine(made, read_agent(Path("agent.yaml"), made), seeds_of(made))
     assert experiment.seeds == (7, 8)
     assert experiment.references == ("clairvoyant",), "its interactions are the budget of the ranking"
@@ -113,13 +115,71 @@ def test_a_track_with_a_mistake_is_refused(file: Path, line: str, message: str) 
     assert not Path("s").exists(), "no salt is left behind"
 
 
+@pytest.mark.parametrize(
+    ("schedule", "length", "message"),
+    [
+        ("frozen_lake/explicit:family", "episodes: 9", "The times of drifts are the same"),
+        ("mountain_car/reversed", "episodes: 9", "The times of drifts are the same"),
+        ("frozen_lake/explicit:storms", "episodes: 9", None),
+        ("mountain_car/reversed:jittered", "episodes: 9", None),
+        ("frozen_lake/implicit:choice", "episodes: 9", None),
+        ("frozen_lake/explicit:family", "rounds: 3", "a hidden track should have `episodes`"),
+    ],
+)
+def test_a_hidden_track_hides_times_and_maps(file: Path, schedule: str, length: str, message: str | None) -> None:
+    """Otherwise an agent could count the episodes up to a drift of the published schedule."""
+    file.write_text(f"name: t\nschedules: '{schedule}'\nseeds: 2\n{length}\n")
+    assert make_track(file).first_seed == 0, "an open track hides nothing"
+    if message is None:
+        assert make_track(file, bytes(32)).is_hidden
+        return
+    with pytest.raises(SubmissionError, match=message):
+        make_track(file, bytes(32))
+
+
+PROGRAM = "name: plain\nprogram: [python3, agent.py]\nfiles: [agent.py]\n"
+
+
+def test_a_program_enters_with_the_texts_of_its_files(file: Path) -> None:
+    Path("agent.yaml").write_text(PROGRAM)
+    Path("agent.py").write_text("print('é')\n")
+    made = make_track(file)
+    entry = read_agent(Path("agent.yaml"), made)
+    (experiment,) = [combine(made, entry, (0,))]
+    (part,) = experiment.agents[0].policy
+    assert experiment.isolated
+    assert (part.name, part.options) == (
+        "plain",
+        {"command": ["python3", "agent.py"], "files": {"agent.py": "print('é')\n"}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PROGRAM + "agents: {}\n", "`program` should stand without `agents`"),
+        (PROGRAM.replace("agent.py]\n", "../agent.py]\n"), r"should be names without a folder. Received '../agent.py'"),
+        (PROGRAM.replace("files: [agent.py]", "files: [gone.py]"), "files: gone.py cannot be read: No such file"),
+        (
+            PROGRAM.replace("[python3, agent.py]", "python3 agent.py"),
+            "`command` should be a program with its arguments",
+        ),
+    ],
+)
+def test_a_program_with_a_mistake_is_refused(file: Path, text: str, message: str) -> None:
+    Path("agent.yaml").write_text(text)
+    Path("agent.py").write_text("")
+    with pytest.raises((SubmissionError, ExperimentError), match=message):
+        read_agent(Path("agent.yaml"), make_track(file))
+
+
 def test_seeds_that_are_listed_are_refused(file: Path) -> None:
     file.write_text(TRACK.replace("{first: 7, count: 2}", "[3, 9]"))
     with pytest.raises(SubmissionError, match="seeds: should be a number or"):
         make_track(file)
 
 
-@pytest.mark.parametrize("more", ["seeds: 3", "environments: {frozen_lake/explicit:mid-episode: {episodes: 9}}"])
+@pytest.mark.parametrize("more", ["seeds: 3", "environments: {frozen_lake/implicit:choice: {episodes: 9}}"])
 def test_an_agent_cannot_change_the_track(file: Path, newest: Path, more: str) -> None:
     Path("agent.yaml").write_text(f"{AGENT}{more}\n")
     with pytest.raises(SubmissionError, match="should have the keys"):
@@ -130,12 +190,8 @@ def test_a_schedule_that_was_changed_since_is_refused(file: Path, newest: Path) 
     made = make_track(file)
     entry = read_agent(Path("agent.yaml"), made)
     old = {**made.schedules}
-    old["frozen_lake/explicit:mid-episode"] = old["frozen_lake/explicit:mid-episode"].model_copy(
-        update={"hash": "0" * 16}
-    )
-    with pytest.raises(
-        SubmissionError, match="frozen_lake/explicit:mid-episode is not the schedule of the track any more"
-    ):
+    old["frozen_lake/implicit:choice"] = old["frozen_lake/implicit:choice"].model_copy(update={"hash": "0" * 16})
+    with pytest.raises(SubmissionError, match="frozen_lake/implicit:choice is not the schedule of the track any more"):
         combine(made.model_copy(update={"schedules": old}), entry, (0,))
 
 
@@ -207,8 +263,9 @@ def test_a_hidden_track_from_its_commitment_to_the_board(
     call(*add, "--salt", "salt")
     result = Path("results/lakes/mine.json").read_text()
     assert not [seed for seed in seeds if str(seed) in result]
-    call("board", "page", "results", "--out", "board.html")
-    assert "hidden until revealed" in Path("board.html").read_text()
+    assert json.loads(result)["secret"]
+    call("board", "page", "results", "--out", "board.md")
+    assert "hidden until revealed" in Path("board.md").read_text()
     # The organiser reveals; anyone verifies.
     assert "need the salt" in call("submit", "validate", "mine.zip", "--track", "hidden.json", status=1)
     call("track", "reveal", "hidden.json", "--salt", "salt", "--out", "revealed.json")
@@ -225,7 +282,7 @@ def test_a_hidden_track_from_its_commitment_to_the_board(
 def test_a_run_of_another_experiment_is_no_submission_to_the_track(file: Path, prepared: Path) -> None:
     found = list(check_track(check_submission(prepared), make_track(file)))
     assert "run.json: the seeds are not the 2 of lakes" in found
-    for key in ("rounds", "environments", "train"):
+    for key in ("rounds", "environments"):
         assert any(line.startswith(f"run.json: {key}") and "here: lakes" in line for line in found), found
     assert "run.json: the schedules, by hash, are not those of lakes" in found
 
@@ -233,7 +290,7 @@ def test_a_run_of_another_experiment_is_no_submission_to_the_track(file: Path, p
 def test_an_entry_to_another_track_is_refused(file: Path, newest: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["track", "new", str(file), "--out", "one.json"]) == 0
     assert main(["track", "enter", "one.json", "agent.yaml", "--out", "entry.json"]) == 0
-    file.write_text(TRACK.replace("rounds: 1", "rounds: 2"))
+    file.write_text(TRACK.replace("episodes: 1", "episodes: 3"))
     assert main(["track", "new", str(file), "--out", "two.json"]) == 0
     assert main(["track", "run", "two.json", "entry.json", "--out", "run"]) == 1
     assert "enters another track" in capsys.readouterr().err

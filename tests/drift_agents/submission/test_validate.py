@@ -21,6 +21,8 @@ from drift_agents.submission.prepare import hash_modules, prepare_submission
 from drift_agents.submission.validate import check_submission
 from hypothesis import HealthCheck, given, settings
 
+pytestmark = pytest.mark.integration
+
 Reseal = Callable[[Path], None]
 Alter = Callable[[list[dict[str, Any]]], None]
 FILES = ("submission.json", "run.json", "episodes.jsonl", "finished.jsonl")
@@ -82,9 +84,9 @@ TAMPERED: dict[str, tuple[Alter, str]] = {
     "seeds swapped": (seeds(lambda seed: 1 - seed), r"jsonl:1: should be a line of .* 0\. Received one of .* 1$"),
     "another seed": (seeds(lambda seed: 2 * seed), r"jsonl:\d+: should be a line of .* 1\. Received one of .* 2$"),
     "another phase": (put("phase", "source", phase="reversal"), r"jsonl:\d+: `phase` should be 'reversal'"),
-    "another tick": (put("tick", 2, tick=1, stage="test"), r"`tick` should be 1\. Received 2"),
-    "another round": (put("round", 2, round=1, stage="test"), r"`round` should be 1\. Received 2"),
-    "another stage": (put("stage", "test", stage="train"), "should have a training phase of 1 episodes. Received 0"),
+    "another tick": (put("tick", 2, tick=1), r"`tick` should be 1\. Received 2"),
+    "another round": (put("round", 2, round=1), r"`round` should be 1\. Received 2"),
+    "another stage": (put("stage", "train"), "`stage` should be 'test'"),
     "another schedule's hash": (put("schedule_hash", "0" * 16), "jsonl:1: `schedule_hash` should be"),
     "a value of another type": (put("steps", 1.5), "jsonl:1: `steps` should be a whole number"),
     "a line dropped": (lambda rows: rows.__delitem__(-1), "should have 3 episodes. Received 2"),
@@ -127,6 +129,7 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "cells": (lambda m: m.update(cells=1), "cells: there 1, here "),
     "no experiment": (lambda m: m.pop("experiment"), "run.json: experiment: Field required"),
     "supervision": (lambda m: m["players"][0].update(supervision="magic"), "`supervision` should be one of"),
+    "not isolated": (lambda m: m["experiment"].pop("isolated"), "should be a run of `drift-agents track run`"),
     "a path": (lambda m: m["experiment"].update(schedules=["/etc/passwd"]), "schedules should be shipped ones"),
 }
 
@@ -194,7 +197,7 @@ def test_a_schedule_of_one_s_own_is_refused(tmp_path: Path) -> None:
     path.write_text("version: 1\nname: mine\nenv: DriftFrozenLake-v0\ndrifts: [{at: 1, set: {slip: 0.1}}]\n")
     agents = {"memory": "none", "policy": "random"}
     experiment = parse_experiment(
-        {"name": "own", "schedules": [str(path)], "agents": agents, "seeds": 1, "episodes": 2}
+        {"name": "own", "schedules": [str(path)], "agents": agents, "seeds": 1, "episodes": 2, "isolated": True}
     )
     run_experiment(experiment, tmp_path / "run")
     with pytest.raises(SubmissionError, match="schedules should be shipped ones"):
