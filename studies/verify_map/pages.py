@@ -41,7 +41,7 @@ from studies.verify_map.claims import decide_claims, read_claims, tabulate_claim
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).parent
 EVIDENCE = "results/verify_map"
-PICTURES = "docs/pictures"
+PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
 PAGES = ("README.md", "docs/leaderboard.md", "docs/when_to_verify.md")
 
 SECTIONS = {
@@ -52,6 +52,13 @@ SECTIONS = {
     "board": "Board",
 }
 """The tables of `write_map`, with their headings."""
+
+_ABOUT_MAP = "Which family of rules wins at each drift rate and share of false responses, and by how much"
+_ABOUT_CURVES = "Success over the budget of interactions"
+_WIDE_AND_NARROW = (
+    '<picture><source media="(max-width: 700px)" srcset="pictures/{name}-narrow.svg">'
+    '<img src="pictures/{name}.svg" alt="{about}"></picture>'
+)
 
 _BLOCK = re.compile(r"(<!-- table (?P<name>[a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -75,7 +82,7 @@ def write_tables(root: Path = ROOT) -> list[Path]:
     for path, text in pages.items():
         write_text(path, text)
     evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
-    _draw(evidence, book, make_map(evidence, book), root / PICTURES, "verify_map")
+    _draw(evidence, book, make_map(evidence, book), root / PICTURES, MAP)
     return list(pages)
 
 
@@ -170,6 +177,11 @@ def make_tables(
         "curves": to_markdown(_tabulate_curves(evidence, book)),
         "ranks": to_markdown(_tabulate_ranks(evidence, book)),
         "board": f"{describe_standings(standings)}\n\n{to_markdown(tabulate_standings(standings, names))}",
+    }
+    tables |= {
+        "map-picture": _WIDE_AND_NARROW.format(name=MAP, about=_ABOUT_MAP),
+        "curves-picture": _WIDE_AND_NARROW.format(name=CURVES, about=_ABOUT_CURVES),
+        "front-picture": f"![{_ABOUT_MAP}]({PICTURES}/{MAP}.svg)",
     }
     if claims is not None:
         tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
