@@ -28,6 +28,7 @@ from drift_agents.analysis.map import (
     tabulate_map,
 )
 from drift_agents.analysis.plots.map import draw_map, draw_rule_curves
+from drift_agents.analysis.plots.style import PlotFile
 from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
 from drift_agents.analysis.ranking import Standings, rank_agents
 from drift_agents.analysis.resampling import Resamples
@@ -143,11 +144,12 @@ def write_map(sources: Sequence[Path], out: Path) -> Path:
     evidence, book = read_evidence(sources), read_rules(STUDY / "rules.yaml")
     points = make_map(evidence, book)
     tables = make_tables(evidence, book, points)
-    lines = ["# The map", "", tables["evidence"], "", "![Who wins](map.svg)", "", "![Curves](map_curves.svg)", ""]
+    lines = ["# The map", "", tables["evidence"], ""]
+    for picture in _draw(evidence, book, points, out, "map"):
+        lines += [f"![{picture.title}]({picture.svg.name})", ""]
     for name, heading in SECTIONS.items():
         lines += [f"## {heading}", "", tables[name], ""]
-    write_text(out / "map.md", "\n".join(lines), make_folder=True)
-    _draw(evidence, book, points, out, "map")
+    write_text(out / "map.md", "\n".join(lines))
     return out / "map.md"
 
 
@@ -260,6 +262,11 @@ def _tabulate_ranks(evidence: EvidenceTable, book: RuleBook) -> Table:
     return table
 
 
-def _draw(evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], folder: Path, name: str) -> None:
-    draw_map([one for one in points if one.charge == 0], book, folder, name)
-    draw_rule_curves(rule_curves(evidence, book), folder, f"{name}_curves")
+def _draw(
+    evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], folder: Path, name: str
+) -> list[PlotFile]:
+    """Draw the map, and the curves of the rules that were played."""
+    pictures = [draw_map([one for one in points if one.charge == 0], book, folder, name)]
+    if curves := rule_curves(evidence, book):
+        pictures.append(draw_rule_curves(curves, folder, f"{name}_curves"))
+    return pictures

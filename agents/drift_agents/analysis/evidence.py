@@ -80,7 +80,7 @@ class EvidenceTable:
     def starts(self) -> np.ndarray:
         """The place of every cell's first episode."""
         lengths = self.cells["episodes"].to_numpy()
-        return np.cumsum(lengths) - lengths
+        return np.asarray(np.cumsum(lengths) - lengths)
 
     def select(self, within: np.ndarray) -> EvidenceTable:
         """Some cells alone, with what is known of their schedules and agents.
