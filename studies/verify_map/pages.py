@@ -28,6 +28,7 @@ from drift_agents.analysis.map import (
     tabulate_map,
 )
 from drift_agents.analysis.plots.map import draw_map, draw_rule_curves
+from drift_agents.analysis.plots.style import PlotFile
 from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
 from drift_agents.analysis.ranking import Standings, rank_agents
 from drift_agents.analysis.resampling import Resamples
@@ -41,7 +42,7 @@ from studies.verify_map.claims import decide_claims, read_claims, tabulate_claim
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).parent
 EVIDENCE = "results/verify_map"
-PICTURES = "docs/pictures"
+PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
 PAGES = ("README.md", "docs/leaderboard.md", "docs/when_to_verify.md")
 
 SECTIONS = {
@@ -52,6 +53,13 @@ SECTIONS = {
     "board": "Board",
 }
 """The tables of `write_map`, with their headings."""
+
+_ABOUT_MAP = "Which family of rules wins at each drift rate and share of false responses, and by how much"
+_ABOUT_CURVES = "Success over the budget of interactions"
+_WIDE_AND_NARROW = (
+    '<picture><source media="(max-width: 700px)" srcset="pictures/{name}-narrow.svg">'
+    '<img src="pictures/{name}.svg" alt="{about}"></picture>'
+)
 
 _BLOCK = re.compile(r"(<!-- table (?P<name>[a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -75,7 +83,7 @@ def write_tables(root: Path = ROOT) -> list[Path]:
     for path, text in pages.items():
         write_text(path, text)
     evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
-    _draw(evidence, book, make_map(evidence, book), root / PICTURES, "verify_map")
+    _draw(evidence, book, make_map(evidence, book), root / PICTURES, MAP)
     return list(pages)
 
 
@@ -136,11 +144,12 @@ def write_map(sources: Sequence[Path], out: Path) -> Path:
     evidence, book = read_evidence(sources), read_rules(STUDY / "rules.yaml")
     points = make_map(evidence, book)
     tables = make_tables(evidence, book, points)
-    lines = ["# The map", "", tables["evidence"], "", "![Who wins](map.svg)", "", "![Curves](map_curves.svg)", ""]
+    lines = ["# The map", "", tables["evidence"], ""]
+    for picture in _draw(evidence, book, points, out, "map"):
+        lines += [f"![{picture.title}]({picture.svg.name})", ""]
     for name, heading in SECTIONS.items():
         lines += [f"## {heading}", "", tables[name], ""]
-    write_text(out / "map.md", "\n".join(lines), make_folder=True)
-    _draw(evidence, book, points, out, "map")
+    write_text(out / "map.md", "\n".join(lines))
     return out / "map.md"
 
 
@@ -170,6 +179,11 @@ def make_tables(
         "curves": to_markdown(_tabulate_curves(evidence, book)),
         "ranks": to_markdown(_tabulate_ranks(evidence, book)),
         "board": f"{describe_standings(standings)}\n\n{to_markdown(tabulate_standings(standings, names))}",
+    }
+    tables |= {
+        "map-picture": _WIDE_AND_NARROW.format(name=MAP, about=_ABOUT_MAP),
+        "curves-picture": _WIDE_AND_NARROW.format(name=CURVES, about=_ABOUT_CURVES),
+        "front-picture": f"![{_ABOUT_MAP}]({PICTURES}/{MAP}.svg)",
     }
     if claims is not None:
         tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
@@ -248,6 +262,11 @@ def _tabulate_ranks(evidence: EvidenceTable, book: RuleBook) -> Table:
     return table
 
 
-def _draw(evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], folder: Path, name: str) -> None:
-    draw_map([one for one in points if one.charge == 0], book, folder, name)
-    draw_rule_curves(rule_curves(evidence, book), folder, f"{name}_curves")
+def _draw(
+    evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], folder: Path, name: str
+) -> list[PlotFile]:
+    """Draw the map, and the curves of the rules that were played."""
+    pictures = [draw_map([one for one in points if one.charge == 0], book, folder, name)]
+    if curves := rule_curves(evidence, book):
+        pictures.append(draw_rule_curves(curves, folder, f"{name}_curves"))
+    return pictures

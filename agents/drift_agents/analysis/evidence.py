@@ -80,7 +80,7 @@ class EvidenceTable:
     def starts(self) -> np.ndarray:
         """The place of every cell's first episode."""
         lengths = self.cells["episodes"].to_numpy()
-        return np.cumsum(lengths) - lengths
+        return np.asarray(np.cumsum(lengths) - lengths)
 
     def select(self, within: np.ndarray) -> EvidenceTable:
         """Some cells alone, with what is known of their schedules and agents.
@@ -130,8 +130,8 @@ def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any
             scores.append(row["score"])
     cells = pd.DataFrame(list(numbers), columns=list(CELL))
     order = np.argsort(cells.sort_values(list(CELL)).index.to_numpy())  # number of a cell -> its place
-    frame = pd.DataFrame({name: np.frombuffer(values, np.int64) for name, values in columns.items()})
-    frame["score"] = np.frombuffer(scores, np.float64)
+    frame = pd.DataFrame({name: np.array(values, np.int64) for name, values in columns.items()})
+    frame["score"] = np.array(scores, np.float64)
     frame["cell"] = order[frame["cell"]]
     frame = frame.sort_values(["cell", "episode"], ignore_index=True)
     changed = frame["name"].ne(frame["name"].shift()) & frame["cell"].eq(frame["cell"].shift())
@@ -293,7 +293,7 @@ def _write_parquet(evidence: EvidenceTable, path: Path) -> None:
         codes = pyarrow.array(np.repeat(labels.astype(np.int16), lengths))
         columns[field] = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(list(names), pyarrow.string()))
     columns["seed"] = pyarrow.array(np.repeat(evidence.cells["seed"].to_numpy(), lengths), pyarrow.int64())
-    for field, kind in zip(EPISODE, ("uint16", "float64", "uint32", "uint32"), strict=True):
+    for field, kind in zip(EPISODE, ("uint32", "float64", "uint32", "uint32"), strict=True):
         columns[field] = pyarrow.array(evidence.episodes[field].to_numpy().astype(kind))
     table = pyarrow.table(columns).replace_schema_metadata({"drift-envs": json.dumps(about, sort_keys=True)})
     part = path.with_name(f"{path.name}.part")

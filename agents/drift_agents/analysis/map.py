@@ -244,7 +244,8 @@ def rule_curves(evidence: EvidenceTable, book: RuleBook, charge: int = 0) -> dic
         charge: of a failed episode.
 
     Returns:
-        By environment and rule one estimate a measure of `MEASURES`.
+        By environment and rule one estimate a measure of `MEASURES`; environments without any of the rules are left
+        out.
 
     Raises:
         EvidenceError: as `make_map`.
@@ -257,7 +258,10 @@ def rule_curves(evidence: EvidenceTable, book: RuleBook, charge: int = 0) -> dic
     for environment in dict.fromkeys(point.environment for point in points_of(evidence)):
         schedules = [point.schedule for point in points_of(evidence) if point.environment == environment]
         area = tables[AREA][schedules]
-        common = common_instances(area.loc[[key for key in keys if key in area.index]], environment)
+        present = area.loc[[key for key in keys if key in area.index]].dropna(how="all")
+        if present.empty:
+            continue
+        common = common_instances(present, environment)
         resamples = Resamples(common.columns)
         found[environment] = {
             rule_of(key, book).name: [

@@ -153,7 +153,7 @@ def _number_episodes(evidence: EvidenceTable) -> tuple[np.ndarray, np.ndarray]:
 def _achieved(evidence: EvidenceTable, cell: np.ndarray) -> np.ndarray:
     implicit = evidence.cells["schedule"].map(lambda name: evidence.schedules[name]["visibility"] == "implicit")
     score = evidence.episodes["score"].to_numpy()
-    return np.where(implicit.to_numpy(bool)[cell], score, score >= SUCCESS)
+    return np.asarray(np.where(implicit.to_numpy(bool)[cell], score, score >= SUCCESS))
 
 
 def _clairvoyant_cells(evidence: EvidenceTable) -> np.ndarray:
@@ -166,4 +166,4 @@ def _clairvoyant_cells(evidence: EvidenceTable) -> np.ndarray:
 
 
 def _percent(cell: np.ndarray, achieved: np.ndarray, episodes: np.ndarray) -> np.ndarray:
-    return 100 * np.bincount(cell, achieved) / episodes
+    return np.asarray(100 * np.bincount(cell, achieved) / episodes)

@@ -76,7 +76,7 @@ class Resamples:
             Means, shape (..., resamples).
         """
         table = np.asarray(values, dtype=np.float64)
-        return np.mean([self.of(schedule, table) for schedule in self._places], axis=0)
+        return np.asarray(np.mean([self.of(schedule, table) for schedule in self._places], axis=0))
 
     def of(self, schedule: str, values: ArrayLike) -> np.ndarray:
         """The mean of one schedule, of every resample.
@@ -95,7 +95,7 @@ class Resamples:
     def mean(self, values: ArrayLike) -> np.ndarray:
         """The mean over schedules of the mean over instances, shape (...)."""
         table = np.asarray(values, dtype=np.float64)
-        return np.mean([table[..., places].mean(axis=-1) for places in self._places.values()], axis=0)
+        return np.asarray(np.mean([table[..., places].mean(axis=-1) for places in self._places.values()], axis=0))
 
     def estimate(self, values: ArrayLike) -> Estimate:
         """The mean over schedules with its interval; of a single instance a schedule there is none.

@@ -27,9 +27,6 @@ from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summar
 
 Row = Mapping[str, Any]
 
-FAILURE_SHARE = 0.5
-"""An instance failed when it collected at most this share of the optimum."""
-
 Measurement = Callable[[Sequence[Row]], float]
 """Rows of one instance to one number."""
 

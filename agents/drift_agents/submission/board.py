@@ -6,9 +6,9 @@
 * `to_page` - the page
 
 A folder of results has a folder for each track, with `track.json` and one file a submission. Standings are those of
-`drift_agents.analysis.ranking`: ranks at equal interactions, intervals over schedules and instances, one row for
-agents that played the same episodes. A submission has a rank if its instances were secret when it was played and a
-sample of it was played again; the others stand below the line, and change no rank.
+`drift_agents.analysis.ranking`: ranks by the area of success over budgets, intervals over schedules and instances, one
+row for agents that played the same episodes. A submission has a rank if its instances were secret when it was played
+and a sample of it was played again; the others stand below the line, and change no rank.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from drift_agents.analysis.evidence import Key
 from drift_agents.analysis.leaderboard import name_of
-from drift_agents.analysis.ranking import OPTIMAL, Key, Standing, Standings, make_standings
+from drift_agents.analysis.price import CLAIRVOYANT, UNLIMITED
+from drift_agents.analysis.ranking import Standing, Standings, make_standings
 from drift_agents.analysis.table import MISSING, Table, format_estimate, format_plain, to_markdown
 from drift_agents.errors import ExperimentError, SubmissionError
 from drift_agents.experiment.config import Reference
@@ -28,11 +30,11 @@ from drift_agents.registry import POLICIES
 from drift_agents.submission.results import AXES, ResultFile, read_results
 from drift_agents.submission.track import Track, read_track
 
-COLUMNS = ("agent", "ranks", "submissions", "at equal interactions", "kept", "probes, %", "tokens*", "records*")
+COLUMNS = ("agent", "ranks", "submissions", "area", "x1", "x1.5", "unlimited", "probes, %")
 """The columns of the page."""
 
 LEGEND = (
-    "`*`: reported by the agent itself, not checked; tokens are counted here where language models were asked.",
+    "Success over budgets of interactions, multiples of the clairvoyant's: `area` is its mean from x1 to x3.",
     "Ranks are those that 95 % of the resamples give. A submission that was not replayed, or whose instances were "
     "known when it was played, has none and stands below the line.",
 )
@@ -152,7 +154,7 @@ def _players(result: ResultFile) -> Iterator[tuple[Key, dict[str, Any], list[dic
     for row in result.rows():
         own[tuple(row[axis] for axis in AXES)].append(row)
     for player in result.players:
-        policy = player.policy if player.policy == OPTIMAL else f"{player.policy} of {result.name}"
+        policy = player.policy if player.policy == CLAIRVOYANT else f"{player.policy} of {result.name}"
         about = player.model_copy(update={"policy": policy})
         # What has no rank stands where references do, so that it changes none.
         plain = {**about.model_dump(), "reference": player.reference or result.status or None}
@@ -186,11 +188,9 @@ def _section(board: TrackBoard) -> Iterator[str]:
             row.name,
             row.status or (MISSING if one.reference else str(low) if low == high else f"{low}-{high}"),
             ", ".join(row.entries),
-            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
-            format_estimate(one.kept, 1),
-            format_plain(one.probing, 1),
-            format_plain(one.tokens),
-            format_plain(one.records),
+            format_estimate(one.score, 1),
+            *(format_plain(one.success[measure], 1) for measure in ("x1", "x1.5", UNLIMITED)),
+            format_plain(one.probes, 1),
         )
     yield from (to_markdown(table), "")
     for result in board.results:

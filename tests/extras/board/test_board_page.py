@@ -14,6 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from tests.drift_agents.analysis.lines_by_hand import evidence
 from tests.drift_agents.analysis.test_map import BOOK, played
+from tests.drift_agents.conftest import browser  # noqa: F401, a fixture
 
 pytest.importorskip("vl_convert", reason="needs the extra `board`")
 
@@ -35,7 +36,7 @@ def test_the_page_is_one_small_file_without_requests(page: str) -> None:
 
 
 @pytest.mark.integration
-def test_filters_change_the_bars(page: str, browser: WebDriver, tmp_path: Path) -> None:
+def test_filters_change_the_bars(page: str, browser: WebDriver, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "board.html").write_text(page, "utf-8")
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}

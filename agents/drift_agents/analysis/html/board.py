@@ -119,7 +119,7 @@ def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> l
         means = pd.concat([prices[charge].groupby(group, sort=True).mean(), further], axis=1)
         for (schedule, key), values in zip(means.index, means.to_dict("records"), strict=True):
             point = parse_point(schedule)
-            row = {
+            row: dict[str, Any] = {
                 "agent": _name(key, book),
                 "family": _family(key, evidence, book),
                 "environment": environment_of(schedule),
