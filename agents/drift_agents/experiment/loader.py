@@ -116,7 +116,7 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     if isinstance(environments, Mapping):
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
-        called = _called(overrides["agents"]) if "agents" in overrides else {}
+        called = _called(overrides) if "agents" in overrides else {}
         overrides = {
             "environments": {name: _without(settings, replaced, called) for name, settings in environments.items()},
             **overrides,
@@ -133,9 +133,9 @@ def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
     return [one for one in listed if any(one in some for some in found)]
 
 
-def _called(agents: Any) -> dict[str, set[str]]:
+def _called(data: Mapping[str, Any]) -> dict[str, set[str]]:
     """The names and labels of the parts in blocks of agents, by axis."""
-    blocks = [Agents.model_validate(block) for block in agents]
+    blocks = _readable_blocks(data).values()
     return {
         axis: {word for part in parts for word in (part.name, part.label(parts))}
         for axis in AXES

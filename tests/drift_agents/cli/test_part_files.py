@@ -169,7 +169,7 @@ def test_a_run_goes_on_with_the_same_file_alone(folder: Path, capsys: pytest.Cap
 
 def test_a_file_that_changes_during_the_run_is_refused(folder: Path) -> None:
     own = f"mine.py:Trusting@{sha256(MINE.encode()).hexdigest()}"
-    experiment = load_experiment("short.yaml", {"agents": [{"memory": "vanilla", "verifier": own, "policy": "random"}]})
+    experiment = load_experiment("short.yaml", {"agents": {"memory": "vanilla", "verifier": own, "policy": "random"}})
     (folder / "mine.py").write_text(f"{MINE}\n")
     with pytest.raises(PartError, match=r"mine\.py: was changed: its SHA-256 should be"):
         run_experiment(experiment, folder / "run")
