@@ -185,10 +185,12 @@ def read_evidence(sources: Sequence[Path]) -> EvidenceTable:
 
 
 def _read_run(folder: Path) -> EvidenceTable:
-    manifest = read_manifest(folder)
     if not (folder / EPISODES).exists():
         raise EvidenceError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
-    return gather_evidence(manifest, iterate_rows(folder / EPISODES))
+    try:
+        return gather_evidence(read_manifest(folder), iterate_rows(folder / EPISODES))
+    except ExperimentError as error:  # lines of another version: the wrong source, not failed work
+        raise EvidenceError(str(error)) from error
 
 
 def _merge(parts: Sequence[tuple[str, EvidenceTable]]) -> EvidenceTable:

@@ -131,9 +131,13 @@ def test_the_command_reads_runs_and_files_together(traced_run: Path, tmp_path: P
 
 def test_wrong_sources_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "run.json").write_text(json.dumps(manifest(played())))
-    assert main(["leaderboard", str(tmp_path), "--out", str(tmp_path / "board.md")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (tmp_path / "board.md").exists()
+    for lines, message in ((None, "the run is not finished"), ('{"score": 1.0}\n', "not a line of this version")):
+        if lines is not None:
+            (tmp_path / "episodes.jsonl").write_text(lines)
+        assert main(["leaderboard", str(tmp_path), "--out", str(tmp_path / "board.md")]) == 2
+        error = capsys.readouterr().err
+        assert (error.count("\n"), message in error) == (1, True)
+        assert not (tmp_path / "board.md").exists()
 
 
 def test_the_interactive_page_holds_the_figures_of_every_point() -> None:
