@@ -249,7 +249,8 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     """Gymnasium's continuous mountain car with knobs for power, gravity, goal position and transient responses.
 
     With all knobs at their defaults it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`,
-    where gravity is a constant in the code.
+    where gravity is a constant in the code. `step` uses plain floats, rounded where Gymnasium's expressions round;
+    these roundings and the observation's array keep it from being as fast as the discrete car.
 
     | knob | default | bounds | meaning |
     |---|---|---|---|
