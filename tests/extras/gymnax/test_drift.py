@@ -97,7 +97,7 @@ def test_the_section_knobs_declares_names_bounds_and_derived_fields():
         "drifts": [{"at": 0, "set": {"engine": 0.002}}],
     }
     drifting = functional.drift(env, schedule, [])
-    assert list(drifting.knobs) == ["engine"]
+    assert list(drifting.knobs) == ["engine", "action_permutation"]
     changed = dataclasses.replace(params, force=0.002, goal_velocity=0.004)
     assert leaves_equal(play(env, changed), play(drifting, drifting.default_params))
     schedule["drifts"][0]["set"]["engine"] = 0.02
@@ -278,7 +278,9 @@ def test_what_is_no_number_of_the_parameters_is_refused(attributes):
     env, _ = gymnax.make("Acrobot-v1")
     with pytest.raises(
         ArgumentError,
-        match=re.escape("`attributes` should be numbers among the parameters, of max_steps_in_episode, dt,"),
+        match=re.escape(
+            "`attributes` should be numbers among the parameters, of max_steps_in_episode, available_torque, dt,"
+        ),
     ):
         functional.drift(env, None, attributes)
 
