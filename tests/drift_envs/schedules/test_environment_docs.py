@@ -47,7 +47,7 @@ def test_arguments_are_those_of_the_ids() -> None:
 
 
 def test_every_shipped_schedule_has_a_row() -> None:
-    prefixes = ("`frozen_lake/", "`house/", "`mountain_car", "`webshop/")
+    prefixes = ("`frozen_lake/", "`house/", "`mountain_car", "`tools/", "`webshop/")
     found = [row[0].strip("`") for prefix in prefixes for row in rows(prefix)]
     assert sorted(found) == sorted(NAMES)
 
