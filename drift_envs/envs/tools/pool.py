@@ -30,7 +30,7 @@ MOST_REQUESTS = 10_000
 _HELD_OUT = 5_000
 """The numbers of requests whose wordings are held out begin here."""
 
-_TRIES = 6
+_TRIES = 16
 """How many requests are tried for each request of the pool."""
 
 _OTHERS = 0x0713

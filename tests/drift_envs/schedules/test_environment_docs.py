@@ -52,7 +52,7 @@ KINDS = {name for _, name in kinds_of_schedules()}
 
 
 def test_every_shipped_schedule_has_a_row() -> None:
-    prefixes = ("`frozen_lake/", "`house/", "`mountain_car", "`webshop/")
+    prefixes = ("`frozen_lake/", "`house/", "`mountain_car", "`tools/", "`webshop/")
     found = [row[0].strip("`") for prefix in prefixes for row in rows(prefix)]
     assert sorted(found) == sorted(LISTED)
 
