@@ -343,6 +343,10 @@ MEMORIES = Registry(
             "drift_agents.memory.vanilla:VanillaMemory",
             "Append every transition, retrieve the top-k of the same state (GLOVE, appendix B.1).",
         ),
+        "full_transcript": Part(
+            "drift_agents.memory.full_transcript:FullTranscript",
+            "The newest steps of all episodes as they were, in every prompt: in-context learning within a window.",
+        ),
         "memory_bank": Part(
             "drift_agents.memory.memory_bank:MemoryBank",
             "Records that are retrieved gain strength, others fade (Zhong et al. 2024, as in GLOVE's B.1).",

@@ -1,6 +1,6 @@
 """The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
 
-* `estimate` - cells, episodes, requests and tokens of every schedule
+* `estimate` - cells, episodes, requests and tokens of every memory on every schedule
 * `CountingService` - language models that count their requests and send none
 * `print_estimate` - a table with price and duration
 """
@@ -25,6 +25,7 @@ from drift_agents.experiment.players import takes_model
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
 from drift_agents.llm.service import Service
+from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
@@ -44,19 +45,22 @@ DECISION = "action"
 
 
 class CostEstimate(NamedTuple):
-    """What the language models of one schedule would be sent.
+    """What the language models of one memory on one schedule would be sent.
 
     Args:
         schedule: its name.
+        memory: the memory.
         cells: cells with a language model.
         episodes: of all these cells.
-        decisions: requests for an action, where episodes are as long as the rule-based message policy's.
-        most: decisions where every episode lasts as long as it may.
+        decisions: requests for an action, where episodes are as long as the rule-based message policy's, and equal
+            requests are sent once: verifiers change no prompt before the first drift.
+        most: decisions where every episode lasts as long as it may, and no requests are equal.
         others: requests of memories, controllers and teams: importance, reflection, critique, votes and the like.
         tokens_in: of the prompts of `decisions` and `others`.
     """
 
     schedule: str
+    memory: str
     cells: int
     episodes: int
     decisions: int
@@ -127,12 +131,15 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
     Raises:
         DriftAgentsError: if a part cannot be made.
     """
-    places: dict[str, dict[str, list[Cell]]] = {}
+    agents: dict[tuple[str, str, str], dict[str, list[Cell]]] = {}
     for cell in plan_cells(experiment):
         if cell.reference is None and _has_model(cell, experiment):
             agent = repr((cell.memory, cell.policy, cell.decision))
-            places.setdefault(cell.place, {}).setdefault(agent, []).append(cell)
-    return [_estimate_place(experiment, place, list(agents.values())) for place, agents in places.items()]
+            agents.setdefault((cell.place, cell.labels[0], cell.memory.name), {}).setdefault(agent, []).append(cell)
+    return [
+        _estimate_agents(experiment, place, memory, list(alike.values()))
+        for (place, memory, _), alike in agents.items()
+    ]
 
 
 def _has_model(cell: Cell, experiment: Experiment) -> bool:
@@ -143,14 +150,14 @@ def _has_model(cell: Cell, experiment: Experiment) -> bool:
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
-def _estimate_place(experiment: Experiment, place: str, agents: Sequence[Sequence[Cell]]) -> CostEstimate:
-    total = CostEstimate(place, 0, 0, 0, 0, 0, 0)
+def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Sequence[Sequence[Cell]]) -> CostEstimate:
+    total = CostEstimate(place, memory, 0, 0, 0, 0, 0, 0)
     for cells in agents:
         service = CountingService()
         player, settings = replace(cells[0], verifier=NO_PART), experiment.settings_of(cells[0].schedule)
         setup = make_setup(player, settings, service)
         spec = setup.env.env.spec
-        episodes = len(setup.episodes) + (0 if setup.training_phase is None else len(setup.training_phase.tasks))
+        training = 0 if setup.training_phase is None else len(setup.training_phase.tasks)
         played: list[Episode] = []
 
         def keep(_: CellSetup, __: int, episode: Episode, played: list[Episode] = played) -> None:
@@ -162,47 +169,59 @@ def _estimate_place(experiment: Experiment, place: str, agents: Sequence[Sequenc
         service.close()
         steps = sum(episode.steps for episode in played) / len(played)
         limit = steps if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
-        count = episodes * len(cells)
-        decisions, others = (round(count * value / len(played)) for value in (service.decisions, service.others))
+        first = setup.episodes[0].phase
+        source = sum(one.phase == first for one in setup.episodes) if first is not None else 0
+        count = (len(setup.episodes) + training) * len(cells)
+        sent = count - (source + training) * (len(cells) - len({cell.seed for cell in cells}))
+        decisions, others, tokens = (
+            value / len(played) for value in (service.decisions, service.others, service.tokens)
+        )
         total = CostEstimate(
             place,
+            memory,
             total.cells + len(cells),
             total.episodes + count,
-            total.decisions + decisions,
-            total.most + round(decisions * max(1.0, limit / max(steps, 1))),
-            total.others + others,
-            total.tokens_in + round(count * service.tokens / len(played)),
+            total.decisions + round(sent * decisions),
+            total.most + round(count * decisions * max(1.0, limit / max(steps, 1))),
+            total.others + round(sent * others),
+            total.tokens_in + round(sent * tokens),
         )
     return total
 
 
 def print_estimate(experiment: Experiment, options: ModelOptions, console: Console) -> None:
-    """Print cells, decisions, tokens, price and hours, before anything is spent.
+    """Print cells, decisions, tokens, price and hours, before anything is spent: what is expected, and the worst case.
 
     Args:
         experiment: the experiment.
-        options: price and concurrency.
+        options: price, answer length and concurrency.
         console: where the table is printed.
     """
     rows = estimate(experiment)
-    columns = ("schedule", "cells", "episodes", "decisions", "at most", "others", "prompt tokens")
-    table = Table(experiment.name, columns)
+    table = Table(
+        experiment.name,
+        ("schedule", "memory", "cells", "episodes", "decisions", "at most", "others", "prompt tokens"),
+    )
     for row in rows:
-        table.add(row.schedule, *(f"{value:,}" for value in row[1:]))
-    sums: list[int] = [sum(map(int, column)) for column in zip(*(row[1:] for row in rows), strict=True)] or [0] * 6
-    table.add("all", *(f"{value:,}" for value in sums))
+        table.add(row.schedule, row.memory, *(f"{value:,}" for value in row[2:]))
+    sums: list[int] = [sum(map(int, column)) for column in zip(*(row[2:] for row in rows), strict=True)] or [0] * 6
+    table.add("all", "", *(f"{value:,}" for value in sums))
     print_table(console, table)
     _, _, decisions, most, others, tokens_in = sums
     requests = decisions + others
-    tokens_out = requests * ANSWER_TOKENS
     factor = most / max(decisions, 1)  # longer episodes have more requests of memories, too
+    longest = _longest_answer(experiment)
+    tokens_out, most_in, most_out = requests * ANSWER_TOKENS, tokens_in * factor, requests * factor * longest
     price = None if options.price is None else check_price(options.price)
     cost = "unknown without --price IN,OUT"
     if price is not None:
-        expected = price.of(tokens_in, tokens_out)
-        cost = f"{expected:,.2f}, at most {expected * factor:,.2f}"
+        cost = f"{price.of(tokens_in, tokens_out):,.2f}, at most {price.of(round(most_in), round(most_out)):,.2f}"
     hours = requests * SECONDS / options.concurrency / 3600
-    console.print(f"answer tokens  {tokens_out:,} ({ANSWER_TOKENS} an answer; thoughts come on top)")
+    console.print(f"prompt tokens  {tokens_in:,}, at most {most_in:,.0f}")
+    console.print(
+        f"answer tokens  {tokens_out:,} ({ANSWER_TOKENS} an answer), at most {most_out:,.0f} ({longest:,} an answer, "
+        "thoughts included)"
+    )
     console.print(f"price          {cost}")
     console.print(
         f"hours          {hours:,.1f}, at most {hours * factor:,.1f} ({SECONDS:g} s a request, --concurrency "
@@ -210,6 +229,13 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
     )
     console.print(
         "Each agent played a few episodes with a rule-based message policy: `decisions` are requests for an "
-        "action, `others` those of memories, controllers and teams; `at most` is where every episode lasts as long as "
-        "it may. Repeated requests come on top; equal ones are sent once. Nothing was sent."
+        "action, `others` those of memories, controllers and teams. Equal requests are sent once, so the first phase "
+        "is counted once for all verifiers; `at most` is where none are equal and every episode lasts as long as it "
+        "may. Repeated requests after invalid answers come on top. Nothing was sent."
     )
+
+
+def _longest_answer(experiment: Experiment) -> int:
+    """The most tokens of an answer that the experiment's policies request; where none limits them, the default."""
+    options = [part.options for block in experiment.agents for part in block.policy if takes_model(POLICIES, part.name)]
+    return max((one.get("max_tokens") or MAX_TOKENS for one in options), default=MAX_TOKENS)

@@ -23,6 +23,8 @@ from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_e
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
 
+MAX_TOKENS = 1024
+"""Default length of a reply, thoughts included."""
 MOST_SAMPLES = 2**31 - 1
 """Sample indices are sent to servers as seeds, which have 31 bits."""
 
@@ -74,7 +76,7 @@ class LanguageModelPolicy:
         *,
         base_url: str | None = None,
         temperature: float | None = 0.0,
-        max_tokens: int | None = 1024,
+        max_tokens: int | None = MAX_TOKENS,
         parameters: Mapping[str, Any] | None = None,
         form: str = "auto",
         format: str = RANKED,

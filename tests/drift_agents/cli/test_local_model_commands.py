@@ -43,10 +43,43 @@ def test_a_dry_run_prints_price_and_hours_and_plays_nothing(tmp_path: Path, caps
     text = capsys.readouterr().out
     assert re.search(r"all +2 +4 +\d+ +400 ", text)
     assert re.search(r"price +\d\.\d\d, at most \d\.\d\d", text)
+    longest = re.search(r"answer tokens .* at most ([\d,]+) \(20 an answer, thoughts included\)", text)
+    assert longest is not None
+    assert int(longest[1].replace(",", "")) == 400 * 20
     assert "hours" in text
     assert main([*words]) == 0
     assert "unknown without --price IN,OUT" in capsys.readouterr().out
     assert not out.exists()
+
+
+def test_a_dry_run_counts_equal_requests_once_and_memories_apart() -> None:
+    """Before the first drift verifiers change no prompt: of three phases the two after it count twice."""
+    data = {"name": "tiny", "schedules": "webshop/explicit", "seeds": 2, "rounds": 2}
+    agents = {"memory": ["vanilla", {"full_transcript": {"window": 5}}], "policy": "llm"}
+    alone = estimate(load_experiment({**data, "agents": {**agents, "verifier": ["none"]}}))
+    both = estimate(load_experiment({**data, "agents": {**agents, "verifier": ["none", "glove"]}}))
+    assert [row.memory for row in both] == ["vanilla", "full_transcript"]
+    for one, two in zip(alone, both, strict=True):
+        assert two.episodes == 2 * one.episodes
+        assert two.most == pytest.approx(2 * one.most, abs=1)
+        assert two.decisions == pytest.approx(one.decisions * 5 / 3, abs=1)
+        assert two.tokens_in == pytest.approx(one.tokens_in * 5 / 3, abs=1)
+
+
+def test_the_table_for_models_fits_its_budget() -> None:
+    rows = estimate(load_experiment("llm-table"))
+    assert sum(row.decisions for row in rows) <= 4_000
+    assert sum(row.tokens_in for row in rows) <= 2_500_000
+
+
+def test_a_served_file_is_named_after_its_content(tmp_path: Path) -> None:
+    (tmp_path / "Qwen3-4B.gguf").write_bytes(b"weights")
+    digest = hashlib.sha256(b"weights").hexdigest()[:12]
+    path = tmp_path / "Qwen3-4B.gguf"
+    assert serve_local.name_model(path) == ("qwen3-4b", f"qwen3-4b@sha256-{digest}")
+    assert serve_local.name_model(path, "mine") == ("mine", f"mine@sha256-{digest}")
+    with pytest.raises(ArgumentError, match="`--name` should be the name of a model"):
+        serve_local.name_model(path, " ")
 
 
 @pytest.fixture(scope="module")

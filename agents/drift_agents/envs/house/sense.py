@@ -14,8 +14,8 @@ from drift_agents.policy.message_reader.common_sense import CommonSense, choose_
 from drift_agents.policy.message_reader.text import MessageText
 
 _HERE = re.compile(
-    r"^You are at (?P<at>.*?)(?:, (?:seeing|which is) .*?)?\. In your hand: (?P<holds>.*?)\. Done so far: (?P<done>.*?)\. "
-    r"Open: .*?\. Visited: (?P<visited>.*?)\.$",
+    r"^You are at (?P<at>.*?)(?:, (?:seeing|which is) .*?)?\. In your hand: (?P<holds>.*?)\. "
+    r"Done so far: (?P<done>.*?)\. Open: .*?\. Visited: (?P<visited>.*?)\.$",
     re.MULTILINE,
 )
 _TASK = re.compile(r"^Task: (.*)$", re.MULTILINE)

@@ -57,6 +57,11 @@ def test_paths_tell_closed_doors_from_open_ones():
     assert RULE.path_key(state(door="closed")) != RULE.path_key(state(door="open"))
 
 
+def test_paths_lead_to_the_score_of_their_own_task():
+    assert RULE.state_key(state()) == RULE.state_key(state(task="put a pen in bed"))
+    assert RULE.path_key(state()) != RULE.path_key(state(task="put a pen in bed"))
+
+
 def test_related_states():
     done = {"done": ["take mug 1 from shelf 1"]}
     treated = {"done": ["take mug 1 from shelf 1", "heat mug 1 with microwave 1"]}

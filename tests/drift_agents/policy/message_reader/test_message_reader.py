@@ -15,6 +15,7 @@ from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import Silent, run_experiment
 from drift_agents.llm.base import Message
+from drift_agents.llm.service import Service
 from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import CAUTIOUS, EAGER, TEMPERS, MessageModel
@@ -360,6 +361,34 @@ def test_a_worked_example_changes_nothing_that_a_reader_parses(form: str) -> Non
     assert "Example." in shown
     assert "Example." not in plain
     assert read_text(shown, VIEW.actions)._replace(text="") == read_text(plain, VIEW.actions)._replace(text="")
+
+
+class Tempers(Service):
+    """Readers in the place of models, each by the name of its temper."""
+
+    def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> MessageModel:
+        return MessageModel(temper=name)
+
+
+@pytest.mark.slow
+def test_the_table_for_models_separates_the_rules(tmp_path: Path) -> None:
+    """With each reader as the model GLOVE is ahead of no rule, and in the shop of forgetting, too."""
+    data = load_experiment("llm-table").to_dict()
+    for block in data["agents"]:
+        block["policy"] = [{"name": "llm", "options": {"model": temper}} for temper in TEMPERS]
+    rows = read_rows(run_experiment(load_experiment(data), tmp_path / "run", service=Tempers()))
+
+    def success(temper: str, verifier: str, schedule: str) -> float:
+        agent = (f"llm({temper})", verifier, schedule)
+        after = [row for row in rows if row["phase"] != "source" and row["memory"] == "vanilla"]
+        played = [row for row in after if (row["policy"], row["verifier"], row["schedule"]) == agent]
+        return float(np.mean([row["success"] for row in played]))
+
+    for temper in TEMPERS:
+        shop = [success(temper, verifier, "webshop/explicit") for verifier in ("none", "forget", "glove")]
+        assert shop == sorted(set(shop)), (temper, shop)
+        lake = [success(temper, verifier, "frozen_lake/explicit:family") for verifier in ("none", "glove")]
+        assert lake[0] < lake[1], (temper, lake)
 
 
 class KeptNotes(Silent):
