@@ -5,7 +5,8 @@ import random
 import sys
 from collections import deque
 
-outcomes = {}  # state -> action -> (next state, score, whether the episode ended)
+# state -> action -> (next state, score, whether the episode ended)
+outcomes: dict[str, dict[str, tuple[str, float, bool]]] = {}
 surprises = 0
 
 
