@@ -95,10 +95,8 @@ def run_benchmark(steps: int = STEPS) -> None:
     direct, between, ready, used = measure(steps)
     alone, piped = (1000 * statistics.median(seconds) for seconds in (direct, between))
     processor = 1000 * (used - least - sum(direct)) / len(direct)
-    print(
-        f"a step of the environment {alone:.3f} ms; the pipe adds {piped:.3f} ms, {processor:.3f} ms of processor time"
-    )
-    print(f"ready after {ready:.2f} s")
+    print(f"a step of the environment {alone:.3f} ms; ready after {ready:.2f} s")
+    print(f"the pipe adds {piped:.3f} ms to a step, {processor:.3f} ms of processor time")
 
 
 if __name__ == "__main__":

@@ -420,7 +420,8 @@ def _submission() -> Path:
     from drift_agents.submission.prepare import prepare_submission
 
     agents = {"memory": "vanilla", "policy": "random"}
-    data = {"name": "tiny", "schedules": "frozen_lake/implicit", "agents": agents, "seeds": 1, "rounds": 1}
+    length = {"seeds": 1, "rounds": 1}
+    data = {"name": "tiny", "schedules": "frozen_lake/implicit", "agents": agents, "isolated": True, **length}
     run_experiment(parse_experiment(data), _folder() / "tiny")
     prepare_submission(_folder() / "tiny", _folder() / "submission")
     return _folder() / "submission"

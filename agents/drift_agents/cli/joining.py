@@ -243,6 +243,7 @@ def _run(
     own, which get no seed, schedule or file of the run. Run strangers' code in a container all the same.
     """
     from drift_agents.cli.run import ProgressBars
+    from drift_agents.experiment.pipe.process import measure_isolation
     from drift_agents.experiment.runner import run_experiment
     from drift_agents.submission.track import check_entry, combine, read_agent, read_track
 
@@ -253,6 +254,8 @@ def _run(
     seeds = tuple(range(played.instances)) if practice else _seeds(played, salt)
     experiment = combine(played, entry, seeds)
     check_entry(entry, experiment)
+    held = [layer for layer, holds in measure_isolation()._asdict().items() if holds]
+    print(f"agents play in processes of their own; layers of the sandbox: {', '.join(held) or 'none'}")
     with ProgressBars() as bars:
         run_experiment(experiment, out, jobs=jobs, resume=resume, progress=bars)
     print(f"wrote {out}: {experiment.name}, {len(seeds)} instances{' for practice' if practice else ''}")

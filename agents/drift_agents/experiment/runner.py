@@ -123,6 +123,8 @@ def run_experiment(
     trace = experiment.trace if trace is None else trace
     if trace not in TRACE:
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
+    if experiment.isolated and trace != "none":
+        raise ArgumentError(f"`trace` should be none with agents in processes of their own. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
     if backend != "processes" and needs_model(experiment):

@@ -144,8 +144,8 @@ def _gather(path: Path) -> TrackBoard:
 
 def _name(key: Key) -> str:
     """The display name of an agent; that of a program is its own."""
-    policy, _, owner = key[-1].rpartition(" of ")
-    return policy if owner and policy.partition("(")[0] not in POLICIES.names() else name_of(key)
+    policy, of, _ = key[-1].rpartition(" of ")
+    return policy if of and policy.partition("(")[0] not in POLICIES.names() else name_of(key)
 
 
 def _players(result: ResultFile) -> Iterator[tuple[Key, dict[str, Any], list[dict[str, Any]]]]:

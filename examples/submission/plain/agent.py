@@ -5,7 +5,8 @@ import random
 import sys
 from collections import deque
 
-outcomes = {}  # state -> action -> (next state, score, whether the episode ended)
+# state -> action -> (next state, score, whether the episode ended)
+outcomes: dict[str, dict[str, tuple[str, float, bool]]] = {}
 surprises = 0
 
 
@@ -18,21 +19,21 @@ def request(message):
 
 def choose(state, actions):
     """The first action on a shortest known way to the highest score, or else to an action that was not tried."""
-    ways, queue, best = {state: None}, deque([state]), (0.0, None)
+    ways, queue, highest, best = {state: ""}, deque([state]), 0.0, ""
     while queue:
         here = queue.popleft()
         known = outcomes.get(here, {})
         untried = [action for action in actions if action not in known]
-        if untried and best[1] is None:
-            best = (0.0, ways[here] or rng.choice(untried))
+        if untried and not best:
+            best = ways[here] or rng.choice(untried)
         for action, (after, score, ended) in known.items():
             first = ways[here] or action
-            if ended and score > best[0]:
-                best = (score, first)
+            if ended and score > highest:
+                highest, best = score, first
             if not ended and after not in ways:
                 ways[after] = first
                 queue.append(after)
-    return best[1] or rng.choice(actions)
+    return best or rng.choice(actions)
 
 
 def play(begun):

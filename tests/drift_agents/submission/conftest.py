@@ -21,7 +21,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
 PLAIN = (EXAMPLE / "plain" / "agent.py").read_text("utf-8")
 PROGRAMS: list[dict[str, Any]] = [
     {name: {"command": [sys.executable, "-I", "-S", "agent.py"], "files": {"agent.py": text}}}
-    for name, text in (("plain", PLAIN), ("wanderer", PLAIN.replace("best[1] or rng", "rng")))
+    for name, text in (("plain", PLAIN), ("wanderer", PLAIN.replace("best or rng", "rng")))
 ]
 """Two agents whose processes start at once: the example, and one that makes no use of what it knows."""
 

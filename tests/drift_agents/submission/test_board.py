@@ -64,8 +64,9 @@ def results(whole: Path, tmp_path: Path) -> Path:
 def test_a_result_holds_the_figures_of_the_lines(whole: Path) -> None:
     (board,) = gather_board(whole / "results")
     ours = next(result for result in board.results if result.name == "ours")
+    seeds = seeds_of(read_track(whole / "results" / "two" / "track.json"), bytes(32))
     lines = {
-        (row["schedule"], row["seed"], row["memory"], row["verifier"], row["policy"], row["episode"]): row
+        (row["schedule"], seeds.index(row["seed"]), row["memory"], row["verifier"], row["policy"], row["episode"]): row
         for row in read_rows(whole / "ours" / "episodes.jsonl")
     }
     rows = list(ours.rows())
@@ -150,7 +151,7 @@ def test_a_submission_without_rank_stands_below_the_line_and_changes_no_rank(
     assert [(row.name, row.standing.ranks) for row in ranked] == [
         (row.name, row.standing.ranks) for row in alone.rows if not row.standing.reference
     ]
-    lines = to_page([board]).splitlines()
+    lines = [line for line in to_page([board]).splitlines() if line.startswith("|")]
     assert sum(status in line for line in lines) == len(below)
 
 

@@ -19,8 +19,8 @@ def test_the_tracks_are_ranked() -> None:
     """Also when schedules were renamed since: a result states what it was played on."""
     for board in gather_board(RESULTS):
         assert len(board.results) == 2
-        assert board.views[0].standings is not None
-        assert board.views[0].rows[0].standing.ranks[0] == 1
+        assert board.standings is not None
+        assert board.rows[0].standing.ranks[0] == 1
 
 
 @pytest.mark.slow

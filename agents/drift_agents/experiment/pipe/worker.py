@@ -33,6 +33,11 @@ from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, Usage, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
 
+_REPORTED = (
+    *("surprises", "realignments", "invalid_actions", "refreshes", "tokens_estimated"),
+    *("reasks", "fallbacks", "dropped_records"),
+)
+
 ANY_TEXT = gym.spaces.Text(1_000_000)
 """The spaces of environments behind the pipe: actions and observations are texts, the evaluator checks them."""
 
@@ -224,9 +229,9 @@ def _make_verifier(part: PartSpec, pipe: Pipe) -> Verifier:
 
 def _report(agent: Agent | TeamAgent, episode: Episode) -> dict[str, int]:
     """What the agent reports of itself."""
-    names = ("surprises", "realignments", "invalid_actions", "refreshes", "tokens_estimated")
-    names += ("reasks", "fallbacks", "dropped_records")
-    return {name: getattr(episode, name) for name in names} | {"memory_size": sum(1 for _ in agent.memory.records())}
+    return {name: getattr(episode, name) for name in _REPORTED} | {
+        "memory_size": sum(1 for _ in agent.memory.records())
+    }
 
 
 def play(plan: Mapping[str, Any], pipe: Pipe) -> None:
