@@ -26,16 +26,15 @@ $(DEMO): setup.cfg pyproject.toml | $(VENV)/bin/python
 demo: $(DEMO)  ## play a small experiment in about a minute, with a table and a picture
 	$(BIN)/python examples/demo.py
 
-.PHONY: board board-short
-board: $(DEMO)  ## the board of core environments and memories, 30 instances
-	$(BIN)/drift-agents run board --jobs 2 --out runs/board
-	@mkdir -p build/board
-	$(BIN)/drift-agents leaderboard runs/board --out build/board/board.md
+.PHONY: map map-short
+map: $(STAMP)  ## play the map of verification, 30 instances: hours; resumes
+	$(BIN)/drift-agents run verify-map --jobs 2 --out runs/verify-map --resume
+	$(BIN)/drift-agents run verify-map-memories --jobs 2 --out runs/verify-map-memories --resume
+	$(BIN)/python -m studies map runs/verify-map runs/verify-map-memories --out build/map
 
-board-short: $(DEMO)  ## its short form, one instance of each environment
-	$(BIN)/drift-agents run board --seeds 1 --jobs 2 --fresh --out runs/board-short
-	@mkdir -p build/board-short
-	$(BIN)/drift-agents leaderboard runs/board-short --out build/board-short/board.md
+map-short: $(STAMP)  ## its short form, one instance of one environment: a minute
+	$(BIN)/drift-agents run verify-map --schedules frozen_lake/verify-6x6:often-3 --seeds 2 --jobs 2 --fresh --out runs/map-short
+	$(BIN)/python -m studies map runs/map-short --out build/map-short
 
 .PHONY: tables
 tables: $(STAMP)  ## compute every number of README, board and map from results/, without playing

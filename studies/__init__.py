@@ -1,1 +1,1 @@
-"""Research on this project: memories, rule-based message policies and tuning. Not installed; nothing imports it."""
+"""Research on this project: memories, rule-based message policies, the map of verification. Nothing imports it."""

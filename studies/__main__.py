@@ -18,7 +18,7 @@ from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, ru
 PROGRAM = "python -m studies"
 
 app = make_app(
-    "Research on this project: simulations of memories, experience following, rule-based message policies, tuning.",
+    "Research on this project: memories, experience following, rule-based message policies, the map of verification.",
     f"{PROGRAM} study belief-correction --seeds 3",
     completion=False,
 )
@@ -146,26 +146,6 @@ def _injection(
     from studies.injection import write_rates
 
     print(write_rates(policies, episodes, seeds))
-
-
-@app.command(
-    "tune",
-    short_help="Choose every memory's options on development instances.",
-    epilog=f"Example: {PROGRAM} tune runs/tuning runs/tuning-episodes runs/tuning-cars --out studies/tuned.yaml",
-)
-def _tune(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, `tuning` first.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The YAML file (default: print it).")] = None,
-    debug: Debug = False,
-) -> None:
-    """Choose memories' options and planners' rules for each environment from runs on development instances.
-
-    A run with held-out instances (seeds from 1000) is refused. Equal runs give equal bytes.
-    """
-    from studies.tuning import write_tuned
-
-    text = write_tuned(folders, out)
-    print(text if out is None else f"wrote {out}")
 
 
 @app.command(

@@ -66,7 +66,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "experience", "injection", "prompts", "readers", "tuning", "verify_map"],
+        ["belief", "experience", "injection", "prompts", "readers", "verify_map"],
         ["__init__", "__main__"],
     ],
 }
