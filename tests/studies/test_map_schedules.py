@@ -1,4 +1,4 @@
-"""The map of verification: its schedules are what the generator makes, for any point."""
+"""The map of verification: its schedules are what the generator makes, its experiments play with chosen options."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from importlib.resources import files
 
 import pytest
 from drift_agents.errors import ArgumentError
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.plan import plan_cells
 from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.schedule import load_schedule
 from drift_envs.schedule.model import Schedule
+from drift_envs.schedule.yaml12 import parse_yaml
 from studies.verify_map.schedules import PLACES, make_schedule, print_schedule, to_yaml
+from studies.verify_map.tuning import (
+    MAP,
+    MEMORIES,
+    TUNED,
+    environments,
+    map_experiments,
+    read_candidates,
+    tuning_experiments,
+)
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -44,3 +56,27 @@ def test_a_printed_point_is_a_schedule_file(tmp_path) -> None:
     path = tmp_path / "point.yaml"
     path.write_text(print_schedule("house/verify-keys", 12, 5), "utf-8")
     assert load_schedule(path).drifts[0].every == 12
+
+
+def test_the_shipped_experiments_play_with_what_was_chosen() -> None:
+    candidates = read_candidates()
+    tuned = parse_yaml(TUNED.read_text("utf-8"), "tuned.yaml").data
+    for name, made in map_experiments(candidates, tuned).items():
+        assert load_experiment(name) == load_experiment(made)
+    for chosen in tuned["environments"].values():
+        for name, entry in candidates.entries().items():
+            areas = chosen["rules"][name]["areas"]
+            assert chosen["rules"][name]["options"] == entry.candidates()[areas.index(max(areas))]
+
+
+def test_no_instance_of_the_map_was_played_to_choose_options() -> None:
+    ((_, conflict),) = tuning_experiments(read_candidates(), None).items()
+    ((_, options),) = tuning_experiments(read_candidates(), dict.fromkeys(environments(), "newest")).items()
+    held_out = {(cell.schedule, cell.seed) for name in (MAP, MEMORIES) for cell in plan_cells(load_experiment(name))}
+    for made in (conflict, options):
+        cells = plan_cells(load_experiment(made))
+        assert not held_out & {(cell.schedule, cell.seed) for cell in cells}
+        assert not {seed for _, seed in held_out} & {cell.seed for cell in cells}
+        for environment, places in environments().items():
+            played = {(cell.schedule, cell.seed) for cell in cells if cell.schedule.partition(":")[0] in places}
+            assert len(played) == 5, environment

@@ -8,7 +8,7 @@ from studies.__main__ import main
 from studies.belief.registry import STUDIES
 
 
-@pytest.mark.parametrize("command", [[], ["study"], ["experience"], ["tune"]], ids=lambda words: " ".join(words))
+@pytest.mark.parametrize("command", [[], ["study"], ["experience"], ["map-tuned"]], ids=lambda words: " ".join(words))
 def test_every_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--help"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -25,8 +25,9 @@ def test_the_help_of_study_names_all_studies(capsys: pytest.CaptureFixture[str])
     ("arguments", "status", "expected"),
     [
         ([], 2, "Missing command"),
-        (["tune"], 2, "Missing argument"),
-        (["tune", "absent"], 1, "holds no run"),
+        (["map-tuned"], 2, "Missing argument"),
+        (["map-tuned", "absent", "absent"], 2, "should be the folder of a run"),
+        (["map-schedules", "--every", "1"], 2, "should be a whole number, at least 4"),
         (["study", "belief"], 2, "no study is called 'belief'"),
         (["study", "belief-corpus", "--seeds", "31"], 2, "should be in the interval [1, 30]"),
         (["experience", "delet"], 2, "did you mean 'deletion'?"),
