@@ -146,7 +146,7 @@ class DriftedEnv:
         self._env = env
         fields = _numbers(env.default_params)
         chosen, followers = _known_knobs(fields, attributes)
-        self._actions = getattr(env.action_space(env.default_params), "n", None)
+        self._actions: Any = getattr(env.action_space(env.default_params), "n", None)
 
         def bind(content: Mapping[str, Any]) -> Any:
             section = content.get("knobs")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gymnasium as gym
 import pytest
 
-import drift_envs  # noqa: F401  registers the ids
+import drift_envs
+from tests.documents import read_code, run_code
 
 ray = pytest.importorskip("ray", reason="needs the extra `rllib`")
 ppo = pytest.importorskip("ray.rllib.algorithms.ppo", reason="needs the extra `rllib`")
@@ -45,3 +46,10 @@ def test_ppo_trains_through_a_drift(cluster):
         assert state.phase == "reversed"
     finally:
         algorithm.stop()
+
+
+def test_the_code_of_the_page_registers_an_environment():
+    (code,) = [code for code in read_code("docs/quickstart_rl.md") if "register_env" in code]
+    assert run_code(code)["drift_envs"] is drift_envs
+    make = registry._global_registry.get(registry.ENV_CREATOR, "drifting-cart")
+    assert make({"schedule": "cart_pole/implicit"}).get_wrapper_attr("schedule").name == "cart_pole/implicit"
