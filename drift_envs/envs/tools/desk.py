@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 LOST = Refusal("not_found", "there is no such record")
 """The false answer to a call that is lost."""
 
-_CACHED = 20_000
+_CACHED = 1_000
 """How many lists of calls a desk keeps."""
 
 _LISTED: dict[str, tuple[Any, ...]] = {
