@@ -48,6 +48,8 @@ CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
 ENVIRONMENTS: list[tuple[str, str, dict[str, Any], int | None]] = [
     ("house, default schedule", "DriftHouse-v0", {}, 20_000),
     ("house, default schedule as JSON", "DriftHouse-v0", {"text": True}, 20_000),
+    ("tools, default schedule", "DriftTools-v0", {}, 5_000),
+    ("tools, default schedule as JSON", "DriftTools-v0", {"text": True}, 5_000),
 ]
 """Name, id, arguments, and the target in steps a second."""
 

@@ -95,7 +95,7 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
             over = terminated or truncated
             if over:
                 scores.append(info["score"])
-                print(f"episode {begun}: score {info['score']:g}, {info['task']}")
+                print(f"episode {begun}: score {info['score']:g}, {info['task'].partition(chr(10))[0]}")
         if over and (episodes is None or len(scores) < episodes):
             begun += 1
             _, info = env.reset(options={"drift_tick": begun * every} if every > 1 else None)

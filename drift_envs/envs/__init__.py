@@ -4,6 +4,7 @@
 * `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses
 * `MountainCarContinuous` - Gymnasium's continuous mountain car: power, gravity, goal position, transient responses
 * `House` - a text house: places, names, locks, keys, appliances, words, tidiness, lost commands
+* `ServiceDesk` - a service desk: tools, their names, schemas and meanings, a policy page, a database
 * `WebShop` - a web shop: advertisements, meanings of colour words, labels, order, prices, stock, lost actions
 """
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
         MountainCar,
         MountainCarContinuous,
     )
+    from drift_envs.envs.tools.env import ServiceDesk
+    from drift_envs.envs.tools.knobs import TOOLS_KNOBS
     from drift_envs.envs.webshop.env import WebShop
     from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 else:
@@ -38,6 +41,8 @@ else:
                 "MountainCar",
                 "MountainCarContinuous",
             ],
+            "tools.env": ["ServiceDesk"],
+            "tools.knobs": ["TOOLS_KNOBS"],
             "webshop.env": ["WebShop"],
             "webshop.knobs": ["WEBSHOP_KNOBS"],
         },
@@ -48,10 +53,12 @@ __all__ = [
     "HOUSE_KNOBS",
     "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
     "MOUNTAIN_CAR_KNOBS",
+    "TOOLS_KNOBS",
     "WEBSHOP_KNOBS",
     "FrozenLake",
     "House",
     "MountainCar",
     "MountainCarContinuous",
+    "ServiceDesk",
     "WebShop",
 ]

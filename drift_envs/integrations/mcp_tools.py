@@ -185,8 +185,13 @@ class ToolServer:
         anyio.run(self._run_stdio)
 
     async def _run_stdio(self) -> None:
-        async with stdio_server() as (read, write):
-            await self._server.run(read, write, self._server.create_initialization_options())
+        # copies, since the package closes what it is given, and this process flushes its output at the end
+        with (
+            open(os.dup(sys.stdin.fileno()), encoding="utf-8") as source,
+            open(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as target,
+        ):
+            async with stdio_server(anyio.wrap_file(source), anyio.wrap_file(target)) as (read, write):
+                await self._server.run(read, write, self._server.create_initialization_options())
 
     def streamable_http_app(self) -> Starlette:
         """The ASGI application that serves streamable HTTP on a loopback address, at `/mcp`."""

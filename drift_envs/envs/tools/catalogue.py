@@ -1,7 +1,7 @@
 """The tools of the service desk: names, arguments, descriptions.
 
 * `ToolSpec`, `Argument` - a tool and its arguments, before any knob is applied
-* `TOOLS` - every tool, with those that take part of another one's place when it is split or merged
+* `CATALOGUE` - every tool, with those that take part of another one's place when it is split or merged
 * `SPLITS`, `MERGERS` - what replaces what
 * `EXTRAS` - the arguments that a tool may come to require
 * `REASONS`, `RULES`, `SPEEDS` - the values of arguments that have a list of them
@@ -77,7 +77,7 @@ _STREET = Argument("street", "text", "street and number")
 _CITY = Argument("city", "text", "city")
 _PAGE = Argument("page", "integer", "page, from 1", required=False)
 
-TOOLS: dict[str, ToolSpec] = {
+CATALOGUE: dict[str, ToolSpec] = {
     tool.name: tool
     for tool in (
         ToolSpec("find_customer", "Find a customer by email address.", "read", (_EMAIL,)),

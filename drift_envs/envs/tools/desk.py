@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 LOST = Refusal("not_found", "there is no such record")
 """The false answer to a call that is lost."""
 
-_CACHED = 20_000
+_CACHED = 1_000
 """How many lists of calls a desk keeps."""
 
 _LISTED: dict[str, tuple[Any, ...]] = {
@@ -56,13 +56,18 @@ _LISTED: dict[str, tuple[Any, ...]] = {
 
 
 class Desk:
-    """Database, rules and interface together.
+    """Database, rules and interface together; built by `make_desk`.
 
     Args:
+        shop: the number of the shop.
+        values: canonical values of the knobs of `DESK_KNOBS`, without those that have their default.
+
+    Attributes:
         database: the records before any write.
         rules: the rules in force.
         interface: the tools on offer.
         written: the value of each rule that the policy page states.
+        page: the policy page.
 
     Example:
         >>> desk = make_desk(7, {})
@@ -74,10 +79,21 @@ class Desk:
         'not_looked_up'
     """
 
-    def __init__(self, database: Database, rules: DeskRules, interface: ToolInterface, written: FrozenMapping) -> None:
-        self.database, self.rules, self.interface, self.written = database, rules, interface, written
-        self.page = write_page(written)
+    database: Database
+    rules: DeskRules
+    interface: ToolInterface
+
+    def __init__(self, shop: int, values: tuple[tuple[str, Value], ...]) -> None:
+        self._source = shop, values
+        knobs = dict(values)
+        self.database, self.rules, self.interface = draw_database(shop), make_rules(knobs), make_interface(knobs)
+        self.written = FrozenMapping({**POLICY, **knobs.get("page", {})})
+        self.page = write_page(self.written)
         self._listed: dict[tuple[frozenset[int], FrozenMapping], tuple[str, ...]] = {}
+
+    def __reduce__(self) -> tuple[Any, tuple[int, tuple[tuple[str, Value], ...]]]:
+        """Copies share one desk, and another process makes its own."""
+        return _desk, self._source
 
     def call(self, state: DeskState, text: str) -> tuple[DeskState, Answer]:
         """Execute a call.
@@ -235,6 +251,4 @@ def make_desk(shop: int, knobs: Mapping[str, Value]) -> Desk:
 
 @lru_cache(maxsize=512)
 def _desk(shop: int, values: tuple[tuple[str, Value], ...]) -> Desk:
-    knobs = dict(values)
-    written = FrozenMapping({**POLICY, **knobs.get("page", {})})
-    return Desk(draw_database(shop), make_rules(knobs), make_interface(knobs), written)
+    return Desk(shop, values)

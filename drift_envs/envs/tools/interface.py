@@ -16,13 +16,13 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.envs.tools.catalogue import (
+    CATALOGUE,
     EXTRAS,
     MERGERS,
     REASONS,
     RULES,
     SPEEDS,
     SPLITS,
-    TOOLS,
     Argument,
     ToolSpec,
 )
@@ -124,7 +124,7 @@ class ToolInterface:
         hidden = {part for parts in SPLITS.values() for part in parts} | set(MERGERS)
         hidden -= {part for tool in split for part in SPLITS[tool]} | set(merged)
         hidden |= set(split) | {part for tool in merged for part in MERGERS[tool]}
-        return [tool for name, tool in TOOLS.items() if name not in hidden]
+        return [tool for name, tool in CATALOGUE.items() if name not in hidden]
 
     def _offer(self, tool: ToolSpec) -> _Offer:
         arguments = list(tool.arguments)
@@ -145,7 +145,7 @@ class ToolInterface:
     @cached_property
     def description(self) -> tuple[Mapping[str, Any], ...]:
         """The tools with the JSON Schemas of their arguments, immutable."""
-        return freeze(
+        found: tuple[Mapping[str, Any], ...] = freeze(
             [
                 {
                     "name": offer.name,
@@ -160,6 +160,7 @@ class ToolInterface:
                 for offer in self._offers.values()
             ]
         )
+        return found
 
     @cached_property
     def summary(self) -> str:
@@ -252,6 +253,7 @@ class ToolInterface:
     def _read_value(self, name: str, one: Argument, value: Any) -> Any:
         """The plain value of an argument."""
         read = {"date": self._read_date, "amount": _read_amount, "integer": _read_integer, "text": _read_text}
+        found: Any
         if one.kind in _IDS:
             found = self._read_id(_IDS[one.kind], value)
         elif one.kind in _CHOICES:

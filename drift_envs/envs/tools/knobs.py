@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from drift_envs.checks import is_integer
-from drift_envs.envs.tools.catalogue import EXTRAS, MERGERS, REASONS, SPEEDS, SPLITS, TOOLS
+from drift_envs.envs.tools.catalogue import CATALOGUE, EXTRAS, MERGERS, REASONS, SPEEDS, SPLITS
 from drift_envs.envs.tools.interface import ERRORS, TYPES
 from drift_envs.envs.tools.rules import OPEN, ORDERINGS, POLICY, UNITS
 from drift_envs.envs.tools.state import MOST_STALE
@@ -23,8 +23,8 @@ from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
 MOST_SHOPS = 1_000_000
 MOST_SILENT = 3
 _NAME = re.compile(r"[a-z][a-z_]{0,31}")
-_PATHS = frozenset(TOOLS) | {f"{tool.name}.{one.name}" for tool in TOOLS.values() for one in tool.arguments}
-_WRITES = tuple(tool.name for tool in TOOLS.values() if tool.effect == "write" and tool.family == tool.name)
+_PATHS = frozenset(CATALOGUE) | {f"{tool.name}.{one.name}" for tool in CATALOGUE.values() for one in tool.arguments}
+_WRITES = tuple(tool.name for tool in CATALOGUE.values() if tool.effect == "write" and tool.family == tool.name)
 
 POLICY_BOUNDS: dict[str, tuple[Any, ...]] = {
     "cancel_until": OPEN,
@@ -79,11 +79,11 @@ def _parse_names(value: Mapping[str, Any]) -> FrozenMapping:
 def _parse_required(value: Mapping[str, Any]) -> FrozenMapping:
     """Tools, and the argument that each has come to require."""
     for tool, extra in value.items():
-        if tool not in TOOLS or "email" in (one.name for one in TOOLS[tool].arguments):
+        if tool not in CATALOGUE or "email" in (one.name for one in CATALOGUE[tool].arguments):
             raise KnobError(f"`required` should name tools without an email address. Received {tool!r}")
         if extra not in EXTRAS:
             raise KnobError(f"`required` should give {tool!r} one of {', '.join(EXTRAS)}. Received {extra!r}")
-        if extra == "email" and not any(one.name.endswith("_id") for one in TOOLS[tool].arguments):
+        if extra == "email" and not any(one.name.endswith("_id") for one in CATALOGUE[tool].arguments):
             raise KnobError(
                 f"`required` should give {tool!r}, which concerns no customer, `confirm`. Received {extra!r}"
             )
@@ -128,7 +128,7 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     """No two tools, and no two arguments of a tool, may have one name; what is gone needs a successor."""
     names, required = values["names"], values["required"]
     seen: dict[str, str] = {}
-    for name, tool in TOOLS.items():
+    for name, tool in CATALOGUE.items():
         shown = names.get(name, name)
         if shown in seen:
             yield "names", f"two tools should not have one name. Received {shown!r} for {seen[shown]} and {name}"
@@ -160,7 +160,7 @@ TOOLS_KNOBS = KnobTable(
         Knob("merged", (), None, "tools that take the place of two", "rows", None,
              partial(_parse_list, "merged", MERGERS)),
         _mapping("gone", "tool with a new name: whether its old name answers with the new one (named), or with "
-                 "nothing (mute)", partial(_parse_choices, "gone", dict.fromkeys(TOOLS, ("named", "mute")))),
+                 "nothing (mute)", partial(_parse_choices, "gone", dict.fromkeys(CATALOGUE, ("named", "mute")))),
         Knob("errors", "words", ERRORS, "errors have a code and a message, a number, or no reason", "string"),
         _mapping("page", "rule of the policy: the value that the page states", partial(_parse_policy, "page")),
         _mapping("policy", "rule of the policy: the value in force", partial(_parse_policy, "policy")),

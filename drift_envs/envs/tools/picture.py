@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from drift_envs.drawing import load_pygame
 from drift_envs.envs.tools.episode import DeskEpisode
+from drift_envs.envs.tools.operations import CREDIT
 
 WIDTH, HEIGHT = 960, 720
 MARKS_TOP = 640
 
 _PAPER, _INK, _FAINT, _CALL, _PANEL = (250, 248, 244), (40, 40, 46), (120, 120, 128), (28, 94, 140), (255, 255, 255)
-_GAP, _LINE, _TOP, _MIDDLE = 10, 15, 78, 480
+_GAP, _LINE, _TOP, _MIDDLE = 10, 18, 96, 480
+_CHARACTERS = 58
+"""The length of a line in a panel."""
 _FIELDS = ("street", "city", "status", "declined", "reason", "refunds", "sent", "shipment", "exists", "date")
 
 
@@ -44,9 +47,15 @@ def draw_desk_picture(episode: DeskEpisode) -> NDArray[np.uint8]:
     for left in (_GAP, _MIDDLE):
         pygame.draw.rect(surface, _PANEL, (left, _TOP, _MIDDLE - 2 * _GAP, MARKS_TOP - _TOP - _GAP), border_radius=6)
     write_lines(surface, textwrap.wrap(f"Request: {episode.request.text}", 120), 12, _INK, size=20, step=20)
+    for left, title in ((2 * _GAP, "Calls"), (_MIDDLE + _GAP, "Records that were looked up; * written")):
+        write_lines(surface, [title], _TOP - _LINE, _FAINT, left=left)
     room = (MARKS_TOP - _TOP - 2 * _GAP) // _LINE
-    calls = [line for call in episode.calls for line in textwrap.wrap(_call_words(call), 74, subsequent_indent="   ")]
-    answer = textwrap.wrap(f"answer: {json.dumps(episode.answer)}", 74)[:6]
+    calls = [
+        line
+        for call in episode.calls
+        for line in textwrap.wrap(_call_words(call), _CHARACTERS, subsequent_indent="   ")
+    ]
+    answer = textwrap.wrap(f"answer: {json.dumps(episode.answer)}", _CHARACTERS)[:6]
     write_lines(surface, calls[-(room - len(answer) - 1) :], _TOP + _GAP, _CALL)
     write_lines(surface, answer, MARKS_TOP - 2 * _GAP - _LINE * len(answer), _FAINT)
     write_lines(surface, _record_lines(episode)[:room], _TOP + _GAP, _INK, left=_MIDDLE + _GAP)
@@ -60,7 +69,7 @@ def write_lines(
     top: int,
     ink: tuple[int, int, int],
     left: int = 2 * _GAP,
-    size: int = 16,
+    size: int = 19,
     step: int = _LINE,
 ) -> None:
     """Write lines of text on a picture.
@@ -91,10 +100,23 @@ def _record_lines(episode: DeskEpisode) -> list[str]:
     for key in sorted(episode.state.seen | {key for key, _ in changes}):
         record = database.records[key]
         name = record.get("name") or record.get("label") or record.get("status") or record.get("date") or ""
-        changed = [f"{field} = {changes[key, field]}" for field in _FIELDS if (key, field) in changes]
+        changed = [f"{field} {_write(episode, changes[key, field])}" for field in _FIELDS if (key, field) in changes]
         lines += textwrap.wrap(
             f"{episode.desk.interface.show_key(key)} {name}{'  *  ' if changed else ''}{', '.join(changed)}",
-            72,
+            _CHARACTERS,
             subsequent_indent="   ",
         )
     return lines
+
+
+def _write(episode: DeskEpisode, value: Any) -> str:
+    """A value that was written: refunds and parcels are pairs of an id and a number or a word."""
+    if not isinstance(value, tuple):
+        return str(value)
+    show = episode.desk.interface.show_key
+    return ", ".join(
+        f"{one / 100:.2f} to {'store credit' if key == CREDIT else show(key)}"
+        if isinstance(one, int)
+        else f"{show(key)} {one}"
+        for key, one in value
+    )

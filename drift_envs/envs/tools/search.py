@@ -11,11 +11,11 @@ goal has; and values that neither the request states nor a read has shown.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_envs.envs.tools.catalogue import EXTRAS, REASONS, TOOLS
+from drift_envs.envs.tools.catalogue import CATALOGUE, EXTRAS, REASONS
 from drift_envs.envs.tools.database import RecordKind, kind_of
 from drift_envs.envs.tools.desk import Desk
 from drift_envs.envs.tools.interface import ParsedCall
@@ -42,11 +42,11 @@ class CallPlans(NamedTuple):
 
     score: float
     length: int
-    best: dict[Hashable, tuple[str, ...]]
+    best: dict[DeskState, tuple[str, ...]]
     start: DeskState
 
 
-def key_of(desk: Desk, state: DeskState) -> Hashable:
+def key_of(desk: Desk, state: DeskState) -> DeskState:
     """What of a state the future depends on.
 
     Args:
@@ -77,11 +77,11 @@ def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START,
     """
     goal = find_goal(request, desk.rules)
     candidates = _Candidates(desk, request, goal)
-    parents: dict[Hashable, list[tuple[Hashable, str]]] = {key_of(desk, start): []}
+    parents: dict[DeskState, list[tuple[DeskState, str]]] = {key_of(desk, start): []}
     layer = {key_of(desk, start): start}
     for length in range(1, limit + 1):
-        fresh: dict[Hashable, list[tuple[Hashable, str]]] = {}
-        states: dict[Hashable, DeskState] = {}
+        fresh: dict[DeskState, list[tuple[DeskState, str]]] = {}
+        states: dict[DeskState, DeskState] = {}
         for here, state in layer.items():
             for call in candidates.of(state):
                 try:
@@ -103,13 +103,13 @@ def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START,
 
 
 def _trace(
-    parents: dict[Hashable, list[tuple[Hashable, str]]], goals: list[Hashable]
-) -> dict[Hashable, tuple[str, ...]]:
+    parents: dict[DeskState, list[tuple[DeskState, str]]], goals: list[DeskState]
+) -> dict[DeskState, tuple[str, ...]]:
     """The calls on all ways to the goals, by state."""
-    best: dict[Hashable, dict[str, None]] = {}
+    best: dict[DeskState, dict[str, None]] = {}
     seen, front = set(goals), goals
     while front:
-        before: dict[Hashable, None] = {}
+        before: dict[DeskState, None] = {}
         for key in front:
             for parent, call in parents[key]:
                 best.setdefault(parent, {})[call] = None
@@ -181,7 +181,7 @@ class _Candidates:
         for one in self._desk.interface.arguments_of(tool):
             if one.name not in full and one in EXTRAS.values():
                 full[one.name] = True if one.kind == "flag" else self._records[self._request.customer]["email"]
-        return ParsedCall(TOOLS[tool], full, self._desk.interface.write(tool, full))
+        return ParsedCall(CATALOGUE[tool], full, self._desk.interface.write(tool, full))
 
     def _reads(self, needed: set[int]) -> Iterator[_Candidate]:
         """The reads that show a needed id."""
@@ -281,11 +281,11 @@ def replay_plans(old: Desk, new: Desk, request: ServiceRequest, limit: int = LIM
     """
     plans, goal = solve_request(old, request, START, limit), find_goal(request, new.rules)
     best = 0.0
-    layer: dict[tuple[Hashable, Hashable], tuple[DeskState, DeskState]] = {}
+    layer: dict[tuple[DeskState, DeskState], tuple[DeskState, DeskState]] = {}
     if plans.score:
         layer = {(key_of(old, START), key_of(new, START)): (START, START)}
     while layer:
-        following: dict[tuple[Hashable, Hashable], tuple[DeskState, DeskState]] = {}
+        following: dict[tuple[DeskState, DeskState], tuple[DeskState, DeskState]] = {}
         for (key, _), (here, there) in layer.items():
             for call in plans.best.get(key, ()):
                 after, _ = old.call(here, call)

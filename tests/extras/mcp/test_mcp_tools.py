@@ -258,6 +258,15 @@ def test_mistakes_are_told_before_a_client_comes(monkeypatch):
     assert (done.returncode, "--tools" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
+def test_a_client_that_goes_ends_the_process_in_order():
+    done = subprocess.run(
+        [sys.executable, "-m", "drift_envs", "mcp", "DriftTools-v0", "--tools"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+
+
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for code in read_code("docs/mcp_tools.md"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.envs.tools.catalogue import MERGERS, SPLITS, TOOLS
+from drift_envs.envs.tools.catalogue import CATALOGUE, MERGERS, SPLITS
 from drift_envs.envs.tools.database import RecordKind, draw_database
 from drift_envs.envs.tools.desk import make_desk
 from drift_envs.envs.tools.env import ServiceDesk
@@ -73,8 +73,8 @@ def test_every_kind_of_request_is_met_by_three_to_nine_calls(kind):
 def test_the_order_of_writes_does_not_matter_and_a_missing_or_additional_one_does(kind):
     request, calls = find(kind)
     one = desk()
-    writes = [c for c in calls if TOOLS[json.loads(c)["tool"]].effect == "write"]
-    reads = [c for c in calls if TOOLS[json.loads(c)["tool"]].effect == "read"]
+    writes = [c for c in calls if CATALOGUE[json.loads(c)["tool"]].effect == "write"]
+    reads = [c for c in calls if CATALOGUE[json.loads(c)["tool"]].effect == "read"]
     assert len(writes) > 1
     for order in permutations(writes):
         assert play(one, request, [*reads, *order, calls[-1]])[0].score == 1.0
@@ -156,7 +156,7 @@ def test_whatever_is_said_is_answered(text):
 
 
 NAMES = st.dictionaries(
-    st.sampled_from([*TOOLS, "refund.amount", "get_order.order_id", "find_customer.email"]),
+    st.sampled_from([*CATALOGUE, "refund.amount", "get_order.order_id", "find_customer.email"]),
     st.text("abcdefgh", min_size=6, max_size=12),
     max_size=6,
 )

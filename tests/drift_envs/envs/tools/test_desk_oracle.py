@@ -8,6 +8,7 @@ import gymnasium as gym
 import pytest
 
 from drift_envs.envs.tools.desk import make_desk
+from drift_envs.envs.tools.env import ServiceDesk
 from drift_envs.envs.tools.oracle import DeskOracle
 from drift_envs.envs.tools.requests import find_goal, list_requests, score
 from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
@@ -165,6 +166,21 @@ def test_without_a_schedule_and_in_a_twin():
     other, _ = second.reset()
     assert other == state
     assert second.step(oracle.action(state, 0))[0] == env.step(oracle.action(state, 0))[0]
+
+
+def test_without_a_schedule_it_is_the_plain_desk():
+    plain, env = ServiceDesk(), gym.make("DriftTools-v0", schedule=None)
+    first = [one.reset(seed=5) for one in (plain, env)]
+    assert first[0] == first[1]
+    for place in range(60):
+        actions = first[0][1]["actions"]
+        steps = [one.step(actions[7 * place % len(actions)]) for one in (plain, env)]
+        assert steps[0][:3] == steps[1][:3]
+        assert steps[0][4] == steps[1][4]
+        first = [(one[0], one[4]) for one in steps]
+        if steps[0][2] or steps[1][3]:
+            first = [one.reset() for one in (plain, env)]
+            assert first[0] == first[1]
 
 
 def test_a_release_in_the_middle_of_an_episode():
