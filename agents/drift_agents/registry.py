@@ -345,7 +345,7 @@ MEMORIES = Registry(
         ),
         "full_transcript": Part(
             "drift_agents.memory.full_transcript:FullTranscript",
-            "The newest steps of all episodes as they were, in every prompt: in-context learning within a window.",
+            "The newest steps of all episodes as they were, an episode a text, in every prompt.",
         ),
         "memory_bank": Part(
             "drift_agents.memory.memory_bank:MemoryBank",

@@ -17,6 +17,7 @@ from drift_agents.analysis.table import MISSING
 MEMORY_NAMES = {
     "none": "No memory",
     "vanilla": "Vanilla",
+    "full_transcript": "Full transcript",
     "memory_bank": "MemoryBank",
     "voyager": "Voyager",
     "generative_agents": "Generative Agents",

@@ -4,7 +4,7 @@
 * `instruct` - adds instructions for the form of the answer to messages
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `function_name` - the name of the function of the form `TOOL`
-* `Answer`, `read_answer` - parses an answer in any of these forms, and checks it against a schema
+* `ParsedAnswer`, `read_answer` - parses an answer in any of these forms, and checks it against a schema
 * `without_thoughts` - an answer without the model's thoughts
 * `without_surrogates` - text that can be encoded
 
@@ -148,7 +148,7 @@ def _is_strict(schema: Mapping[str, Any]) -> bool:
     return closed and all(map(_is_strict, properties.values()))
 
 
-class Answer(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """An answer as it was read.
 
     Args:
@@ -162,7 +162,7 @@ class Answer(NamedTuple):
     ignored: int = 0
 
 
-def read_answer(text: str, schema: Mapping[str, Any]) -> Answer:
+def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
     r"""Parse an answer, and check it against a schema.
 
     The first valid candidate counts, in this order: the whole text as JSON; the JSON objects in it, the last one
@@ -184,7 +184,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> Answer:
     Example:
         >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "additionalProperties": False}
         >>> read_answer('Down is safe.\n```json\n{"action": 1, "sure": true}\n```', schema)
-        Answer(data={'action': '1'}, errors=[], ignored=1)
+        ParsedAnswer(data={'action': '1'}, errors=[], ignored=1)
         >>> read_answer("<action>1</action>", schema).data
         {'action': '1'}
         >>> read_answer('{"action": "0"} or {"action": "1"}', schema).errors
@@ -192,7 +192,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> Answer:
     """
     answer = without_thoughts(without_surrogates(text))
     first_errors: list[str] = []
-    found: Answer | None = None
+    found: ParsedAnswer | None = None
     for candidate in _candidates(answer, schema):
         ignored: list[str] = []
         data = _coerce(candidate, schema, ignored)
@@ -200,13 +200,13 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> Answer:
         if errors:
             first_errors = first_errors or [_shorten(error) for error in errors]
         elif found is None:
-            found = Answer(data, [], len(ignored))
+            found = ParsedAnswer(data, [], len(ignored))
         elif _choices(data, schema) != _choices(found.data, schema):
             both = f"{_choices(found.data, schema)!r} and {_choices(data, schema)!r}"
-            return Answer(None, [_shorten(f"it holds two different answers, {both}")])
+            return ParsedAnswer(None, [_shorten(f"it holds two different answers, {both}")])
     # These sentences become part of the next request, so recorded replies depend on them.
     nothing = "it holds no answer in the form that was asked for" if answer else "it is empty"
-    return found or Answer(None, first_errors or [nothing])
+    return found or ParsedAnswer(None, first_errors or [nothing])
 
 
 def _choices(data: Any, schema: Mapping[str, Any]) -> list[Any]:

@@ -332,7 +332,8 @@ class _Renderer:
         if barriers is None:
             return ""
         old = [self._name(name) for name, last in barriers.items() if since is not None and last < since]
-        older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if old else ""
+        says_which = old and "older" in self.template
+        older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if says_which else ""
         return self.template.fill("shut", {"older": older})
 
     def _visits(self) -> str:

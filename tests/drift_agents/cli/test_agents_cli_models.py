@@ -62,6 +62,21 @@ def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pyte
     assert part == {"name": "llm", "options": {"base_url": server.url, "price": [1.0, 10.0], "model": "right"}}
 
 
+@pytest.mark.integration
+def test_decisions_can_be_calls_of_a_function_and_further_keys_are_counted(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = {"name": "action", "arguments": '{"action": "1", "sure": true}'}
+    calls = [{"id": "c", "type": "function", "function": call}]
+    with serve(lambda _: said(None, "tool_calls", tool_calls=calls)) as server:
+        assert run(file, "run", "--model", "tiny", "--base-url", server.url, "--answer", "tool") == 0
+    asked = len(server.requests)
+    assert all("tools" in request and "response_format" not in request for request in server.requests)
+    assert f"{asked} requests, " in (printed := capsys.readouterr().err)
+    assert " further keys in answers ignored" in printed
+    assert not any(row["invalid_actions"] for row in read_rows(file.parent / "run" / "episodes.jsonl"))
+
+
 TEAM = """\
 name: short
 schedules: [frozen_lake/explicit, frozen_lake/null]

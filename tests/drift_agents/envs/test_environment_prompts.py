@@ -166,6 +166,11 @@ def test_another_lake_is_refused_by_name() -> None:
         render("frozen_lake", PromptView("Skate.", on_ice(0, 0), ("0",)), "paper")
 
 
+def test_a_lake_of_unknown_size_is_shown_all_the_same() -> None:
+    view = PromptView("Skate.", on_ice(0, 0), ("0",))
+    assert "All known ways are shut" not in render("frozen_lake", view, "ranked")[1]
+
+
 def test_long_trajectories_of_lessons_count_equal_actions() -> None:
     states = tuple(f'{{"position": {number / 10}, "velocity": 0.1}}' for number in range(26))
     told = render_trajectory(Trajectory(states, ("2",) * 20 + ("0",) * 5, 1.0, True, 9))

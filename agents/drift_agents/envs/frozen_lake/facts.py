@@ -45,10 +45,11 @@ class FrozenLakeFacts(PlainFacts):
     def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
         """The holes that are known, where each way to a destination leads through one; tiles never seen are open.
 
-        Raises:
-            ArgumentError: if the task lacks the size or the destinations.
+        Without size and destinations in the task it is not known.
         """
-        task = self.task_fields(view.task)
+        task = _TASK.search(view.task)
+        if task is None:
+            return None
         rows, columns = int(task["rows"]), int(task["columns"])
         seen: dict[_Place, tuple[int, str]] = {}
         for item in (*view.here, *view.elsewhere):

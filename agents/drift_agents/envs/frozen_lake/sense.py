@@ -41,8 +41,7 @@ class FrozenLakeSense(CommonSense):
             row, column = here[0] + _DIRECTIONS[name][0], here[1] + _DIRECTIONS[name][1]
             is_inside = 0 <= row < size[0] and 0 <= column < size[1]
             cost = float(min((abs(row - r) + abs(column - c) for r, c in targets), default=0))
-            known_costs = [_known_cost(read, known) for known in read.known if known.action == action]
-            cost += max([dead.get((row, column), 0.0), 0.0 if is_inside else BLOCKED, *known_costs])
+            cost += max(0.0 if is_inside else BLOCKED, _newest_cost(read, action, dead.get((row, column), (-1, 0.0))))
             been = max([walked.count((row, column)), *(known.visits for known in read.known if known.action == action)])
             costs[action] = cost + REPEATED * read.times(action) + 2 * been
         return [action for action, cost in costs.items() if cost == min(costs.values())]
@@ -54,13 +53,21 @@ def _known_cost(read: MessageText, known: KnownOutcome) -> float:
     return BLOCKED if "nothing changed" in known.outcome else 0.0
 
 
-def _dead_ends(read: MessageText) -> dict[tuple[int, int], float]:
-    costs: dict[tuple[int, int], float] = {}
+def _newest_cost(read: MessageText, action: str, dead: tuple[int, float]) -> float:
+    """The cost of what was seen last: of an action, or of the tile that it leads to from another one."""
+    seen = [dead, *((known.last, _known_cost(read, known)) for known in read.known if known.action == action)]
+    newest = max(last for last, _ in seen)
+    return max(cost for last, cost in seen if last == newest)
+
+
+def _dead_ends(read: MessageText) -> dict[tuple[int, int], tuple[int, float]]:
+    """When a tile was last seen to end an episode without score, and what that costs."""
+    found: dict[tuple[int, int], tuple[int, float]] = {}
     for known in read.elsewhere:
         if known.ended and known.score == 0:
             for place in _places(known.outcome):
-                costs[place] = max(costs.get(place, 0.0), _known_cost(read, known))
-    return costs
+                found[place] = max(found.get(place, (-1, 0.0)), (known.last, _known_cost(read, known)))
+    return found
 
 
 def _places(words: str) -> list[tuple[int, int]]:

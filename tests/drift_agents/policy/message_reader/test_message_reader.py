@@ -337,6 +337,15 @@ def test_a_cautious_reader_believes_in_a_hole_until_all_known_ways_are_shut() ->
     assert [decide(shut, temper) for temper in (EAGER, CAUTIOUS)] == ["2", "2"]
 
 
+@pytest.mark.parametrize(("last", "choice"), [(3, "3"), (9, "2")])
+def test_of_two_outcomes_about_a_tile_the_newer_one_counts(last: int, choice: str) -> None:
+    """Once as a hole, entered from another tile at step 7, and once as ice, entered from here."""
+    around = (("2", tile(2, 3), last, 0), ("0", tile(2, 1), 6, 4), ("1", tile(3, 2), 6, 4), ("3", tile(1, 2), 6, 0))
+    known = tuple(Recollection(tile(2, 2), a, Outcome(to, 0.0, False), 1.0, n, visits=v) for a, to, n, v in around)
+    view = replace(VIEW, here=known, elsewhere=(fell(tile(1, 3), "1", 2, 3, 7),), visits=())
+    assert decide(view, CAUTIOUS) == choice
+
+
 def test_of_buttons_without_score_those_of_before_the_contradiction_come_first() -> None:
     """What failed since then comes last, also where an old record of it is shown beside the new one."""
     seen = [("open", 3), ("knock", 5), ("open", 9), ("wait", 8)]
