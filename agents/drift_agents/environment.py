@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, PartError
 from drift_agents.registry import ENVIRONMENTS, load_target, make_part
 
 EXACT = "drift_agents.matching.base:Exact"
@@ -129,21 +129,40 @@ GENERIC = AgentEnvironment("generic", "Any other environment: texts are compared
 def environments() -> tuple[AgentEnvironment, ...]:
     """The declarations of all environments, in the order of `registry.ENVIRONMENTS`.
 
-    Raises:
-        ArgumentError: if an entry point names something else than a declaration.
+    Those of other packages that cannot be used are left out; see `find_environment`.
     """
-    return _load(ENVIRONMENTS.names())
+    return _load(ENVIRONMENTS.names())[0]
 
 
 @lru_cache(maxsize=8)
-def _load(names: tuple[str, ...]) -> tuple[AgentEnvironment, ...]:
-    found = tuple(ENVIRONMENTS.load(name) for name in names)
-    for name, one in zip(names, found, strict=True):
-        if not isinstance(one, AgentEnvironment) or one.name != name:
-            raise ArgumentError(
-                f"the environment {name!r} should be an `AgentEnvironment` of that name. Received {one!r}"
-            )
-    return found
+def _load(names: tuple[str, ...]) -> tuple[tuple[AgentEnvironment, ...], PartError | None]:
+    """The declarations, and why the first of those that cannot be used is refused."""
+    found, refused = [], None
+    for name in names:
+        try:
+            one = ENVIRONMENTS.load(name)
+            if not isinstance(one, AgentEnvironment) or one.name != name:
+                raise PartError(
+                    f"the environment {name!r} should be an `AgentEnvironment` of that name. Received {one!r}"
+                )
+        except PartError as error:
+            refused = refused or error
+        else:
+            found.append(one)
+    return tuple(found), refused
+
+
+def _choose(fits: Callable[[AgentEnvironment], bool]) -> AgentEnvironment:
+    """The first environment that fits, or `GENERIC`.
+
+    Raises:
+        PartError: if none fits, and one that cannot be used might.
+    """
+    found, refused = _load(ENVIRONMENTS.names())
+    chosen = next((one for one in found if fits(one)), None)
+    if chosen is None and refused is not None:
+        raise refused
+    return chosen or GENERIC
 
 
 def find_environment(env_id: str) -> AgentEnvironment:
@@ -151,8 +170,11 @@ def find_environment(env_id: str) -> AgentEnvironment:
 
     Args:
         env_id: the id of Gymnasium, as a schedule names it.
+
+    Raises:
+        PartError: if none is for it, and one of another package cannot be used.
     """
-    return next((one for one in environments() if env_id.startswith(one.ids)), GENERIC)
+    return _choose(lambda one: env_id.startswith(one.ids))
 
 
 def recognise_state(state: str) -> AgentEnvironment:
@@ -165,7 +187,7 @@ def recognise_state(state: str) -> AgentEnvironment:
         >>> recognise_state('{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}').name
         'frozen_lake'
     """
-    return next((one for one in environments() if one.marker and one.marker in state), GENERIC)
+    return _choose(lambda one: bool(one.marker) and one.marker in state)
 
 
 def recognise_messages(text: str) -> AgentEnvironment:
@@ -175,4 +197,4 @@ def recognise_messages(text: str) -> AgentEnvironment:
         text: the messages.
     """
     words = text.lower()
-    return next((one for one in environments() if any(phrase in words for phrase in one.phrases)), GENERIC)
+    return _choose(lambda one: any(phrase in words for phrase in one.phrases))

@@ -28,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from drift_agents.errors import ArgumentError, PartError, UnknownNameError
+from drift_agents.errors import ArgumentError, DriftAgentsError, PartError, UnknownNameError
 from drift_agents.types import SUPERVISION
 
 
@@ -166,6 +166,33 @@ def describe_error(error: BaseException) -> str:
     return text if isinstance(error, ArgumentError) else f"{type(error).__name__}: {text}"
 
 
+def _describe_point(kind: str, point: EntryPoint) -> str:
+    """The part that an entry point declares, with the name of the package."""
+    package = point.module.partition(".")[0] if point.dist is None else point.dist.name
+    return f"the {kind} {point.name!r} of the package {package}"
+
+
+def _load_entry_point(kind: str, point: EntryPoint) -> Any:
+    """What an entry point names.
+
+    Raises:
+        PartError: if its module raises or exits, lacks the attribute, or the attribute makes no part.
+    """
+    try:
+        part = point.load()
+    except (Exception, SystemExit) as error:
+        raise PartError(f"{_describe_point(kind, point)} raises at import: {describe_error(error)}") from error
+    if kind == "environment":  # a declaration
+        if not hasattr(part, "ids"):
+            raise PartError(f"{_describe_point(kind, point)} should be an `AgentEnvironment`. Received {part!r}")
+        return part
+    try:
+        signature(part)
+    except (TypeError, ValueError) as error:
+        raise PartError(f"{_describe_point(kind, point)} should be a class or a function. Received {part!r}") from error
+    return part
+
+
 def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
     """Check that a part has all that its protocol names, and that its `supervision` is one of `SUPERVISION`.
 
@@ -274,11 +301,19 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
         return self._others().get(name)
 
     def summaries(self) -> dict[str, str]:
-        """One line about every part, by name; of other packages' parts, `about` or the first line of the docstring."""
+        """One line about every part, by name.
+
+        Of other packages' parts it is `about` or the first line of the docstring; of one that cannot be used, the
+        package and the error.
+        """
         about = {name: part.about for name, part in self._built_in.items()}
-        for name, point in self._others().items():
-            part = point.load()
-            text = (getattr(part, "about", None) or part.__doc__ or "").strip()
+        for name in self._others():
+            try:
+                part = self.load(name)
+            except PartError as error:
+                about[name] = f"cannot be used: {error}"
+                continue
+            text = str(getattr(part, "about", None) or part.__doc__ or "").strip()
             about[name] = text.splitlines()[0] if text else ""
         return about
 
@@ -287,7 +322,7 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
 
         Raises:
             UnknownNameError: if there is none.
-            PartError: if it is a file's part that cannot be used.
+            PartError: if it is a part of a file or of another package, and cannot be used.
         """
         file = PartFile.read(name)
         if file is not None and file.sha256:
@@ -296,7 +331,7 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
             return load_target(self._built_in[name].target)
         others = self._others()
         if name in others:
-            return others[name].load()
+            return _load_entry_point(self.kind, others[name])
         raise UnknownNameError(self.kind, name, self.names())
 
     def options(self, name: str) -> tuple[tuple[str, ...], bool]:
@@ -322,16 +357,21 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
             UnknownNameError: if there is no part of that name.
             ArgumentError: if it does not take one of the options, or refuses its value.
             MissingDependencyError: if it needs a package that is not installed.
-            PartError: if it is a file's part that cannot be used.
+            PartError: if it is a part of a file or of another package, and cannot be used.
         """
         factory = self.load(name)
-        file = PartFile.read(name)
-        if file is None:
+        if name in self._built_in:
             return make_part(self.kind, name, factory, options)
+        file = PartFile.read(name)
         try:
-            return make_part(self.kind, file.attribute, factory, options)
-        except Exception as error:
-            raise PartError(f"{file.path}: {file.attribute!r} cannot be made: {describe_error(error)}") from error
+            return make_part(self.kind, name if file is None else file.attribute, factory, options)
+        except (Exception, SystemExit) as error:
+            if file is None and isinstance(error, DriftAgentsError):
+                raise
+            part = (
+                _describe_point(self.kind, self._others()[name]) if file is None else f"{file.path}: {file.attribute!r}"
+            )
+            raise PartError(f"{part} cannot be made: {describe_error(error)}") from error
 
 
 MEMORIES = Registry(

@@ -4,11 +4,22 @@ import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 from drift_agents import registry as module
-from drift_agents.errors import ArgumentError, UnknownNameError
+from drift_agents.cli.app import main
+from drift_agents.environment import find_environment
+from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.registry import MEMORIES, REGISTRIES, Registry
+
+SHORT = """\
+name: short
+schedules: frozen_lake/explicit
+agents: {{memory: {memory}, policy: random}}
+seeds: 1
+rounds: 1
+"""
 
 PARTS = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry.names()]
 
@@ -66,3 +77,75 @@ def test_an_unknown_option_is_refused_with_the_nearest_one() -> None:
     message = "the memory 'vanilla' does not take these options: .*'ordre', did you mean 'order'\\? Known: k, order,"
     with pytest.raises(ArgumentError, match=message):
         MEMORIES.make("vanilla", ordre="newest")
+
+
+BROKEN = {
+    "raises": ("1 / 0", "raises at import: ZeroDivisionError: division by zero"),
+    "exits": ("raise SystemExit('bye')", "raises at import: SystemExit: bye"),
+    "lacks": ("", "raises at import: AttributeError: module 'lacks_part' has no attribute 'Part'"),
+    "constant": ("Part = 5", "should be a class or a function. Received 5"),
+}
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package whose memories, verifiers and environments cannot be used; its name."""
+    lines = []
+    for group in ("memories", "verifiers", "environments"):
+        lines += [f"[drift_envs.{group}]", *(f"{name} = {name}_part:Part" for name in BROKEN)]
+    (tmp_path / "bad-1.dist-info").mkdir()
+    (tmp_path / "bad-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: bad-pack\nVersion: 1\n")
+    (tmp_path / "bad-1.dist-info" / "entry_points.txt").write_text("\n".join(lines))
+    for name, (code, _) in BROKEN.items():
+        (tmp_path / f"{name}_part.py").write_text(code)
+        monkeypatch.delitem(sys.modules, f"{name}_part", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "bad-pack"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_plug_in_is_listed_and_refused(broken: str, name: str) -> None:
+    message = f"the memory {name!r} of the package {broken} {BROKEN[name][1]}"
+    assert MEMORIES.summaries()[name] == f"cannot be used: {message}"
+    assert MEMORIES.summaries()["vanilla"].startswith("Append every transition")
+    for use in (MEMORIES.load, MEMORIES.make, MEMORIES.options):
+        with pytest.raises(PartError, match=re.escape(message)):
+            use(name)
+
+
+def test_the_command_lists_broken_plug_ins(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for kind in ("memory", "verifier"):
+        for name, (_, message) in BROKEN.items():
+            assert f"{name} cannot be used: the {kind} {name!r} of the package {broken} {message}" in printed
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_run_that_names_a_broken_plug_in_ends_with_one_line(
+    broken: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = tmp_path / "named.yaml"
+    named.write_text(SHORT.format(memory=name))
+    plain = tmp_path / "plain.yaml"
+    plain.write_text(SHORT.format(memory="none"))
+    for more in ([str(named)], [str(plain), "--memory", name]):
+        assert main(["run", *more, "--out", str(tmp_path / "run")]) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert f"the memory {name!r} of the package {broken} {BROKEN[name][1]}" in line
+        assert not (tmp_path / "run").exists()
+    assert main(["run", str(plain), "--out", str(tmp_path / "run"), "--jobs", "1"]) == 0, "others are not affected"
+
+
+def test_a_broken_environment_is_named_where_no_other_fits(broken: str) -> None:
+    assert find_environment("DriftFrozenLake-v0").name == "frozen_lake"
+    with pytest.raises(PartError, match=rf"the environment '\w+' of the package {broken} "):
+        find_environment("Other-v0")
+
+
+def test_a_plug_in_that_exits_while_it_is_made_is_refused(broken: str, tmp_path: Path) -> None:
+    code = "class Part:\n    def __init__(self):\n        raise SystemExit(3)"
+    (tmp_path / "raises_part.py").write_text(code)
+    message = f"the memory 'raises' of the package {broken} cannot be made: SystemExit: 3"
+    with pytest.raises(PartError, match=re.escape(message)):
+        MEMORIES.make("raises")

@@ -24,7 +24,7 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
 from drift_agents.llm.service import Service
-from drift_agents.registry import PartFile, describe_error
+from drift_agents.registry import REGISTRIES, PartFile, describe_error
 from drift_envs.errors import DriftEnvsError
 
 
@@ -151,9 +151,24 @@ def _named(cell: Cell) -> Iterator[None]:
         yield
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(f"{cell.key}: {error}") from error
-    except Exception as error:
-        if not any(PartFile.read(part.name) for part in (cell.memory, cell.verifier)):
+    except (Exception, SystemExit) as error:
+        if not _has_other_parts(cell):
             raise
         place = extract_tb(error.__traceback__)[-1]
         message = f"{cell.key}: {describe_error(error)} ({place.filename}:{place.lineno}; --debug shows the calls)"
         raise ExperimentError(message) from error
+
+
+def _has_other_parts(cell: Cell) -> bool:
+    """Whether a part of the cell is in a Python file or in another package: its errors are not ours."""
+    decision = cell.decision
+    parts = {
+        "memory": cell.memory,
+        "verifier": cell.verifier,
+        "policy": cell.policy,
+        "controller": decision.controller,
+        "team": decision.team,
+    }
+    return any(
+        PartFile.read(part.name) or REGISTRIES[kind].entry_point(part.name) is not None for kind, part in parts.items()
+    )

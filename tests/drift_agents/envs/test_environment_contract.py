@@ -28,7 +28,7 @@ from drift_agents.environment import (
     recognise_messages,
     recognise_state,
 )
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, PartError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.base import Completion, Message
@@ -226,8 +226,14 @@ def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(EntryPoint, "load", lambda point: "a pond")
     others = [EntryPoint("lagoon", "pond:LAGOON", "drift_envs.environments")]
     monkeypatch.setattr(registry, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
-    with pytest.raises(ArgumentError, match="the environment 'lagoon' should be an `AgentEnvironment` of that name"):
-        environments()
+    assert "lagoon" not in [one.name for one in environments()]
+    with pytest.raises(PartError, match="the environment 'lagoon' of the package pond should be an `AgentEnvironment`"):
+        find_environment("Lagoon-v0")
+    monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
+    others = [EntryPoint("puddle", "pond:PUDDLE", "drift_envs.environments")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
+    with pytest.raises(PartError, match="the environment 'puddle' should be an `AgentEnvironment` of that name"):
+        find_environment("Puddle-v0")
 
 
 @pytest.mark.parametrize(
