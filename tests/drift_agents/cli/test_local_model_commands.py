@@ -43,7 +43,8 @@ def test_a_dry_run_prints_price_and_hours_and_plays_nothing(tmp_path: Path, caps
     text = capsys.readouterr().out
     assert re.search(r"all +2 +4 +\d+ +400 ", text)
     assert re.search(r"price +\d\.\d\d, at most \d\.\d\d", text)
-    longest = re.search(r"answer tokens .* at most ([\d,]+) \(20 an answer, thoughts included\)", text)
+    wrapped = " ".join(text.split())
+    longest = re.search(r"answer tokens .* at most ([\d,]+) \(20 an answer, thoughts included\)", wrapped)
     assert longest is not None
     assert int(longest[1].replace(",", "")) == 400 * 20
     assert "hours" in text

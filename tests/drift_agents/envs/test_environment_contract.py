@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from drift_agents import registry
 from drift_agents.agent import Agent
-from drift_agents.analysis.finetuning_sets import export_choices
 from drift_agents.cli.dry_run import estimate
 from drift_agents.environment import (
     EXACT,
@@ -29,6 +28,7 @@ from drift_agents.environment import (
     recognise_state,
 )
 from drift_agents.errors import ArgumentError, PartError
+from drift_agents.experiment.finetuning_sets import export_choices
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.base import Completion, Message

@@ -15,6 +15,8 @@ from drift_agents.submission.bundle import NAMES, STATEMENT, open_submission, wr
 from drift_agents.submission.validate import check_submission
 from hypothesis import HealthCheck, given, settings
 
+pytestmark = pytest.mark.integration
+
 
 def unpacked(path: Path) -> dict[str, bytes]:
     with open_submission(path) as folder:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ def test_the_commands_of_the_page_work(
     tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # `python3` may be a script of a version manager, which needs its own folders and so does not start in the sandbox.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("drift_agents.experiment.dispatch.count_cores", lambda: 1)  # starting workers takes longest
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     first, *others = "".join(read_code("docs/joining.md", "sh")).splitlines()
