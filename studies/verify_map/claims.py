@@ -8,7 +8,8 @@ A claim says that `a` is better than `b` by a measure at some points. The statis
 difference between the best rule of `a` and the best rule of `b`, each chosen by its mean at the point; in every
 bootstrap resample the best ones are chosen again. With the p-values of all claims of the file corrected together
 (Holm), a claim is held if the difference is significantly above 0, refuted if it is significantly below 0, and
-undecided otherwise.
+undecided otherwise. A claim of which a point or a rule is not among the lines is not played yet; it counts in the
+correction, with a p-value of 1.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from drift_agents.analysis.evidence import EvidenceTable
-from drift_agents.analysis.map import agent_values, common_instances, points_of, select_points
+from drift_agents.analysis.map import agent_values, common_instances, select_points
 from drift_agents.analysis.price import price_cells
 from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
 from drift_agents.analysis.rules import FileModel, Point, RuleBook, read_model
-from drift_agents.analysis.table import Table, format_difference
+from drift_agents.analysis.table import MISSING, Table, format_difference
 from drift_agents.errors import EvidenceError
 from pydantic import Field
 
@@ -33,7 +34,7 @@ from drift_envs.metrics import Estimate
 MOST = 6
 """The most claims of a file."""
 
-HELD, REFUTED, UNDECIDED = "held", "refuted", "undecided"
+HELD, REFUTED, UNDECIDED, NOT_PLAYED = "held", "refuted", "undecided", "not played yet"
 
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -86,13 +87,13 @@ class ClaimResult(NamedTuple):
 
     Args:
         claim: the claim.
-        difference: the best of `a` minus the best of `b`, percentage points.
+        difference: the best of `a` minus the best of `b`, percentage points; `None` if it is not played yet.
         p: of the hypothesis that it is 0, corrected for all claims of the file.
-        decision: `HELD`, `REFUTED` or `UNDECIDED`.
+        decision: `HELD`, `REFUTED`, `UNDECIDED` or `NOT_PLAYED`.
     """
 
     claim: Claim
-    difference: Estimate
+    difference: Estimate | None
     p: float
     decision: str
 
@@ -131,31 +132,28 @@ def decide_claims(evidence: EvidenceTable, book: RuleBook, claims: Sequence[Clai
         claims: of one file.
 
     Raises:
-        EvidenceError: if a claim's point or rule was not played.
+        EvidenceError: if no schedule is a point of the map, or an instance has no clairvoyant.
     """
     evidence = select_points(evidence)
     prices = price_cells(evidence)
-    played = points_of(evidence)
-    found = []
-    for claim in claims:
-        missing = [point.schedule for point in claim.points.points() if point not in played]
-        if missing:
-            raise EvidenceError(f"{claim.id}: was not played on {', '.join(missing)}")
-        found.append(_measure(claim, agent_values(evidence, prices[claim.charge, claim.measure]), book))
-    adjusted = adjust_holm([p for _, p in found])
+    found = [_measure(claim, agent_values(evidence, prices[claim.charge, claim.measure]), book) for claim in claims]
+    adjusted = adjust_holm([1.0 if one is None else one[1] for one in found])
     return [
-        ClaimResult(claim, difference, p, _decide(difference.mean, p))
-        for claim, (difference, _), p in zip(claims, found, adjusted, strict=True)
+        ClaimResult(claim, None, 1.0, NOT_PLAYED)
+        if one is None
+        else ClaimResult(claim, one[0], p, _decide(one[0].mean, p))
+        for claim, one, p in zip(claims, found, adjusted, strict=True)
     ]
 
 
-def _measure(claim: Claim, table: pd.DataFrame, book: RuleBook) -> tuple[Estimate, float]:
-    sides = [[book.by_name()[name].key for name in names] for names in (claim.a, claim.b)]
+def _measure(claim: Claim, table: pd.DataFrame, book: RuleBook) -> tuple[Estimate, float] | None:
+    """The difference and its p-value; `None` if a rule did not play a point."""
+    keys = [book.by_name()[name].key for name in (*claim.a, *claim.b)]
     schedules = [point.schedule for point in claim.points.points()]
-    absent = [name for name in (*claim.a, *claim.b) if book.by_name()[name].key not in table.index]
-    if absent:
-        raise EvidenceError(f"{claim.id}: the rule {absent[0]!r} was not played")
-    table = common_instances(table.loc[[key for side in sides for key in side], schedules], claim.id)
+    played = table.reindex(keys).notna().T.groupby(level=0).any().reindex(schedules, fill_value=False)
+    if not played.to_numpy().all():
+        return None
+    table = common_instances(table.loc[keys, schedules], claim.id)
     resamples = Resamples(table.columns)
     split = len(claim.a)
     differences, draws = [], []
@@ -183,9 +181,9 @@ def tabulate_claims(results: Sequence[ClaimResult]) -> Table:
             claim.statement,
             f"{claim.measure}{charge}",
             str(len(claim.points.points())),
-            str(difference.n),
-            format_difference(difference, 1).rstrip("*"),
-            f"{p:.4f}",
+            MISSING if difference is None else str(difference.n),
+            MISSING if difference is None else format_difference(difference, 1).rstrip("*"),
+            MISSING if difference is None else f"{p:.4f}",
             decision,
         )
     return table

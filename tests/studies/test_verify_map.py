@@ -11,7 +11,16 @@ from drift_agents.analysis.rules import RuleBook, read_rules
 from drift_agents.analysis.table import to_markdown
 from drift_agents.errors import EvidenceError
 
-from studies.verify_map.claims import HELD, REFUTED, UNDECIDED, Claim, decide_claims, read_claims, tabulate_claims
+from studies.verify_map.claims import (
+    HELD,
+    NOT_PLAYED,
+    REFUTED,
+    UNDECIDED,
+    Claim,
+    decide_claims,
+    read_claims,
+    tabulate_claims,
+)
 from tests.drift_agents.analysis.lines_by_hand import evidence, steady
 from tests.drift_agents.analysis.test_map import BOOK, OFTEN, played
 
@@ -63,12 +72,10 @@ def test_more_claims_need_smaller_p_values() -> None:
     assert decide(weak, *null, *null, weak, lines=lines) == [UNDECIDED] * 6
 
 
-def test_what_was_not_played_is_refused() -> None:
-    with pytest.raises(EvidenceError, match="one: was not played on frozen_lake/verify-6x6:rare-3"):
-        decide(claim(["GLOVE"], ["overwrite"], rates=("often", "rare")))
+def test_a_claim_is_decided_when_all_of_its_points_and_rules_are_there() -> None:
+    assert decide(claim(["GLOVE"], ["overwrite"], rates=("often", "rare"))) == [NOT_PLAYED]
     lines = {name: own for name, own in played().items() if name != "glove"}
-    with pytest.raises(EvidenceError, match="one: the rule 'GLOVE' was not played"):
-        decide(claim(["GLOVE"], ["overwrite"]), lines=lines)
+    assert decide(claim(["GLOVE"], ["overwrite"]), lines=lines) == [NOT_PLAYED]
 
 
 CLAIM = (
