@@ -1,0 +1,170 @@
+"""RL squared: recurrent PPO over many drifting lifetimes; in the lifetimes of the board its weights are fixed.
+
+Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The network of `recurrent_ppo` is trained on
+lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
+can pay. What it has learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the
+board. `both` tells the two rows apart: trained with phases from both sides of the drift (of `World.draw`), or of one side
+only, with phases of the other side never seen. Departures from the paper: PPO instead of TRPO, a lifetime has no
+fixed number of episodes, and the lifetimes of the board are much longer than those of the training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from baselines import common, recurrent_ppo
+from baselines.common import LANES, Lanes, Weights
+from baselines.recurrent_ppo import Batch, make_inputs, predict
+from baselines.worlds import World, schedule_of
+
+ROUNDS, PHASES = 8, 2
+"""Length of a lifetime in training in rounds, and its phases."""
+POOL, LIFETIMES = 1024, 256
+"""Schedules that are drawn for a net, and lifetimes of an update."""
+UPDATES, PIECE = 120, 10
+DISCOUNT = 0.97
+PARTS = 8
+
+
+class Settings(NamedTuple):
+    """What is tuned.
+
+    Args:
+        rate: the step size of Adam at the start; it falls to a tenth.
+        bonus: the factor of the entropy.
+    """
+
+    rate: Any = 2e-3
+    bonus: Any = 0.02
+
+
+class Net(NamedTuple):
+    """The settings of a net that plays: its weights."""
+
+    weights: Weights
+
+
+class State(NamedTuple):
+    """The recurrent state of each lane."""
+
+    hidden: Any
+
+
+def draw_schedules(world: World, seed: int, both: bool, number: int = POOL) -> list[dict[str, Any]]:
+    """Schedules to train on; the drift comes somewhere in the middle half of the lifetime."""
+    rng = np.random.default_rng([seed, 0x212])
+    ticks = ROUNDS * world.ticks
+    drifts = rng.integers(ticks // 4, 3 * ticks // 4, number)
+    return [schedule_of(world.draw(rng, PHASES, both), [0, int(tick)]) for tick in drifts]
+
+
+def roll_out(world: World, weights: Weights, params: Any, key: Any) -> Batch:
+    """Play a lifetime with each of the parameters, in one lane."""
+    number = jax.tree.leaves(params)[0].shape[0]
+    beginning, rolling = jax.random.split(key)
+    observation, states = jax.vmap(world.env.reset)(jax.random.split(beginning, number), params)
+    nothing = jnp.zeros(number)
+    lanes = Lanes(states, observation, nothing, jnp.zeros(number, jnp.int32), nothing, nothing + 1.0)
+    start = jnp.zeros((number, recurrent_ppo.WIDTH))
+
+    def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
+        lanes, hidden = carry
+        choose, step = jax.random.split(key)
+        inputs = make_inputs(world, lanes)
+        hidden, (logits, value) = predict(weights, hidden, inputs)
+        action = jax.random.categorical(choose, logits)
+        keys = jax.random.split(step, number)
+        observation, states, reward, terminated, truncated, _ = jax.vmap(world.env.step)(
+            keys, lanes.states, action, params
+        )
+        done = (terminated | truncated).astype(jnp.float32)
+        reward = reward.astype(jnp.float32)
+        lanes = Lanes(states, observation, nothing, action, reward, done)
+        return (lanes, hidden), (inputs, action, common.chances(logits, action), value, reward, done)
+
+    found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * world.ticks))[1]
+    return Batch(*found, start)
+
+
+def update(world: World, settings: Settings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
+    """Play some lifetimes and learn from them: weights, moments and key; the mean reward of a step."""
+    weights, moments, key = carry
+    key, picking, rolling, shuffling = jax.random.split(key, 4)
+    chosen = jax.random.choice(picking, POOL, (LIFETIMES,), replace=False)
+    batch = roll_out(world, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
+    reward = batch.reward * world.reward_scale
+    nothing = jnp.zeros_like(reward)
+    advantage = common.advantages(reward, batch.value, nothing, nothing[0], DISCOUNT, recurrent_ppo.DECAY)
+
+    def improve(carry: Any, chosen: Any) -> tuple[Any, None]:
+        weights, moments = carry
+        part = jax.tree.map(lambda each: each[:, chosen], batch._replace(start=None))
+        part = part._replace(start=batch.start[chosen])
+        gradient = jax.grad(recurrent_ppo.loss_of)(weights, part, advantage[:, chosen], settings.bonus)
+        return common.adam(weights, moments, gradient, settings.rate * (1 - 0.9 * share)), None
+
+    parts = jax.random.permutation(shuffling, LIFETIMES).reshape(PARTS, -1)
+    weights, moments = jax.lax.scan(improve, (weights, moments), parts)[0]
+    return (weights, moments, key), batch.reward.mean()
+
+
+def train(
+    world: World,
+    seed: int,
+    both: bool,
+    settings: Settings = Settings(),
+    updates: int = UPDATES,
+    report: Callable[[int, float], None] = lambda update, reward: None,
+) -> tuple[Weights, np.ndarray]:
+    """Train a net.
+
+    Args:
+        world: the environment.
+        seed: of weights, schedules and all that is random.
+        both: whether lifetimes have phases of both sides of the drift.
+        settings: see `Settings`.
+        updates: how many.
+        report: gets the number of updates and the mean reward of a step; return values are ignored.
+
+    Returns:
+        The weights, and the mean reward of a step in each update.
+    """
+    pool = world.compile(draw_schedules(world, seed, both))
+    making, rest = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0x212))
+    weights = recurrent_ppo.make_weights(world, making)
+    carry = (weights, common.ADAM.init(weights), rest)
+    several = jax.jit(lambda pool, carry, shares: jax.lax.scan(partial(update, world, settings, pool), carry, shares))
+    curve: list[float] = []
+    for first in range(0, updates, PIECE):
+        shares = jnp.arange(first, min(first + PIECE, updates)) / updates
+        carry, rewards = several(pool, carry, shares)
+        curve += np.asarray(rewards).tolist()
+        report(len(curve), curve[-1])
+    return carry[0], np.array(curve)
+
+
+def init(world: World, settings: Net, key: Any) -> State:
+    """See `common.Learner`."""
+    return State(jnp.zeros((LANES, recurrent_ppo.WIDTH)))
+
+
+def play_round(
+    world: World, settings: Net, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+) -> tuple[State, Lanes, Any]:
+    """See `common.Learner`; nothing is learned."""
+
+    def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
+        lanes, hidden = carry
+        choose, step = jax.random.split(key)
+        hidden, (logits, _) = predict(settings.weights, hidden, make_inputs(world, lanes))
+        lanes, seen = common.act(world, params, lanes, step, jax.random.categorical(choose, logits))
+        return (lanes, hidden), seen
+
+    (lanes, hidden), seen = jax.lax.scan(move, (lanes, state.hidden), jax.random.split(key, world.ticks))
+    return State(hidden), lanes, common.round_score(world, seen)
