@@ -68,16 +68,16 @@ class Seen(NamedTuple):
     ended: Any
 
 
-def begin(world: World, key: Any, params: Any) -> Lanes:
-    """The lanes at the start of a lifetime."""
-    observation, states = world.reset(key, params)
-    nothing = jnp.zeros(LANES)
-    return Lanes(states, observation, nothing, jnp.zeros(LANES, jnp.int32), nothing, nothing + 1.0)
+def begin(world: World, key: Any, params: Any, number: int = LANES, each: bool = False) -> Lanes:
+    """The lanes at the start of a lifetime; with `each`, every lane has a lifetime and parameters of its own."""
+    observation, states = world.reset(key, params, number, each)
+    nothing = jnp.zeros(number)
+    return Lanes(states, observation, nothing, jnp.zeros(number, jnp.int32), nothing, nothing + 1.0)
 
 
-def act(world: World, params: Any, lanes: Lanes, key: Any, action: Any) -> tuple[Lanes, Seen]:
-    """Step in all lanes."""
-    observation, states, reward, terminated, truncated, info = world.step(key, lanes.states, action, params)
+def act(world: World, params: Any, lanes: Lanes, key: Any, action: Any, each: bool = False) -> tuple[Lanes, Seen]:
+    """Step in all lanes, see `begin`."""
+    observation, states, reward, terminated, truncated, info = world.step(key, lanes.states, action, params, each)
     done = (terminated | truncated).astype(jnp.float32)
     reward = reward.astype(jnp.float32)
     returned = lanes.returned + reward

@@ -1,8 +1,9 @@
 """Tabular Q-learning, on worlds whose observations are indices.
 
-Watkins and Dayan 1992, doi:10.1007/BF00992698; Sutton and Barto 2018, section 6.5. One table for all lanes; where several
-lanes are on the same tile and choose the same action, the mean of their targets counts. Departures: a constant rate and
-constant exploration, since a lifetime has no known end, and values that start high, so that untried actions are tried.
+Watkins and Dayan 1992, doi:10.1007/BF00992698; Sutton and Barto 2018, section 6.5. One table for all lanes; where
+several lanes are on the same tile and choose the same action, the mean of their targets counts. Departures: a constant
+rate and constant exploration, since a lifetime has no known end, and values that start high, so that untried actions
+are tried.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The network of `recurrent_ppo` is trained on
 lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
-can pay. What it has learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the
-board. `both` tells the two rows apart: trained with phases from both sides of the drift (of `World.draw`), or of one side
-only, with phases of the other side never seen. Departures from the paper: PPO instead of TRPO, a lifetime has no
-fixed number of episodes, and the lifetimes of the board are much longer than those of the training.
+can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal.) What it has
+learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the board. `both` tells the
+two rows apart: trained with phases from both sides of the drift (of `World.draw`), or of one side only, with phases of
+the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
+episodes, and the lifetimes of the board are much longer than those of the training.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ROUNDS, PHASES = 8, 2
 """Length of a lifetime in training in rounds, and its phases."""
 POOL, LIFETIMES = 1024, 256
 """Schedules that are drawn for a net, and lifetimes of an update."""
-UPDATES, PIECE = 120, 10
+UPDATES, PIECE = 200, 10
 DISCOUNT = 0.97
 PARTS = 8
 
@@ -64,14 +65,11 @@ def draw_schedules(world: World, seed: int, both: bool, number: int = POOL) -> l
     return [schedule_of(world.draw(rng, PHASES, both), [0, int(tick)]) for tick in drifts]
 
 
-def roll_out(world: World, weights: Weights, params: Any, key: Any) -> Batch:
-    """Play a lifetime with each of the parameters, in one lane."""
-    number = jax.tree.leaves(params)[0].shape[0]
+def roll_out(world: World, weights: Weights, params: Any, key: Any) -> tuple[Batch, Any]:
+    """Play a lifetime with each of the parameters, in one lane: the rollout, and the mean score of its episodes."""
     beginning, rolling = jax.random.split(key)
-    observation, states = jax.vmap(world.env.reset)(jax.random.split(beginning, number), params)
-    nothing = jnp.zeros(number)
-    lanes = Lanes(states, observation, nothing, jnp.zeros(number, jnp.int32), nothing, nothing + 1.0)
-    start = jnp.zeros((number, recurrent_ppo.WIDTH))
+    lanes = common.begin(world, beginning, params, LIFETIMES, each=True)
+    start = jnp.zeros((LIFETIMES, recurrent_ppo.WIDTH))
 
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
         lanes, hidden = carry
@@ -79,28 +77,24 @@ def roll_out(world: World, weights: Weights, params: Any, key: Any) -> Batch:
         inputs = make_inputs(world, lanes)
         hidden, (logits, value) = predict(weights, hidden, inputs)
         action = jax.random.categorical(choose, logits)
-        keys = jax.random.split(step, number)
-        observation, states, reward, terminated, truncated, _ = jax.vmap(world.env.step)(
-            keys, lanes.states, action, params
-        )
-        done = (terminated | truncated).astype(jnp.float32)
-        reward = reward.astype(jnp.float32)
-        lanes = Lanes(states, observation, nothing, action, reward, done)
-        return (lanes, hidden), (inputs, action, common.chances(logits, action), value, reward, done)
+        lanes, seen = common.act(world, params, lanes, step, action, each=True)
+        return (lanes, hidden), (seen, inputs, common.chances(logits, action), value)
 
     found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * world.ticks))[1]
-    return Batch(*found, start)
+    seen, inputs, chance, value = found
+    batch = Batch(inputs, seen.action, chance, value, seen.reward * world.reward_scale, seen.done, start)
+    return batch, common.round_score(world, seen)
 
 
 def update(world: World, settings: Settings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
-    """Play some lifetimes and learn from them: weights, moments and key; the mean reward of a step."""
+    """Play some lifetimes and learn from them: weights, moments and key; the mean score of its episodes."""
     weights, moments, key = carry
     key, picking, rolling, shuffling = jax.random.split(key, 4)
     chosen = jax.random.choice(picking, POOL, (LIFETIMES,), replace=False)
-    batch = roll_out(world, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
-    reward = batch.reward * world.reward_scale
-    nothing = jnp.zeros_like(reward)
-    advantage = common.advantages(reward, batch.value, nothing, nothing[0], DISCOUNT, recurrent_ppo.DECAY)
+    batch, score = roll_out(world, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
+    ends = batch.done if world.pays_each_step else jnp.zeros_like(batch.done)
+    last = jnp.zeros_like(batch.value[0])
+    advantage = common.advantages(batch.reward, batch.value, ends, last, DISCOUNT, recurrent_ppo.DECAY)
 
     def improve(carry: Any, chosen: Any) -> tuple[Any, None]:
         weights, moments = carry
@@ -111,16 +105,16 @@ def update(world: World, settings: Settings, pool: Any, carry: Any, share: Any) 
 
     parts = jax.random.permutation(shuffling, LIFETIMES).reshape(PARTS, -1)
     weights, moments = jax.lax.scan(improve, (weights, moments), parts)[0]
-    return (weights, moments, key), batch.reward.mean()
+    return (weights, moments, key), score
 
 
 def train(
     world: World,
     seed: int,
     both: bool,
-    settings: Settings = Settings(),
+    settings: Settings | None = None,
     updates: int = UPDATES,
-    report: Callable[[int, float], None] = lambda update, reward: None,
+    report: Callable[[int, float], None] = lambda update, score: None,
 ) -> tuple[Weights, np.ndarray]:
     """Train a net.
 
@@ -128,13 +122,14 @@ def train(
         world: the environment.
         seed: of weights, schedules and all that is random.
         both: whether lifetimes have phases of both sides of the drift.
-        settings: see `Settings`.
+        settings: see `Settings`; by default its own.
         updates: how many.
-        report: gets the number of updates and the mean reward of a step; return values are ignored.
+        report: gets the number of updates and the mean score of episodes; return values are ignored.
 
     Returns:
-        The weights, and the mean reward of a step in each update.
+        The weights, and the mean score of the episodes of each update.
     """
+    settings = settings or Settings()
     pool = world.compile(draw_schedules(world, seed, both))
     making, rest = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0x212))
     weights = recurrent_ppo.make_weights(world, making)
@@ -143,8 +138,8 @@ def train(
     curve: list[float] = []
     for first in range(0, updates, PIECE):
         shares = jnp.arange(first, min(first + PIECE, updates)) / updates
-        carry, rewards = several(pool, carry, shares)
-        curve += np.asarray(rewards).tolist()
+        carry, scores = several(pool, carry, shares)
+        curve += np.asarray(scores).tolist()
         report(len(curve), curve[-1])
     return carry[0], np.array(curve)
 

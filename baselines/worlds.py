@@ -54,9 +54,11 @@ class World:
             knob values of the phases. Each phase hurts every policy that was optimal in the one before.
         facts: the knob values of a phase as numbers, for learners that are given them.
         facts_size: how many numbers these are, with the number of the phase.
-        optimal: from knob values and an observation to an optimal action, for the references.
+        plan: an optimal policy for knob values, as an array; for the references.
+        follow: the actions of such a policy for observations.
         reward_scale: rewards times this are what learners get.
         tabular: whether observations are indices.
+        pays_each_step: whether each step pays the same, so that only the length of an episode tells policies apart.
     """
 
     name: str
@@ -71,20 +73,29 @@ class World:
     draw: Callable[[np.random.Generator, int, bool], list[Knobs]]
     facts: Callable[[Knobs], np.ndarray]
     facts_size: int
-    optimal: Callable[[Knobs], Callable[[np.ndarray], np.ndarray]]
+    plan: Callable[[Knobs], np.ndarray]
+    follow: Callable[[Any, Any], Any]
     reward_scale: float = 1.0
     tabular: bool = False
+    pays_each_step: bool = False
 
-    def reset(self, key: Any, params: Any) -> tuple[Any, Any]:
-        """Begin in all lanes: observations and states."""
-        return jax.vmap(self.env.reset, (0, None))(jax.random.split(key, LANES), params)
+    def reset(self, key: Any, params: Any, number: int, each: bool = False) -> tuple[Any, Any]:
+        """Begin in several lanes: observations and states.
 
-    def step(self, key: Any, states: Any, actions: Any, params: Any) -> tuple[Any, ...]:
+        Args:
+            key: a key of `jax.random`.
+            params: the environment's parameters.
+            number: of lanes.
+            each: whether each lane has parameters of its own.
+        """
+        return jax.vmap(self.env.reset, (0, 0 if each else None))(jax.random.split(key, number), params)
+
+    def step(self, key: Any, states: Any, actions: Any, params: Any, each: bool = False) -> tuple[Any, ...]:
         """Step in all lanes, as `FunctionalEnv.step_batch`."""
         if hasattr(type(self.env), "step_batch"):
             return self.env.step_batch(key, states, actions, params)
-        keys = jax.random.split(key, LANES)
-        return jax.vmap(self.env.step, (0, 0, 0, None))(keys, states, actions, params)
+        keys = jax.random.split(key, len(actions))
+        return jax.vmap(self.env.step, (0, 0, 0, 0 if each else None))(keys, states, actions, params)
 
 
 def schedule_of(phases: list[Knobs], ticks: list[int]) -> dict[str, Any]:
@@ -126,7 +137,8 @@ def _lake(name: str, tiles: int, draw: Any) -> World:
         draw=draw,
         facts=_lake_facts,
         facts_size=tiles + 1,
-        optimal=_lake_policy,
+        plan=_lake_plan,
+        follow=lambda plan, tile: plan[tile],
         tabular=True,
     )
 
@@ -165,8 +177,8 @@ def _lake_facts(knobs: Knobs) -> np.ndarray:
     return paid.reshape(-1)
 
 
-def _lake_policy(knobs: Knobs) -> Callable[[np.ndarray], np.ndarray]:
-    """The moves along a shortest path to a tile that pays, by breadth-first search from there."""
+def _lake_plan(knobs: Knobs) -> np.ndarray:
+    """For each tile the move along a shortest path to a tile that pays, by breadth-first search from there."""
     letters = knobs["map"]
     side = len(letters)
     paid = _lake_facts(knobs).reshape(side, side)
@@ -183,7 +195,7 @@ def _lake_policy(knobs: Knobs) -> Callable[[np.ndarray], np.ndarray]:
                 best[before[0] * side + before[1]] = action
                 seen.add(before)
                 front.append(before)
-    return lambda tiles: best[tiles]
+    return best
 
 
 def corners() -> World:
@@ -213,18 +225,14 @@ def _draw_signs(knob: str, force: float) -> Callable[[np.random.Generator, int, 
     return draw
 
 
-def _pole_policy(knobs: Knobs) -> Callable[[np.ndarray], np.ndarray]:
+def _hold_pole(sign: Any, seen: Any) -> Any:
     """A linear controller that holds the pole and the cart."""
-
-    def act(seen: np.ndarray) -> np.ndarray:
-        push = seen @ np.array([0.1, 0.3, 1.0, 0.5]) > 0
-        return np.where(knobs["force_mag"] > 0, push, ~push).astype(int)
-
-    return act
+    push = seen @ np.array([0.1, 0.3, 1.0, 0.5], np.float32) > 0
+    return (push == (sign > 0)).astype(jnp.int32)
 
 
 def cart_pole() -> World:
-    """gymnax's CartPole with episodes of 200 steps; the sign of the force drifts."""
+    """CartPole of gymnax with episodes of 200 steps; the sign of the force drifts."""
     try:
         import gymnax
     except ImportError as error:
@@ -247,18 +255,15 @@ def cart_pole() -> World:
         facts=lambda knobs: np.array([knobs["force_mag"] / FORCE]),
         facts_size=2,
         reward_scale=0.1,
-        optimal=_pole_policy,
+        pays_each_step=True,
+        plan=lambda knobs: np.sign(knobs["force_mag"]),
+        follow=_hold_pole,
     )
 
 
-def _car_policy(knobs: Knobs) -> Callable[[np.ndarray], np.ndarray]:
+def _swing(sign: Any, seen: Any) -> Any:
     """Push in the direction of the velocity."""
-
-    def act(seen: np.ndarray) -> np.ndarray:
-        right = seen[:, 1] >= 0
-        return np.where(right == (knobs["force"] > 0), 2, 0)
-
-    return act
+    return jnp.where((seen[:, 1] >= 0) == (sign > 0), 2, 0)
 
 
 def mountain_car() -> World:
@@ -279,7 +284,9 @@ def mountain_car() -> World:
         facts=lambda knobs: np.array([knobs["force"] / CAR_FORCE]),
         facts_size=2,
         reward_scale=0.1,
-        optimal=_car_policy,
+        pays_each_step=True,
+        plan=lambda knobs: np.sign(knobs["force"]),
+        follow=_swing,
     )
 
 
