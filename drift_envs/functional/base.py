@@ -70,23 +70,33 @@ class FunctionalEnv(ABC):
     draws: ClassVar[int]
     """How many uniform numbers a step takes."""
 
-    def params(self, schedule: Source = None, *, max_steps: int | None = None, seed: int = 0) -> Any:
+    def params(
+        self, schedule: Source = None, *, max_steps: int | None = None, seed: int = 0, ticks: int | None = None
+    ) -> Any:
         """The parameters of one schedule.
 
         Args:
             schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
             max_steps: the steps of an episode.
-            seed: draws the values that the schedule leaves to the seed (`{draw: ...}`); all else that is random
+            seed: draws the values and the jittered times that the schedule leaves to the seed; all else that is random
                 comes from the key of `reset`.
+            ticks: compute so many ticks ahead, with all that is random drawn from `seed`: the environment of the same
+                name with this seed has the same knob values. The last ones stay after these ticks.
 
         Raises:
             ScheduleError: if the schedule can't be used.
-            ArgumentError: if it draws new values for each of several occurrences.
+            ArgumentError: if it draws anew for each of several occurrences, and `ticks` is absent.
         """
-        return jax.tree.map(lambda part: part[0], self.params_of([schedule], max_steps=max_steps, seed=seed))
+        batch = self.params_of([schedule], max_steps=max_steps, seed=seed, ticks=ticks)
+        return jax.tree.map(lambda part: part[0], batch)
 
     def params_of(
-        self, schedules: Sequence[Source], *, max_steps: int | None = None, seed: int | Sequence[int] = 0
+        self,
+        schedules: Sequence[Source],
+        *,
+        max_steps: int | None = None,
+        seed: int | Sequence[int] = 0,
+        ticks: int | None = None,
     ) -> Any:
         """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
 
@@ -94,6 +104,7 @@ class FunctionalEnv(ABC):
             schedules: as in `params`.
             max_steps: the steps of an episode.
             seed: see `params`; schedule `i` draws with `seed + i`, or with number `i` of a sequence.
+            ticks: see `params`.
         """
         loaded = load_all(schedules, self.knobs)
         for one in loaded:
@@ -105,7 +116,7 @@ class FunctionalEnv(ABC):
                     "`poison_after` should not be driven in a functional environment, which counts no visits. "
                     f"Received the schedule {one.name!r}"
                 )
-        drift, objects = compile_schedules(loaded, self.knobs, seed)
+        drift, objects = compile_schedules(loaded, self.knobs, seed, ticks)
         steps = jnp.full(len(loaded), self.limit if max_steps is None else max_steps, jnp.int32)
         return self._make_params(drift, objects, steps)
 

@@ -6,42 +6,21 @@
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from drift_envs.errors import ArgumentError, KnobError
-from drift_envs.functional.drift_params import CLOCKS, CODES, CURVES, FAR, STEPS, DriftParams, Features
-from drift_envs.knobs import Knob, KnobTable, Value, freeze
-from drift_envs.schedule import Schedule, Timeline
-from drift_envs.schedule.knob_rules import is_draw
-from drift_envs.schedule.knob_values import powers, swapped
-from drift_envs.schedule.model import Drift, Steps
-from drift_envs.schedule.occurrences import occurrences_of
-from drift_envs.schedule.ramps import weight
-from drift_envs.schedule.rules import OPERATIONS
-from drift_envs.schedule.streams import RandomStream
+from drift_envs.checks import check_integer
+from drift_envs.errors import ArgumentError
+from drift_envs.functional.batch import Batch
+from drift_envs.functional.drift_params import DriftParams
+from drift_envs.functional.layer_compiler import compile_layers
+from drift_envs.functional.table_compiler import compile_table, fits_table
+from drift_envs.knobs import KnobTable, Value
+from drift_envs.schedule import Schedule
 
-_KNOB_AXES = {
-    **dict.fromkeys(("base", "low", "high", "whole"), 1),
-    **dict.fromkeys(("operation", "argument", "powers", "options", "option_count"), 2),
-}
-_OBJECT_KNOB_AXES = {
-    "object_base": 1,
-    **dict.fromkeys(("object_operation", "object_argument", "object_options", "object_option_count", "swaps"), 2),
-}
-# the dimension of the knobs in the arrays of a batch
-
-_MOST_OBJECTS = 4096
-_LONGEST_TABLE = 4096  # ticks of a ramp whose weights are tabulated, with NumPy's own rounding
-_MOST_POWERS = 64  # repetitions of a factor that are tabulated
-_MOST_DEVIATIONS = 6.0  # random ramps that overlap: so many standard deviations above their mean have room
+_MOST_TICKS = 10_000_000  # of a table
 
 
 class CompiledSchedule(NamedTuple):
@@ -56,281 +35,55 @@ class CompiledSchedule(NamedTuple):
     objects: dict[str, tuple[Value, ...]]
 
 
-@dataclass
-class _ObjectValues:
-    """The values of one knob that is no number, numbered as they are found."""
-
-    values: list[Value] = field(default_factory=list)
-
-    def index(self, value: Value) -> int:
-        if value not in self.values:
-            if len(self.values) >= _MOST_OBJECTS:
-                raise KnobError(f"a knob should have at most {_MOST_OBJECTS} values. Received more")
-            self.values.append(value)
-        return self.values.index(value)
-
-
-def compile_schedule(schedule: Schedule, table: KnobTable, seed: int = 0) -> CompiledSchedule:
-    """Compile one schedule to arrays.
+def compile_schedule(schedule: Schedule, table: KnobTable, seed: int = 0, ticks: int | None = None) -> CompiledSchedule:
+    """Compile one schedule to arrays, see `compile_schedules`.
 
     Args:
         schedule: the schedule, loaded for the table.
         table: the knobs of the environment.
-        seed: draws the values that a schedule leaves to the seed (`{draw: ...}`).
-
-    Raises:
-        ArgumentError: if the schedule draws new values for each of several occurrences.
+        seed: draws the values that the schedule leaves to the seed.
+        ticks: how many ticks are computed ahead.
 
     Example:
+        >>> from drift_envs.knobs import Knob
         >>> table = KnobTable((Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"),))
         >>> thaw = Schedule(version=1, name="thaw", drifts=({"name": "thaw", "at": 20, "set": {"slip": 0.5}},))
-        >>> compile_schedule(thaw, table).params.first.tolist()
-        [20]
+        >>> compile_schedule(thaw, table).params.starts[:2].tolist()
+        [0, 20]
     """
-    params, objects = compile_schedules([schedule], table, seed)
+    params, objects = compile_schedules([schedule], table, seed, ticks)
     return CompiledSchedule(jax.tree.map(lambda part: part[0], params), objects[0])
 
 
 def compile_schedules(
-    schedules: Sequence[Schedule], table: KnobTable, seed: int | Sequence[int] = 0
+    schedules: Sequence[Schedule], table: KnobTable, seed: int | Sequence[int] = 0, ticks: int | None = None
 ) -> tuple[DriftParams, list[dict[str, tuple[Value, ...]]]]:
     """Compile schedules to one batch of arrays, each with a leading dimension for `vmap`.
+
+    With `ticks`, and where all schedules end, the values are computed ahead by `Timeline`, as a table. Without, drifts
+    that recur are computed tick by tick for ever, and random parts come from the key of `start_drift`.
 
     Args:
         schedules: the schedules, at least one, loaded for the table.
         table: the knobs of the environment.
-        seed: draws the values that schedule `i` leaves to the seed, as `seed + i` or number `i` of a sequence.
+        seed: draws what schedule `i` leaves to the seed, as `seed + i` or number `i` of a sequence: drawn values and
+            jittered times, with `ticks` all that is random.
+        ticks: how many ticks are computed ahead; the last values stay after them.
 
     Returns:
         The arrays, and for each schedule the values of the knobs that are no numbers, see `CompiledSchedule`.
 
     Raises:
-        ArgumentError: if there is no schedule, or one draws new values for each of several occurrences.
+        ArgumentError: if there is no schedule, or one draws anew for each of several occurrences and `ticks` is absent.
     """
     if not schedules:
         raise ArgumentError("`schedules` should have at least one schedule. Received none")
-    numeric = tuple(knob for knob in table.knobs if knob.is_numeric)
-    others = tuple(knob for knob in table.knobs if not knob.is_numeric)
-    every = [drift for schedule in schedules for drift in schedule.drifts]
-    drifting = {name for drift in every for operation in OPERATIONS for name in getattr(drift, operation)}
-    ramp = max((over for over in (drift.over or 0 for drift in every) if 0 < over <= _LONGEST_TABLE), default=-1)
-    repeats = any(drift.scale and (drift.every or drift.rate) and drift.duration is None for drift in every)
-    sizes = _Sizes(
-        max(len(schedule.drifts) for schedule in schedules),
-        max((len(found) for drift in every for found in drift.choice.values()), default=1),
-        ramp + 1,
-        _MOST_POWERS if repeats else 2,
-    )
+    if ticks is not None:
+        check_integer("ticks", ticks, 1, _MOST_TICKS)
     seeds = [seed + index for index in range(len(schedules))] if isinstance(seed, int) else list(seed)
-    raw = [
-        _Compiler(schedule, table, own, numeric, others, sizes) for schedule, own in zip(schedules, seeds, strict=True)
-    ]
-    most = max((len(found.values) for each in raw for found in each.objects.values()), default=1)
-    arrays = [each.finish(most) for each in raw]
-    stacked = {name: np.stack([part[name] for part in arrays]) for name in arrays[0]}
-    kept = [place for place, knob in enumerate(numeric) if knob.name in drifting]
-    kept_objects = [place for place, knob in enumerate(others) if knob.name in drifting]
-    fixed = {"fixed": stacked["base"], "object_fixed": stacked["object_base"]}
-    for places, axes in ((kept, _KNOB_AXES), (kept_objects, _OBJECT_KNOB_AXES)):
-        stacked.update({name: stacked[name].take(places, axis) for name, axis in axes.items()})
-    params = DriftParams(
-        **{name: jnp.asarray(array) for name, array in {**stacked, **fixed}.items()},
-        features=_features(schedules),
-        names=tuple(numeric[place].name for place in kept),
-        object_names=tuple(others[place].name for place in kept_objects),
-        all_names=tuple(knob.name for knob in numeric),
-        all_object_names=tuple(knob.name for knob in others),
-    )
-    return params, [{name: tuple(found.values) for name, found in each.objects.items()} for each in raw]
-
-
-def _features(schedules: Sequence[Schedule]) -> Features:
-    drifts = [drift for schedule in schedules for drift in schedule.drifts]
-    curves = {_curve_code(drift) for drift in drifts if (drift.over or 0) > _LONGEST_TABLE}
-    return Features(
-        slots=max(map(_slots, drifts), default=0),
-        curves=tuple(sorted(curves)),
-        tabulated=any(0 < (drift.over or 0) <= _LONGEST_TABLE for drift in drifts),
-        random=any(drift.rate is not None for drift in drifts),
-        gradual=any(drift.kind == "gradual" for drift in drifts),
-        walk=any(drift.walk for drift in drifts),
-        choice=any(drift.choice for drift in drifts),
-        scale=any(drift.scale for drift in drifts),
-        bounded=any(drift.add or drift.scale or drift.walk for drift in drifts),
-        periodic=any(drift.every is not None for drift in drifts),
-        clocks=tuple(sorted({CLOCKS[schedule.clock] for schedule in schedules})),
-    )
-
-
-def _slots(drift: Drift) -> int:
-    """The most occurrences of a drift that count in part at a tick."""
-    if drift.duration is not None:
-        return 1
-    if not drift.over:
-        return 0
-    if drift.rate is not None:
-        mean = drift.over * drift.rate
-        return min(drift.over, math.ceil(mean + _MOST_DEVIATIONS * math.sqrt(mean) + 2))
-    return 1 if drift.every is None else -(-drift.over // drift.every)
-
-
-def _curve_code(drift: Drift) -> int:
-    return STEPS if isinstance(drift.curve, Steps) else CURVES[drift.curve]
-
-
-class _Sizes(NamedTuple):
-    """The sizes that all schedules of a batch share."""
-
-    drifts: int
-    options: int
-    weights: int
-    powers: int
-
-
-class _Compiler:
-    """Fills the arrays of one schedule."""
-
-    def __init__(
-        self,
-        schedule: Schedule,
-        table: KnobTable,
-        seed: int,
-        numeric: tuple[Knob, ...],
-        others: tuple[Knob, ...],
-        sizes: _Sizes,
-    ) -> None:
-        self.schedule, self.numeric, self.others = schedule, numeric, others
-        self._table, self._seed = table, seed
-        Timeline(schedule, table, seed)  # refuses a schedule with other knobs
-        self.objects = {knob.name: _ObjectValues() for knob in others}
-        drifts, options = sizes.drifts, sizes.options
-        numbers, kinds = (drifts, len(numeric)), (drifts, len(others))
-        self.arrays: dict[str, np.ndarray] = {
-            "first": np.full(drifts, FAR, np.int32),
-            "period": np.full(drifts, FAR, np.int32),
-            "rate": np.zeros(drifts),
-            "duration": np.zeros(drifts, np.int32),
-            "over": np.zeros(drifts, np.int32),
-            "curve": np.zeros(drifts, np.int32),
-            "steps": np.ones(drifts, np.int32),
-            "gradual": np.zeros(drifts, bool),
-            "weights": np.ones((drifts, sizes.weights)),
-            "powers": np.ones((*numbers, sizes.powers)),
-            "operation": np.zeros(numbers, np.int32),
-            "argument": np.zeros(numbers),
-            "options": np.zeros((*numbers, options)),
-            "option_count": np.ones(numbers, np.int32),
-            "object_operation": np.zeros(kinds, np.int32),
-            "object_argument": np.zeros(kinds, np.int32),
-            "object_options": np.zeros((*kinds, options), np.int32),
-            "object_option_count": np.ones(kinds, np.int32),
-            "object_base": np.array([self._object(knob, self._base(knob)) for knob in others], np.int32),
-            "base": np.array([self._base(knob) for knob in numeric], float),
-            "low": np.array([-np.inf if knob.bounds is None else knob.bounds[0] for knob in numeric], float),
-            "high": np.array([np.inf if knob.bounds is None else knob.bounds[1] for knob in numeric], float),
-            "whole": np.array([knob.kind == "integer" for knob in numeric], bool),
-        }
-        for index, drift in enumerate(schedule.drifts):
-            self._add_times(index, drift)
-            for operation in OPERATIONS:
-                for place, knob in enumerate(numeric):
-                    if knob.name in getattr(drift, operation):
-                        self._add_number(index, place, knob, operation, getattr(drift, operation)[knob.name])
-                for place, knob in enumerate(others):
-                    if knob.name in getattr(drift, operation):
-                        self._add_object(index, place, knob, operation, drift)
-        self._permutations = {knob.name: self._close(place, knob) for place, knob in enumerate(others)}
-
-    def _base(self, knob: Knob) -> Value:
-        written = self.schedule.base.get(knob.name, knob.default)
-        if is_draw(knob, written):
-            return self._value(0, 0, knob)
-        return freeze(knob.check(written) if knob.name in self.schedule.base else written)
-
-    def _value(self, drifts: int, tick: int, knob: Knob) -> Value:
-        """The value that the first so many drifts give, drawn as the timeline draws it."""
-        cut = self.schedule.model_copy(update={"drifts": self.schedule.drifts[:drifts]})
-        return Timeline(cut, self._table, self._seed).values(tick)[knob.name]
-
-    def _object(self, knob: Knob, value: Value) -> int:
-        return self.objects[knob.name].index(value)
-
-    def _add_times(self, index: int, drift: Drift) -> None:
-        arrays = self.arrays
-        start = drift.at if drift.at is not None else (drift.every or 0)
-        if drift.jitter and drift.every is not None:
-            raise ArgumentError(
-                f"`jitter` should stand beside a plain `at`, as recurring drifts with jitter have no compiled form. "
-                f"Received `every: {drift.every}` in the drift {drift.name!r} of {self.schedule.name!r}"
-            )
-        if drift.jitter:
-            entropy = self._seed if self.schedule.seed is None else self.schedule.seed
-            start = occurrences_of(drift, RandomStream(entropy, index)).first
-        arrays["first"][index] = min(start, FAR)
-        if drift.every is not None:
-            arrays["period"][index] = min(drift.every, FAR)
-        arrays["rate"][index] = drift.rate or 0.0
-        arrays["duration"][index] = min(drift.duration or 0, FAR)
-        arrays["over"][index] = min(drift.over or 0, FAR)
-        arrays["gradual"][index] = drift.kind == "gradual"
-        arrays["curve"][index] = _curve_code(drift)
-        if isinstance(drift.curve, Steps):
-            arrays["steps"][index] = min(drift.curve.steps, FAR)
-        if drift.over and drift.over < arrays["weights"].shape[1]:
-            elapsed = np.arange(arrays["weights"].shape[1])
-            arrays["weights"][index] = weight(elapsed / drift.over, drift.curve)
-
-    def _add_number(self, index: int, place: int, knob: Knob, operation: str, argument: Any) -> None:
-        self.arrays["operation"][index, place] = CODES[operation]
-        if operation == "choice":
-            self.arrays["options"][index, place, : len(argument)] = [knob.check(option) for option in argument]
-            self.arrays["option_count"][index, place] = len(argument)
-        else:
-            self.arrays["argument"][index, place] = argument
-            if operation == "scale":
-                counts = np.arange(self.arrays["powers"].shape[2])
-                self.arrays["powers"][index, place] = powers(argument, counts)
-
-    def _add_object(self, index: int, place: int, knob: Knob, operation: str, drift: Drift) -> None:
-        argument = getattr(drift, operation)[knob.name]
-        self.arrays["object_operation"][index, place] = CODES[operation]
-        if operation == "choice":
-            options = [self._object(knob, freeze(knob.check(option))) for option in argument]
-            self.arrays["object_options"][index, place, : len(options)] = options
-            self.arrays["object_option_count"][index, place] = len(options)
-        elif operation == "set":
-            if is_draw(knob, argument):
-                if drift.every is not None or drift.rate is not None:
-                    raise ArgumentError(
-                        f"`{knob.name}` should be drawn once in a compiled schedule. Received a draw for each "
-                        f"occurrence of `{drift.name}`"
-                    )
-                value = self._value(index + 1, (drift.at or 0) + (drift.over or 0), knob)
-            else:
-                value = freeze(knob.check(argument))
-            self.arrays["object_argument"][index, place] = self._object(knob, value)
-
-    def _close(self, place: int, knob: Knob) -> list[list[int]]:
-        """Find all values that swaps lead to; returns for each drift the index after its swap, by index before."""
-        found = self.objects[knob.name]
-        after: list[list[int]] = [[] for _ in range(len(self.arrays["first"]))]
-        position = 0
-        while position < len(found.values):
-            for index, drift in enumerate(self.schedule.drifts):
-                value, keys = found.values[position], drift.swap.get(knob.name)
-                # a value without the two keys can't be there when the swap comes: the timeline refuses it
-                swaps = keys is not None and all(key in value for key in keys)
-                after[index].append(found.index(swapped(value, keys, knob.name)) if swaps and keys else position)
-            position += 1
-        return after
-
-    def finish(self, most: int) -> dict[str, np.ndarray]:
-        """The arrays, with room for so many values of each knob."""
-        swaps = np.zeros((len(self.arrays["first"]), len(self.others), most), np.int32)
-        for place, knob in enumerate(self.others):
-            for index, after in enumerate(self._permutations[knob.name]):
-                swaps[index, place, : len(after)] = after
-        seed = self.schedule.seed
-        pinned = -1 if seed is None else zlib.crc32(str(seed).encode()) % 2**31
-        clock = CLOCKS[self.schedule.clock]
-        return {**self.arrays, "swaps": swaps, "clock": np.array(clock, np.int32), "seed": np.array(pinned, np.int32)}
+    if len(seeds) != len(schedules):
+        raise ArgumentError(f"`seed` should have one number for each of {len(schedules)} schedules. Received {seed!r}")
+    batch = Batch(schedules, table, seeds)
+    if ticks is not None or all(map(fits_table, schedules)):
+        return compile_table(batch, ticks)
+    return compile_layers(batch)

@@ -25,6 +25,7 @@ class DriftCarry(NamedTuple):
         tick: the tick.
         numbers: values of the numeric knobs, shape `(K,)`.
         objects: indices of the values of the other knobs, `(J,)`.
+        row: the row of a table.
         count: occurrences of random drifts so far, `(D,)`.
         done: those of them whose ramp is up, `(D,)`.
         following: the next tick of each random drift, `(D,)`.
@@ -44,6 +45,7 @@ class DriftCarry(NamedTuple):
     tick: Any
     numbers: Any
     objects: Any
+    row: Any = None
     count: Any = None
     done: Any = None
     following: Any = None

@@ -1,7 +1,9 @@
-"""A schedule as arrays: what `jit`, `vmap` and `scan` need of it.
+"""A schedule as arrays: what `jit`, `vmap` and `scan` need of it. Thousands of schedules stack into one batch.
 
-* `DriftParams` - the arrays, a pytree: thousands of schedules stack into one batch
-* `Features` - what the schedules of a batch use; the compiled code leaves out the rest
+* `DriftTable` - one row for each stretch of equal knob values: a tick costs the same, however many drifts there are
+* `DriftLayers` - the drifts themselves, for schedules that never end or whose random parts come from a key
+* `DriftParams` - one of the two
+* `Features` - what the layers of a batch use; the compiled code leaves out the rest
 * `is_ever_set` - whether a knob is ever other than 0
 * `SET`, `ADD`, `SCALE`, `WALK`, `CHOICE`, `SWAP`, `CURVES`, `STEPS`, `CLOCKS` - the codes in the arrays
 """
@@ -43,7 +45,6 @@ class Features:
         scale: whether a drift scales.
         bounded: whether numbers can leave their bounds.
         periodic: whether a drift has a period.
-        clocks: the codes of the clocks, see `CLOCKS`.
     """
 
     slots: int
@@ -56,12 +57,44 @@ class Features:
     scale: bool
     bounded: bool
     periodic: bool
-    clocks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class DriftParams:
-    """A schedule as arrays, of D drifts; M options of a choice, V values of a knob.
+class DriftTable:
+    """A schedule as R rows of knob values.
+
+    K numeric knobs and J others drift in some schedule of the batch; only these are in the rows.
+
+    Args:
+        clock: what a tick counts, see `CLOCKS`.
+        starts: the tick from which on each row holds, ascending and ended by `FAR`, shape `(R + 1,)`.
+        numbers: `(R, K)`.
+        objects: indices of values, `(R, J)`.
+        fixed: the numbers at tick 0, of all numeric knobs.
+        object_fixed: the indices of the values at tick 0, of all other knobs.
+        clocks: the codes of the clocks of the batch.
+        names: the K numeric knobs that drift.
+        object_names: the J others that drift.
+        all_names: all numeric knobs.
+        all_object_names: all other knobs.
+    """
+
+    clock: Any
+    starts: Any
+    numbers: Any
+    objects: Any
+    fixed: Any
+    object_fixed: Any
+    clocks: tuple[int, ...]
+    names: tuple[str, ...]
+    object_names: tuple[str, ...]
+    all_names: tuple[str, ...]
+    all_object_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DriftLayers:
+    """A schedule of D drifts; M options of a choice, V values of a knob.
 
     K numeric knobs and J others drift in some schedule of the batch; only these are computed tick by tick.
 
@@ -95,6 +128,7 @@ class DriftParams:
         fixed: the numbers without any drift, of all numeric knobs.
         object_fixed: the indices of the values without any drift, of all other knobs.
         features: what the batch uses; equal for all schedules of a batch.
+        clocks: the codes of the clocks of the batch.
         names: the K numeric knobs that drift.
         object_names: the J others that drift.
         all_names: all numeric knobs.
@@ -130,16 +164,22 @@ class DriftParams:
     fixed: Any
     object_fixed: Any
     features: Features
+    clocks: tuple[int, ...]
     names: tuple[str, ...]
     object_names: tuple[str, ...]
     all_names: tuple[str, ...]
     all_object_names: tuple[str, ...]
 
 
-_META = ("features", "names", "object_names", "all_names", "all_object_names")
-jax.tree_util.register_dataclass(
-    DriftParams, [name for name in DriftParams.__dataclass_fields__ if name not in _META], list(_META)
-)
+_META = ("features", "clocks", "names", "object_names", "all_names", "all_object_names")
+for _kind in (DriftTable, DriftLayers):
+    _fields = _kind.__dataclass_fields__
+    jax.tree_util.register_dataclass(
+        _kind, [name for name in _fields if name not in _META], [name for name in _fields if name in _META]
+    )
+
+DriftParams = DriftTable | DriftLayers
+"""A schedule as arrays."""
 
 
 def is_ever_set(params: DriftParams, name: str) -> bool:

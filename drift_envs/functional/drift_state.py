@@ -6,9 +6,9 @@
 * `replay` - the knob values of all ticks of a stretch
 * `name_values`, `number_of`, `object_of` - the knob values of a tick, or one of them, by name
 
-A step costs the same at every tick: regular occurrences are computed in closed form, random ones are drawn one
-after the other, each from a generator of its own (the key, folded with drift and occurrence), so that a lifetime
-is a pure function of key and schedule.
+A step costs the same at every tick. Of a table, the next row is read when its tick has come. Of layers, regular
+occurrences are computed in closed form, random ones are drawn one after the other, each from a generator of its own
+(the key, folded with drift and occurrence), so that a lifetime is a pure function of key and schedule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from drift_envs.functional.drift_carry import DriftCarry
-from drift_envs.functional.drift_params import FAR, DriftParams
+from drift_envs.functional.drift_params import FAR, DriftLayers, DriftParams, DriftTable
 from drift_envs.functional.drift_times import draw_gap, draw_times, find_occurrences
 from drift_envs.functional.drift_values import choice_steps, extend_sums, fold_numbers, fold_objects, walk_steps
 
@@ -40,6 +40,9 @@ def _raw_key(key: Any) -> Any:
 
 def _before_drift(params: DriftParams, key: Any) -> DriftCarry:
     """The state before tick 0."""
+    if isinstance(params, DriftTable):
+        tick = jnp.full_like(params.clock, -1)
+        return DriftCarry(None, tick, params.numbers[0], params.objects[0], row=tick)
     features = params.features
     if features.random or features.gradual or features.walk or features.choice:
         pinned = jax.random.PRNGKey(jnp.maximum(params.seed, 0))
@@ -78,7 +81,7 @@ def follow_clock(params: DriftParams, state: DriftCarry, done: Any) -> DriftCarr
         state: the state at the tick of the step.
         done: whether the episode has ended with it.
     """
-    clocks = params.features.clocks
+    clocks = params.clocks
     if 2 in clocks:
         rewound = (params.clock == 2) & done
         first = _before_drift(params, state.key)
@@ -98,8 +101,17 @@ def advance_drift(params: DriftParams, state: DriftCarry) -> DriftCarry:
         params: the schedule.
         state: the state at a tick.
     """
-    features = params.features
     state = state._replace(tick=state.tick + 1)
+    return _read_row(params, state) if isinstance(params, DriftTable) else _fold_layers(params, state)
+
+
+def _read_row(params: DriftTable, state: DriftCarry) -> DriftCarry:
+    row = state.row + (state.tick >= params.starts[state.row + 1])
+    return state._replace(row=row, numbers=params.numbers[row], objects=params.objects[row])
+
+
+def _fold_layers(params: DriftLayers, state: DriftCarry) -> DriftCarry:
+    features = params.features
     if not params.first.shape[0]:
         return state
     if features.random:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from drift_envs.functional.drift_carry import COIN, TIMES, DriftCarry, fold_keys
-from drift_envs.functional.drift_params import FAR, STEPS, DriftParams
+from drift_envs.functional.drift_params import FAR, STEPS, DriftLayers
 
 _SIGMOID_SLOPE, _EXPONENT = 12.0, 5.0
 
@@ -28,7 +28,7 @@ class OccurrenceShares(NamedTuple):
     shares: Any  # (slots, D)
 
 
-def draw_gap(params: DriftParams, key: Any, event: Any) -> Any:
+def draw_gap(params: DriftLayers, key: Any, event: Any) -> Any:
     """The ticks from the event before to this one: geometric."""
     chance = 1 - jax.vmap(lambda own: jax.random.uniform(own, dtype=params.rate.dtype))(fold_keys(key, TIMES, event))
     rate = jnp.where(params.rate > 0, params.rate, 0.5)
@@ -36,7 +36,7 @@ def draw_gap(params: DriftParams, key: Any, event: Any) -> Any:
     return jnp.where(params.rate > 0, jnp.clip(gap, 1, FAR).astype(jnp.int32), FAR)
 
 
-def draw_times(params: DriftParams, state: DriftCarry) -> DriftCarry:
+def draw_times(params: DriftLayers, state: DriftCarry) -> DriftCarry:
     """Count the random occurrences up to the tick, and draw the tick of the next where one has come."""
     due = state.following == state.tick
     gap = state.tick - state.last
@@ -62,14 +62,14 @@ def _ring_at(ring: Any, event: Any) -> Any:
     return pick(ring, event % ring.shape[-1])
 
 
-def _count(params: DriftParams, tick: Any) -> Any:
+def _count(params: DriftLayers, tick: Any) -> Any:
     """The regular occurrences up to each tick."""
     if not params.features.periodic:
         return (tick >= params.first).astype(jnp.int32)
     return jnp.maximum((tick - params.first) // params.period + 1, 0)
 
 
-def find_occurrences(params: DriftParams, state: DriftCarry) -> OccurrenceShares:
+def find_occurrences(params: DriftLayers, state: DriftCarry) -> OccurrenceShares:
     """The occurrences that count at the tick of a state."""
     features, tick = params.features, state.tick
     stays = params.duration == 0
@@ -110,7 +110,7 @@ def find_occurrences(params: DriftParams, state: DriftCarry) -> OccurrenceShares
     return OccurrenceShares(count > 0, done, lead, stacked)
 
 
-def _share(params: DriftParams, elapsed: Any) -> Any:
+def _share(params: DriftLayers, elapsed: Any) -> Any:
     """The weight of an occurrence, as `drift_envs.schedule.ramps.weight`; 1 without a ramp."""
     features, number = params.features, params.base.dtype
     size = params.weights.shape[-1]

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from drift_envs.functional.drift_carry import CHOICES, OBJECT_CHOICES, PURPOSES, WALKS, DriftCarry, fold_keys
-from drift_envs.functional.drift_params import ADD, CHOICE, FAR, SCALE, SET, SWAP, WALK, DriftParams
+from drift_envs.functional.drift_params import ADD, CHOICE, FAR, SCALE, SET, SWAP, WALK, DriftLayers
 from drift_envs.functional.drift_times import OccurrenceShares, pick
 
 
-def extend_sums(params: DriftParams, state: DriftCarry, lead: Any) -> DriftCarry:
+def extend_sums(params: DriftLayers, state: DriftCarry, lead: Any) -> DriftCarry:
     """Add the steps of the occurrences that are done by now to the sums; one a tick at most."""
     more = (lead > state.lead)[:, None]
     if params.features.walk:
@@ -31,14 +31,14 @@ def extend_sums(params: DriftParams, state: DriftCarry, lead: Any) -> DriftCarry
     return state._replace(lead=lead)
 
 
-def walk_steps(params: DriftParams, key: Any, event: Any) -> Any:
+def walk_steps(params: DriftLayers, key: Any, event: Any) -> Any:
     """The step of each occurrence of each walk, shape `(..., D, K)` for occurrences of shape `(..., D)`."""
     knobs, number = params.argument.shape[1], params.argument.dtype
     normal = jax.vmap(lambda own: jax.random.normal(own, (knobs,), number))(fold_keys(key, WALKS, event))
     return jnp.where(params.operation == WALK, normal.reshape(*event.shape, knobs) * params.argument, 0.0)
 
 
-def choice_steps(params: DriftParams, key: Any, event: Any) -> tuple[Any, Any]:
+def choice_steps(params: DriftLayers, key: Any, event: Any) -> tuple[Any, Any]:
     """The step of each occurrence of each choice, `(..., D, K)` and `(..., D, J)`: 1 to m - 1 around the options."""
 
     def steps(purpose: int, counts: Any) -> Any:
@@ -58,7 +58,7 @@ def _option_before(key: Any, purpose: int, counts: Any, options: Any, below: Any
 
 
 def fold_numbers(
-    params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, walked: Any, chosen: Any
+    params: DriftLayers, state: DriftCarry, occurrences: OccurrenceShares, walked: Any, chosen: Any
 ) -> DriftCarry:
     """Fold the layers of all numeric knobs, in the order of the file."""
     if not params.names:
@@ -111,7 +111,7 @@ def fold_numbers(
     return state._replace(before=jnp.stack(before)) if before else state
 
 
-def _bounded(params: DriftParams, values: Any) -> Any:
+def _bounded(params: DriftLayers, values: Any) -> Any:
     """Reflect numbers at their bounds and round whole ones, as `drift_envs.schedule.knob_values.reflect`."""
     if params.features.bounded:
         low, high = params.low, params.high
@@ -125,7 +125,7 @@ def _bounded(params: DriftParams, values: Any) -> Any:
     return jnp.where(params.whole, jnp.rint(values), values)
 
 
-def fold_objects(params: DriftParams, state: DriftCarry, occurrences: OccurrenceShares, chosen: Any) -> DriftCarry:
+def fold_objects(params: DriftLayers, state: DriftCarry, occurrences: OccurrenceShares, chosen: Any) -> DriftCarry:
     """Fold the layers of all other knobs: a value holds or does not."""
     if not params.object_names:
         return state

@@ -39,7 +39,9 @@ class ChangePoints(NamedTuple):
     stop: int
 
 
-def find_change_points(ramps: Sequence[DriftRamp], columns: Sequence[Column], start: int, most: int) -> ChangePoints:
+def find_change_points(
+    ramps: Sequence[DriftRamp], columns: Sequence[Column], start: int, most: int, until: int = _FAR
+) -> ChangePoints:
     """The changes from a tick on.
 
     Args:
@@ -47,8 +49,9 @@ def find_change_points(ramps: Sequence[DriftRamp], columns: Sequence[Column], st
         columns: the driven knobs.
         start: the first tick.
         most: about how many changes are wanted; there may be fewer, or a few more.
+        until: a tick at which the stretch ends at the latest.
     """
-    ticks, stop = _candidates(ramps, start, most)
+    ticks, stop = _candidates(ramps, start, most, until)
     offsets, folded = distinct_rows(ramps, columns, ticks)
     return ChangePoints(ticks[offsets], _decode(columns, folded), stop)
 
@@ -111,15 +114,15 @@ def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
     ) or any(name in table and is_draw(table[name], value) for values in written for name, value in values.items())
 
 
-def _candidates(ramps: Sequence[DriftRamp], start: int, most: int) -> tuple[np.ndarray, int]:
+def _candidates(ramps: Sequence[DriftRamp], start: int, most: int, until: int) -> tuple[np.ndarray, int]:
     """The ticks of a stretch at which a value may change, and the stretch's end."""
     quiet_until = min((ramp.until(start) for ramp in ramps if ramp.over), default=_FAR)
     if quiet_until <= start + 1:  # within a ramp every tick counts
-        stop = min(start + most, _FAR)
+        stop = min(start + most, until)
         return np.arange(start, stop, dtype=np.int64), stop if stop < _FAR else NEVER
     sudden = [ramp for ramp in ramps if not ramp.over]
     density = sum(ramp.occurrences.density for ramp in sudden)
-    stop = min(quiet_until, _FAR)
+    stop = min(quiet_until, until)
     if density:
         stop = min(stop, start + 1 + min(int(most / density), _LONGEST))
     found = [np.array([start], np.int64)]

@@ -1,7 +1,7 @@
 """The rules between a schedule and the knobs of an environment, on plain data, to report all findings at once.
 
 * `knob_findings` - unknown knobs, operations that don't fit a knob, values that it does not allow
-* `is_draw` - whether a written value leaves the value to the seed
+* `is_draw`, `draws_once`, `draw_arguments` - values that are left to the seed
 * `canonical` - a knob's canonical value for a written one, drawn values with a fixed generator
 """
 
@@ -20,14 +20,45 @@ from drift_envs.schedule.rules import OPERATIONS
 _NUMERIC_ONLY = ("add", "scale", "walk")
 
 
+DRAWS = ("draw", "draw_once")
+"""What a value that is left to the seed is written under."""
+
+
 def is_draw(knob: Knob, value: Any) -> bool:
-    """Whether a written value is `{draw: {...}}`: the seed decides what the value is.
+    """Whether a written value is `{draw: {...}}` or `{draw_once: {...}}`: the seed decides what the value is.
 
     Example:
         >>> is_draw(Knob("map", (), None, "the map", "rows", draw=lambda arguments, below, generator: ()), {"draw": {}})
         True
     """
-    return knob.draw is not None and isinstance(value, Mapping) and set(value) == {"draw"}
+    return knob.draw is not None and _leaves_to_seed(value)
+
+
+def draws_once(value: Mapping[str, Any]) -> bool:
+    """Whether all occurrences of a drift have the value that the first one draws.
+
+    Args:
+        value: a written value for which `is_draw` holds.
+    """
+    return "draw_once" in value
+
+
+def draw_arguments(value: Mapping[str, Any]) -> Any:
+    """What a value is drawn with.
+
+    Args:
+        value: a written value for which `is_draw` holds.
+
+    Example:
+        >>> draw_arguments({"draw_once": {"move": 4}})
+        {'move': 4}
+    """
+    (arguments,) = value.values()
+    return arguments
+
+
+def _leaves_to_seed(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in DRAWS
 
 
 def canonical(knob: Knob, value: Any, below: Value | None = None) -> Value:
@@ -47,9 +78,9 @@ def canonical(knob: Knob, value: Any, below: Value | None = None) -> Value:
     """
     if knob.draw is None or not is_draw(knob, value):
         return freeze(knob.check(value))
-    arguments = value["draw"]
+    arguments = draw_arguments(value)
     if not isinstance(arguments, Mapping):
-        raise KnobError(f"`draw` should be a mapping of arguments. Received {show(arguments)}")
+        raise KnobError(f"`{next(iter(value))}` should be a mapping of arguments. Received {show(arguments)}")
     return freeze(knob.draw(arguments, below, np.random.default_rng(0)))
 
 
@@ -136,7 +167,7 @@ class _Checker:
     def _explain(self, knob: Knob, value: Any, error: KnobError) -> str:
         if knob.kind == "string" and not isinstance(value, str):
             return f"{error}; put it in quotes"
-        if knob.draw is None and isinstance(value, Mapping) and set(value) == {"draw"}:
+        if knob.draw is None and _leaves_to_seed(value):
             return f"`{knob.name}` can't be drawn from the seed"
         return str(error)
 

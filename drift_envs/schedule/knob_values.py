@@ -17,6 +17,7 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
+from drift_envs.schedule.knob_rules import draw_arguments, draws_once
 from drift_envs.schedule.ramps import DriftEffect, DriftRamp
 from drift_envs.schedule.streams import Purpose, RandomStream, RandomWalk
 
@@ -34,8 +35,8 @@ class DriftLayer:
         ramp: the drift over time.
         knob: the knob.
         operation: `set`, `add`, `scale`, `swap`, `choice` or `walk`.
-        argument: what the schedule says, with canonical values; a mapping `{"draw": ...}` where `is_drawn`.
-        is_drawn: whether each occurrence draws its value from the seed.
+        argument: what the schedule says, with canonical values; as it is written where `is_drawn`.
+        is_drawn: whether values are drawn from the seed: for each occurrence, or once for all of them.
         stream: the source of the drift's random numbers.
         below: the value that the layers beneath give at a tick.
     """
@@ -52,6 +53,8 @@ class DriftLayer:
     ) -> None:
         self.ramp, self.knob, self.operation, self.argument = ramp, knob, operation, argument
         self.drawn: dict[int, Value] | None = {} if is_drawn else None
+        self.varies = is_drawn and not draws_once(argument)
+        """Whether the occurrences of a `set` have values of their own."""
         self._stream, self._below = stream, below
         self._last_before: int | None = None
         self._sums: RandomWalk | None = None
@@ -84,6 +87,8 @@ class DriftLayer:
         """The value that an occurrence of a `set` gives."""
         if self.drawn is None:
             return self.argument
+        if not self.varies:
+            occurrence = 0
         if occurrence not in self.drawn:
             if self.knob.draw is None:
                 raise KnobError(f"`{self.knob.name}` can't be drawn from the seed")
@@ -91,7 +96,8 @@ class DriftLayer:
             generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
             if len(self.drawn) >= _MOST_STATES:
                 self.drawn.clear()
-            self.drawn[occurrence] = freeze(self.knob.draw(self.argument["draw"], self._below(start), generator))
+            arguments = draw_arguments(self.argument)
+            self.drawn[occurrence] = freeze(self.knob.draw(arguments, self._below(start), generator))
         return self.drawn[occurrence]
 
     def _option_before(self) -> int:
@@ -221,6 +227,15 @@ class ObjectColumn(Column):
         """A number for the value at each tick."""
         if len(self._codes) >= _MOST_STATES:
             self._codes, self._numbers, self._values = {}, {}, []
+        return self._fold(effects, size)
+
+    def at(self, tick: int, layers: int) -> Value:
+        """As in `Column`. Folds call it to draw values, so the numbers that are in use must stay valid."""
+        ticks = np.array([tick], np.int64)
+        (number,) = self._fold([layer.ramp.effect(ticks) for layer in self.layers[:layers]], 1)
+        return self._values[number]
+
+    def _fold(self, effects: Sequence[DriftEffect], size: int) -> np.ndarray:
         if not effects:
             return np.full(size, self._number(()))
         states = np.stack([self._states(layer, effect) for layer, effect in zip(self.layers, effects, strict=False)])
@@ -244,7 +259,7 @@ class ObjectColumn(Column):
         if layer.operation == "choice":
             some = last >= 0
             return np.where(some, layer.option(np.maximum(last, 0)), -1) if some.any() else last
-        return np.minimum(last, 0) if layer.drawn is None else last
+        return last if layer.varies else np.minimum(last, 0)
 
     def _number(self, states: tuple[int, ...]) -> int:
         if states not in self._codes:

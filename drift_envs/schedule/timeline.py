@@ -21,7 +21,7 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
 from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_change_points, values_at_ticks
-from drift_envs.schedule.knob_rules import is_draw
+from drift_envs.schedule.knob_rules import draw_arguments, is_draw
 from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
@@ -171,14 +171,15 @@ class Timeline:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
-    def change_points(self, tick: int, most: int) -> ChangePoints:
+    def change_points(self, tick: int, most: int, until: int = MAX_TICK + 1) -> ChangePoints:
         """The changes from a tick on, as arrays.
 
         Args:
             tick: the first tick.
             most: about how many changes are wanted.
+            until: a later tick, beyond which nothing is computed.
         """
-        return find_change_points(self._ramps, self._columns, self._checked(tick), most)
+        return find_change_points(self._ramps, self._columns, self._checked(tick), most, until)
 
     def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
         """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
@@ -273,7 +274,7 @@ class Timeline:
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
         if knob.name not in self._base_draws and knob.draw is not None:
             generator = RandomStream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
-            self._base_draws[knob.name] = freeze(knob.draw(written["draw"], None, generator))
+            self._base_draws[knob.name] = freeze(knob.draw(draw_arguments(written), None, generator))
         return self._base_draws[knob.name]
 
     def _checked(self, tick: int) -> int:

@@ -13,6 +13,7 @@ import gymnasium as gym
 from drift_envs.envs.frozen_lake.env import FrozenLake
 from drift_envs.envs.frozen_lake.maps import NewMap
 from drift_envs.parts import EnvParts
+from drift_envs.schedule.knob_rules import draw_arguments
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
@@ -49,7 +50,7 @@ def _map_sizes(schedule: Schedule) -> Iterator[tuple[int, int]]:
         written += [drift.set.get("map"), *drift.choice.get("map", ())]
     for value in written:
         if isinstance(value, Mapping):
-            arguments = value["draw"]
+            arguments = draw_arguments(value)
             if "move" not in arguments:
                 size = arguments.get("size", NewMap.size)
                 yield size, size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from drift_envs.knobs import Knob, KnobTable
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule.change_points import needs_seed
@@ -21,16 +22,17 @@ DRIFTS = {
 }
 
 
-@pytest.mark.parametrize("most", [3, 64])
+@pytest.mark.parametrize(("most", "limit"), [(3, 10**9), (64, 10**9), (64, 90)])
 @pytest.mark.parametrize("name", DRIFTS)
-def test_turns_are_the_values_tick_by_tick(name, most):
+def test_turns_are_the_values_tick_by_tick(name, most, limit):
     table = knob_table_of("DriftFrozenLake-v0")
     schedule = load_schedule({"version": 1, "name": "t", "base": {"slip": 0.1}, "drifts": DRIFTS[name]}, table=table)
     timeline = Timeline(schedule, table, 3)
     tick, found = 0, np.full(2000, np.nan)
     while tick < 2000:
-        changes = timeline.change_points(tick, most)
+        changes = timeline.change_points(tick, most, tick + limit)
         assert changes.ticks[0] == tick
+        assert changes.stop <= tick + limit
         assert changes.stop > changes.ticks[-1]
         for start, value in zip(changes.ticks.tolist(), changes.columns[0], strict=True):
             found[start : min(changes.stop, 2000)] = value
@@ -38,6 +40,22 @@ def test_turns_are_the_values_tick_by_tick(name, most):
     expected = [timeline.values(tick)["slip"] for tick in range(2000)]
     assert found.tolist() == expected
     assert timeline.columns(700, 500)[0].tolist() == expected[700:1200]
+
+
+def test_more_drawn_values_in_a_stretch_than_are_remembered():
+    def draw(arguments, below, generator):
+        return (str(generator.integers(1 << 60)),)
+
+    table = KnobTable((Knob("map", ("0",), None, "a map", "rows", draw=draw),))
+    drift = {"name": "flood", "every": 2, "for": 1, "set": {"map": {"draw": {}}}}
+    timeline = Timeline(load_schedule({"version": 1, "drifts": [drift]}, table=table), table, 3)
+    changes = timeline.change_points(0, 10_000, 10_001)
+    (maps,) = changes.columns
+    assert len(maps) == 10_000 == len(set(maps[1::2])) * 2
+    assert set(maps[::2]) == {("0",)}
+    again = Timeline(timeline.schedule, table, 3)
+    for place in (1, 4095, 4097, 9999):
+        assert maps[place] == again.values(int(changes.ticks[place]))["map"]
 
 
 def test_what_needs_a_seed():

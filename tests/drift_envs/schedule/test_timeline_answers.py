@@ -163,6 +163,19 @@ def test_drawn_values_build_on_the_layers_beneath(make):
     assert make(drift, base={"map": {"draw": {"size": 4}}}, seed=4).values(0)["map"] != base
 
 
+@pytest.mark.parametrize("when", [{"every": 10, "for": 4}, {"every": 10, "jitter": 2, "for": 4}])
+def test_a_value_that_is_drawn_once_returns_with_each_occurrence(make, when):
+    drift = {"name": "maps", **when, "set": {"map": {"draw_once": {}}}}
+    timeline = make(drift, base={"map": {"draw": {"size": 4}}}, seed=3)
+    late = timeline.values(timeline.first_tick("maps#5"))["map"]  # read before the first
+    found = [timeline.values(phase.start)["map"] for phase in timeline.phases(60)]
+    base, other = found[:2]
+    assert base != other == late
+    assert (set(found[::2]), set(found[1::2])) == ({base}, {other})
+    again = make({**drift, "set": {"map": {"draw": {}}}}, base={"map": {"draw": {"size": 4}}}, seed=3)
+    assert again.values(again.first_tick("maps"))["map"] == other
+
+
 def test_the_schedules_own_seed_goes_first(make, series):
     free = [series(make(*RANDOM_DRIFTS, seed=seed), "slip", 50) for seed in (0, 1)]
     assert free[0] != free[1]

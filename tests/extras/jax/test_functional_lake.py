@@ -32,19 +32,27 @@ IN_EPISODE = {
     "drifts": [{"name": "late", "at": 6, "set": {"slip": 0.9}}],
 }
 SCHEDULES = {
-    "explicit": "frozen_lake/explicit",
-    "slippery": "frozen_lake/slippery",
-    "sizes": SIZES,
-    "in-episode": IN_EPISODE,
+    "explicit": ("frozen_lake/explicit", None),
+    "forty": ("frozen_lake/explicit:forty", None),
+    "alternating": ("frozen_lake/tides:family", None),
+    "slippery": ("frozen_lake/slippery", None),
+    "sizes": (SIZES, None),
+    "in-episode": (IN_EPISODE, None),
+    "every-draw": ("frozen_lake/explicit:returning", STEPS),
+    "rate-draw": ("frozen_lake/explicit:storms", STEPS),
+    "choice-jitter": ("frozen_lake/implicit:choice", STEPS),
+    "walk": ("frozen_lake/thaw:walk", STEPS),
 }
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES.keys())
-def test_trajectories_equal_the_single_lake_for_equal_draws(schedule, numbers):
+@pytest.mark.parametrize(("schedule", "ticks"), SCHEDULES.values(), ids=SCHEDULES.keys())
+def test_trajectories_equal_the_single_lake_for_equal_draws(schedule, ticks, numbers):
     rng = np.random.default_rng(0)
     draws, actions = rng.random((STEPS + 1, 3)), rng.integers(0, 4, STEPS)
     env = lake.FunctionalLake()
-    params = env.params(schedule, max_steps=30)
+    # episodes of a few steps see more of a schedule
+    limit = 30 if isinstance(schedule, dict) else 5
+    params = env.params(schedule, max_steps=limit, seed=3, ticks=ticks)
 
     def move(state, given):
         observation, state, *rest = env.step_with(given[0], state, given[1], params)
@@ -57,8 +65,8 @@ def test_trajectories_equal_the_single_lake_for_equal_draws(schedule, numbers):
     )
     observations, rewards, terminations, truncations, last = map(np.asarray, scanned)
 
-    single = gym.make("DriftFrozenLake-v0", schedule=schedule, max_episode_steps=30)
-    single.reset(seed=0)
+    single = gym.make("DriftFrozenLake-v0", schedule=schedule, max_episode_steps=limit)
+    single.reset(seed=3)
     single.unwrapped._np_random = numbers
 
     def start(number):
@@ -133,16 +141,19 @@ def test_a_lifetime_of_a_million_steps():
     assert int(storms) / steps == pytest.approx(1 - 0.99**5, abs=0.002)
 
 
-def test_a_value_drawn_for_each_occurrence_is_refused():
-    drifts = [{"name": "maze", "every": 5, "set": {"map": {"draw": {}}}}]
-    with pytest.raises(ArgumentError, match="should be drawn once in a compiled schedule"):
+@pytest.mark.parametrize("when", [{"every": 5}, {"rate": 0.1}])
+def test_a_value_drawn_for_each_occurrence_needs_ticks(when):
+    drifts = [{"name": "maze", **when, "set": {"map": {"draw": {}}}}]
+    with pytest.raises(
+        ArgumentError, match="`ticks` should be given for 'unnamed', whose drift 'maze' has a draw of `map`"
+    ):
         lake.FunctionalLake().params({"version": 1, "drifts": drifts})
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *(f"functional.{name}" for name in ("compiler", "drift_params", "drift_state", "base", "gymnax")),
+        *(f"functional.{name}" for name in ("compiler", "table_compiler", "drift_state", "base", "gymnax")),
         "envs.frozen_lake.functional",
         "envs.mountain_car.functional",
     ],

@@ -61,9 +61,9 @@ def draw_drift(rng, ramps):
     return {key: value for key, value in drift.items() if value != {}}
 
 
-def replay_all(schedules, key=0):
-    params, objects = functional.compile_schedules(schedules, TABLE)
-    replay = jax.jit(jax.vmap(lambda each: functional.replay(each, jax.random.key(key), TICKS)))
+def replay_all(schedules, ticks=None, seeds=0, replayed=TICKS):
+    params, objects = functional.compile_schedules(schedules, TABLE, seeds, ticks)
+    replay = jax.jit(jax.vmap(lambda each: functional.replay(each, jax.random.key(0), replayed)))
     numbers, others = map(np.asarray, replay(params))
     found = []
     for index in range(len(schedules)):
@@ -88,6 +88,46 @@ def test_values_equal_the_timeline(ramps):
                 assert (off <= 2 * np.spacing(np.abs(expected))).all(), (name, schedule.drifts)
             else:
                 assert found[name].tolist() == np.asarray(expected).tolist(), (name, schedule.drifts)
+
+
+RANDOM_DRIFTS = (
+    {"name": "tide", "every": 9, "jitter": 3, "for": 2, "set": {"slip": 0.9}},
+    {"name": "storm", "rate": 0.2, "for": 3, "set": {"label": "D"}},
+    {"name": "wind", "every": 2, "walk": {"force": 0.7}},
+    {"name": "turn", "rate": 0.1, "choice": {"label": ["A", "B", "C"], "count": [3, 4, 5]}},
+    {"name": "mix", "at": 5, "kind": "gradual", "over": 40, "set": {"slip": 0.1}},
+    {"name": "rises", "rate": 0.3, "kind": "incremental", "over": 6, "add": {"slip": 0.1}},
+    {"name": "swap", "every": 4, "jitter": 1, "swap": {"rewards": ["a", "b"]}},
+)
+
+
+@pytest.mark.parametrize("clock", ["step", "episode_step"])
+def test_with_ticks_all_values_equal_the_timeline(clock):
+    rng = np.random.default_rng(0)
+    schedules, seeds = [], list(range(40, 80))
+    for _ in seeds:
+        chosen = rng.permutation(len(RANDOM_DRIFTS))[: rng.integers(1, 5)]
+        drifts = [RANDOM_DRIFTS[index] for index in chosen] + [{**draw_drift(rng, True), "name": "more"}]
+        schedules.append(load(*drifts, clock=clock))
+    shorter = TICKS // 2
+    for ticks in (TICKS, shorter):
+        for schedule, seed, found in zip(schedules, seeds, replay_all(schedules, ticks, seeds), strict=True):
+            timeline = Timeline(schedule, TABLE, seed)
+            for name, expected in zip(timeline.names, timeline.columns(0, ticks), strict=True):
+                assert list(found[name][:ticks]) == list(expected), (name, schedule.drifts)
+                assert list(found[name][ticks:]) == [expected[-1]] * (TICKS - ticks)
+
+
+def test_a_tick_costs_the_same_with_any_number_of_drifts():
+    sizes = []
+    for count in (1, 3, 99):
+        drifts = [
+            {"name": f"d{at}", "at": 5 * at, "set": {"slip": at / 99, "label": "ABCD"[at % 4]}} for at in range(count)
+        ]
+        params = functional.compile_schedule(load(*drifts), TABLE).params
+        state = functional.start_drift(params, jax.random.key(0))
+        sizes.append(len(jax.make_jaxpr(functional.advance_drift)(params, state).eqns))
+    assert len(set(sizes)) == 1
 
 
 def test_longer_ramps_are_computed():
@@ -171,14 +211,23 @@ def test_a_jittered_drift_starts_where_the_timeline_starts_it(top):
             numbers = np.asarray(functional.replay(params, jax.random.key(0), TICKS)[0])[:, 0]
         timeline = Timeline(schedule, TABLE, seed)
         assert numbers.tolist() == [timeline.values(tick)["slip"] for tick in range(TICKS)]
-        starts.add(int(params.first[0]))
+        starts.add(int(params.starts[1]))
     assert (len(starts) == 1) == bool(top)
 
 
-def test_jitter_of_a_recurring_drift_is_refused():
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "`ticks` should be given for 'unnamed', whose drift 'tide' has `jitter` for each occurrence."),
+        ({"ticks": 0}, "`ticks` should be"),
+        ({"ticks": 9, "seed": [1, 2]}, "`seed` should have one number for each of 1 schedules. Received [1, 2]"),
+    ],
+    ids=["absent", "zero", "seeds"],
+)
+def test_what_cannot_be_compiled_is_refused(arguments, message):
     schedule = load({"name": "tide", "every": 20, "jitter": 3, "set": {"slip": 1.0}})
-    with pytest.raises(ArgumentError, match=re.escape("`jitter` should stand beside a plain `at`")):
-        functional.compile_schedule(schedule, TABLE)
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        functional.compile_schedules([schedule], TABLE, **arguments)
 
 
 def test_no_schedule_is_refused():
