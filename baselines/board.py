@@ -27,7 +27,7 @@ import pandas as pd
 import drift_envs
 from baselines import references, rl_squared
 from baselines.common import make_play, play_course
-from baselines.rows import ROWS, BoardRow, Configuration
+from baselines.rows import ROWS, Configuration, LearnerRow
 from baselines.worlds import REGIMES, Regime, World, draw_phases, make_course, make_world
 from drift_envs.errors import ArgumentError
 
@@ -66,20 +66,20 @@ class Plan:
     updates: int
     undrifted: tuple[str, ...] = ("ppo", "recurrent_ppo", "dqn_long", "q_learning")
 
-    def regimes(self, row: BoardRow, world: str) -> tuple[Regime, ...]:
+    def regimes(self, row: LearnerRow, world: str) -> tuple[Regime, ...]:
         """The regimes that a row plays in an environment."""
         names = self.cells[world]
         return tuple(REGIMES[name] for name in names if name != "none" or row.name in self.undrifted)
 
 
-FULL = Plan(seeds=30, cells=_FULL_CELLS, development=4, nets=5, updates=rl_squared.UPDATES)
+FULL = Plan(seeds=30, cells=_FULL_CELLS, development=5, nets=5, updates=rl_squared.UPDATES)
 SHORT = Plan(seeds=2, cells={"corners": ("recurring",)}, development=0, nets=1, updates=20)
 PLANS = {"full": FULL, "short": SHORT}
 
 Report = Callable[[str], None]
 
 
-class Folder:
+class BoardFolder:
     """The parts of a board.
 
     Args:
@@ -142,17 +142,19 @@ def fill(scores: np.ndarray) -> np.ndarray:
     return np.asarray(pd.DataFrame(scores).ffill(axis=1).fillna(0.0))
 
 
-def settings_of(row: BoardRow, configurations: list[Configuration]) -> Any:
+def settings_of(row: LearnerRow, configurations: list[Configuration]) -> Any:
     """Settings with a leading dimension, one for each lifetime."""
-    defaults = row.module.Settings()._asdict()
+    defaults = row.settings()._asdict()
     filled = [{**defaults, **row.fixed, **each} for each in configurations]
-    return row.module.Settings(*(jnp.array([each[name] for each in filled], jnp.float32) for name in defaults))
+    return row.settings(*(jnp.array([each[name] for each in filled], jnp.float32) for name in defaults))
 
 
 # --- parts
 
 
-def tune(folder: Folder, plan: Plan, row: BoardRow, world: World, functions: Any, report: Report) -> Configuration:
+def tune(
+    folder: BoardFolder, plan: Plan, row: LearnerRow, world: World, functions: Any, report: Report
+) -> Configuration:
     """The configuration with the highest mean score over development lifetimes; each one's score is a part."""
     if not row.configurations:
         return {}
@@ -165,9 +167,13 @@ def tune(folder: Folder, plan: Plan, row: BoardRow, world: World, functions: Any
         else:
             seeds = [DEVELOPMENT + index for index in range(plan.development)] * tried
             configurations = [each for each in row.configurations for _ in range(plan.development)]
-            course = make_course(world, REGIMES[TUNED_ON], seeds)
-            found = play_course(functions, settings_of(row, configurations), course)
-            scores = fill(np.asarray(found)).mean(1).reshape(tried, -1).mean(1)
+            found = []
+            for first in range(0, len(seeds), plan.seeds):  # batches of the board's size are compiled already
+                batch = slice(first, first + plan.seeds)
+                course = make_course(world, REGIMES[TUNED_ON], seeds[batch])
+                played = play_course(functions, settings_of(row, configurations[batch]), course)
+                found += fill(np.asarray(played)).mean(1).tolist()
+            scores = np.array(found).reshape(tried, -1).mean(1)
         lines = [
             {"learner": row.name, "environment": world.name, "score": round(float(score), DECIMALS), **configuration}
             for score, configuration in zip(scores, row.configurations, strict=True)
@@ -180,7 +186,7 @@ def tune(folder: Folder, plan: Plan, row: BoardRow, world: World, functions: Any
 
 def _score_net(plan: Plan, world: World, configuration: Configuration, report: Report) -> float:
     """The mean score of a net on development lifetimes."""
-    settings = rl_squared.Settings(**configuration)
+    settings = rl_squared.MetaSettings(**configuration)
     weights, _ = rl_squared.train(world, DEVELOPMENT, True, settings, plan.updates)
     report(f"trained a net in {world.name} with {configuration}")
     course = make_course(world, REGIMES[TUNED_ON], [DEVELOPMENT + index for index in range(plan.development)])
@@ -189,11 +195,17 @@ def _score_net(plan: Plan, world: World, configuration: Configuration, report: R
 
 
 def train_net(
-    folder: Folder, plan: Plan, row: BoardRow, world: World, index: int, configuration: Configuration, report: Report
+    folder: BoardFolder,
+    plan: Plan,
+    row: LearnerRow,
+    world: World,
+    index: int,
+    configuration: Configuration,
+    report: Report,
 ) -> Any:
     """The weights of a net of RL squared."""
     if not folder.has("net", row.name, world.name, index):
-        settings = rl_squared.Settings(**configuration)
+        settings = rl_squared.MetaSettings(**configuration)
         weights, curve = rl_squared.train(world, NET_SEED + index, row.both, settings, plan.updates)
         folder.save_net(weights, "net", row.name, world.name, index)
         report(f"trained {row.name} {index + 1} in {world.name}: score {curve[-1]:.2f}")
@@ -202,7 +214,7 @@ def train_net(
 
 
 def play(
-    folder: Folder, plan: Plan, row: BoardRow, world: World, regime: Regime, settings: Any, functions: Any
+    folder: BoardFolder, plan: Plan, row: LearnerRow, world: World, regime: Regime, settings: Any, functions: Any
 ) -> float:
     """Play the lifetimes of a row in a cell; returns the mean score."""
     seeds = list(range(plan.seeds))
@@ -239,7 +251,7 @@ def lines_of(learner: str, world: str, regime: Regime, seeds: list[int], binned:
     )
 
 
-def play_references(folder: Folder, plan: Plan, world: World) -> None:
+def play_references(folder: BoardFolder, plan: Plan, world: World) -> None:
     """Optimum and best fixed policy of each lifetime."""
     regimes = [REGIMES[name] for name in plan.cells[world.name]]
     number = max(max(regime.order) for regime in regimes) + 1
@@ -276,7 +288,7 @@ def play_group(path: Path, name: str, world_name: str, learners: tuple[str, ...]
         only_tune: whether nothing but the tuning is played.
     """
     plan = PLANS[name]
-    folder, world = Folder(path, plan), make_world(world_name)
+    folder, world = BoardFolder(path, plan), make_world(world_name)
     jax.config.update("jax_compilation_cache_dir", str(path / "compiled"))
 
     def report(line: str) -> None:
@@ -329,7 +341,7 @@ def play_board(
     Raises:
         ArgumentError: if the folder holds parts of another plan.
     """
-    Folder(path, PLANS[plan])
+    BoardFolder(path, PLANS[plan])
     todo = [(path, plan, world, names, only_tune) for world, names in groups(PLANS[plan], learners)]
     start = time.monotonic()
     if jobs > 1:

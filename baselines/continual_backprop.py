@@ -67,7 +67,7 @@ def replace_units(
             tree[index]["w"] = jnp.where(goes, incoming, tree[index]["w"])
             tree[index]["b"] = jnp.where(goes, bias, tree[index]["b"])
             tree[index + 1]["w"] = jnp.where(goes[:, None], 0.0, tree[index + 1]["w"])
-        utilities.append(jnp.where(goes, jnp.median(utility), utility))
+        utilities.append(jnp.where(goes, utility.mean(), utility))
         ages.append(jnp.where(goes, 0.0, age))
         dues.append(due - goes.any())
     return (weights, first, second), Units(jnp.stack(utilities), jnp.stack(ages), jnp.stack(dues))

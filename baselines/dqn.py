@@ -26,7 +26,7 @@ STEPS, BATCH = 16, 64
 DISCOUNT = 0.99
 
 
-class Settings(NamedTuple):
+class DQNSettings(NamedTuple):
     """What is tuned, and the length of the replay.
 
     Args:
@@ -53,7 +53,7 @@ class Replay(NamedTuple):
     rounds: Any
 
 
-class State(NamedTuple):
+class DQNState(NamedTuple):
     """The learner between two rounds: weights, those of the target network, Adam's moments, the replay."""
 
     weights: Weights
@@ -62,14 +62,14 @@ class State(NamedTuple):
     replay: Replay
 
 
-def init(world: World, settings: Settings, key: Any) -> State:
+def init(world: World, settings: DQNSettings, key: Any) -> DQNState:
     """See `common.Learner`."""
     weights = common.make_mlp(key, (world.size, WIDTH, WIDTH, world.actions), 0.1)
     shape = (LONG, world.ticks * LANES)
     numbers = jnp.zeros(shape)
     seen = jnp.zeros(shape, jnp.int32) if world.tabular else jnp.zeros((*shape, world.size))
     replay = Replay(seen, jnp.zeros(shape, jnp.int32), numbers, numbers, seen, jnp.int32(0))
-    return State(weights, weights, common.ADAM.init(weights), replay)
+    return DQNState(weights, weights, common.ADAM.init(weights), replay)
 
 
 def values(weights: Weights, inputs: Any) -> Any:
@@ -87,7 +87,7 @@ def loss_of(world: World, weights: Weights, target: Weights, part: Replay) -> An
     return optax.losses.huber_loss(found, goal).mean()
 
 
-def learn(world: World, settings: Settings, state: State, key: Any) -> State:
+def learn(world: World, settings: DQNSettings, state: DQNState, key: Any) -> DQNState:
     """Gradient steps on batches from the replay."""
     size = world.ticks * LANES
     held = jnp.minimum(state.replay.rounds, settings.kept.astype(jnp.int32)) * size
@@ -104,12 +104,12 @@ def learn(world: World, settings: Settings, state: State, key: Any) -> State:
 
     start = (state.weights, state.target, state.moments)
     weights, target, moments = jax.lax.scan(improve, start, jax.random.split(key, STEPS))[0]
-    return State(weights, target, moments, state.replay)
+    return DQNState(weights, target, moments, state.replay)
 
 
 def play_round(
-    world: World, settings: Settings, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
-) -> tuple[State, Lanes, Any]:
+    world: World, settings: DQNSettings, state: DQNState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+) -> tuple[DQNState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, sampling = jax.random.split(key)
 

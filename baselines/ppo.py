@@ -6,7 +6,7 @@ Departures from CleanRL: weights are drawn from a normal distribution instead of
 constant, since a lifetime has no known end, and the value loss is not clipped. As there, a truncated episode counts as
 terminated.
 
-The variants are values of `Settings`, so that all run in one compilation:
+The variants are values of `PPOSettings`, so that all run in one compilation:
 
 * restarted at each drift (privileged), or when a detector fires on its own scores (`detectors`)
 * given phase and knob values as inputs (privileged)
@@ -34,7 +34,7 @@ DISCOUNT, DECAY = 0.99, 0.95
 EPOCHS, PARTS = 4, 4
 
 
-class Settings(NamedTuple):
+class PPOSettings(NamedTuple):
     """What is tuned, and which treatments apply; the defaults are plain PPO.
 
     Args:
@@ -68,7 +68,7 @@ class Settings(NamedTuple):
     replacement: Any = 0.0
 
 
-class State(NamedTuple):
+class PPOState(NamedTuple):
     """The learner between two rounds.
 
     Args:
@@ -86,7 +86,7 @@ class State(NamedTuple):
     detector: Detector
 
 
-class Batch(NamedTuple):
+class Rollout(NamedTuple):
     """A rollout, or a part of one, flat: inputs, action, its log probability, value and advantage."""
 
     inputs: Any
@@ -96,7 +96,7 @@ class Batch(NamedTuple):
     advantage: Any
 
 
-def make_weights(world: World, settings: Settings, key: Any, facts: int) -> Weights:
+def make_weights(world: World, settings: PPOSettings, key: Any, facts: int) -> Weights:
     """Fresh weights for policy and critic."""
     actor, critic = jax.random.split(key)
     hidden = (world.size + facts, *(WIDTH,) * HIDDEN)
@@ -106,13 +106,13 @@ def make_weights(world: World, settings: Settings, key: Any, facts: int) -> Weig
     }
 
 
-def fresh_state(weights: Weights) -> State:
+def fresh_state(weights: Weights) -> PPOState:
     """The learner with these weights and nothing learned."""
     units = {name: make_units(HIDDEN, WIDTH) for name in weights}
-    return State(weights, weights, common.ADAM.init(weights), units, make_detector())
+    return PPOState(weights, weights, common.ADAM.init(weights), units, make_detector())
 
 
-def init(world: World, settings: Settings, key: Any) -> State:
+def init(world: World, settings: PPOSettings, key: Any) -> PPOState:
     """See `common.Learner`."""
     return fresh_state(make_weights(world, settings, key, world.facts_size))
 
@@ -140,10 +140,10 @@ def roll_out(world: World, weights: Weights, lanes: Lanes, params: Any, extra: A
     return lanes, (*found, predict(weights, see(lanes.observation))[1])
 
 
-def learn(settings: Settings, state: State, batch: Batch, key: Any) -> tuple[Weights, Any]:
+def learn(settings: PPOSettings, state: PPOState, batch: Rollout, key: Any) -> tuple[Weights, Any]:
     """Some epochs of gradient steps: weights and moments."""
 
-    def loss_of(weights: Weights, part: Batch) -> Any:
+    def loss_of(weights: Weights, part: Rollout) -> Any:
         logits, value = predict(weights, part.inputs)
         own = common.clipped_loss(logits, value, (part.action, part.chance, part.value), part.advantage, settings.bonus)
         return own + settings.pull * distance_to_start(weights, state.first)
@@ -158,7 +158,7 @@ def learn(settings: Settings, state: State, batch: Batch, key: Any) -> tuple[Wei
     return jax.lax.scan(improve, (state.weights, state.moments), orders.reshape(EPOCHS * PARTS, -1))[0]
 
 
-def treat(settings: Settings, state: State, inputs: Any, fresh: Weights) -> State:
+def treat(settings: PPOSettings, state: PPOState, inputs: Any, fresh: Weights) -> PPOState:
     """Shrink and Perturb, and Continual Backprop; neither changes anything by default."""
     weights = shrink_and_perturb(state.weights, fresh, settings.shrink, settings.noise)
     moments, units = state.moments, {}
@@ -174,8 +174,8 @@ def treat(settings: Settings, state: State, inputs: Any, fresh: Weights) -> Stat
 
 
 def play_round(
-    world: World, settings: Settings, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
-) -> tuple[State, Lanes, Any]:
+    world: World, settings: PPOSettings, state: PPOState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+) -> tuple[PPOState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, shuffling, starting = jax.random.split(key, 3)
     fresh = make_weights(world, settings, starting, world.facts_size)
@@ -184,7 +184,7 @@ def play_round(
         world, state.weights, lanes, params, settings.sees * facts, rolling
     )
     advantage = common.advantages(seen.reward * world.reward_scale, value, seen.done, last, DISCOUNT, DECAY)
-    batch = Batch(inputs, seen.action, chance, value, advantage)
+    batch = Rollout(inputs, seen.action, chance, value, advantage)
     flat = jax.tree.map(lambda each: each.reshape(-1, *each.shape[2:]), batch)
     weights, moments = learn(settings, state, flat, shuffling)
     state = treat(settings, state._replace(weights=weights, moments=moments), flat.inputs, fresh)

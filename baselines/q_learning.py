@@ -20,7 +20,7 @@ from baselines.worlds import World
 DISCOUNT = 0.95
 
 
-class Settings(NamedTuple):
+class QSettings(NamedTuple):
     """What is tuned.
 
     Args:
@@ -34,20 +34,20 @@ class Settings(NamedTuple):
     hope: Any = 1.0
 
 
-class State(NamedTuple):
+class QState(NamedTuple):
     """The learner: the value of each action on each tile, `(tiles, actions)`."""
 
     values: Any
 
 
-def init(world: World, settings: Settings, key: Any) -> State:
+def init(world: World, settings: QSettings, key: Any) -> QState:
     """See `common.Learner`."""
-    return State(jnp.full((world.size, world.actions), settings.hope))
+    return QState(jnp.full((world.size, world.actions), settings.hope))
 
 
 def play_round(
-    world: World, settings: Settings, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
-) -> tuple[State, Lanes, Any]:
+    world: World, settings: QSettings, state: QState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+) -> tuple[QState, Lanes, Any]:
     """See `common.Learner`; it learns from each step."""
 
     def move(carry: tuple[Any, Lanes], key: Any) -> tuple[tuple[Any, Lanes], Any]:
@@ -66,4 +66,4 @@ def play_round(
 
     keys = jax.random.split(key, world.ticks)
     (values, lanes), seen = jax.lax.scan(move, (state.values, lanes), keys)
-    return State(values), lanes, common.round_score(world, seen)
+    return QState(values), lanes, common.round_score(world, seen)

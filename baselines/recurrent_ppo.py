@@ -24,7 +24,7 @@ DISCOUNT, DECAY = 0.99, 0.95
 EPOCHS, PARTS = 4, 4
 
 
-class Settings(NamedTuple):
+class RecurrentSettings(NamedTuple):
     """What is tuned.
 
     Args:
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     bonus: Any = 0.01
 
 
-class State(NamedTuple):
+class RecurrentState(NamedTuple):
     """The learner between two rounds: weights, Adam's moments, the recurrent state of each lane."""
 
     weights: Weights
@@ -44,7 +44,7 @@ class State(NamedTuple):
     hidden: Any
 
 
-class Batch(NamedTuple):
+class RecurrentRollout(NamedTuple):
     """A rollout, each of shape `(T, lanes, ...)`, but `start`, the recurrent states before it, `(lanes, width)`."""
 
     inputs: Any
@@ -81,13 +81,15 @@ def predict(weights: Weights, hidden: Any, inputs: Any) -> tuple[Any, tuple[Any,
     return hidden, (common.linear(weights["actor"], hidden), common.linear(weights["critic"], hidden)[..., 0])
 
 
-def loss_of(weights: Weights, part: Batch, advantage: Any, bonus: Any) -> Any:
+def loss_of(weights: Weights, part: RecurrentRollout, advantage: Any, bonus: Any) -> Any:
     """The loss of PPO, with gradients back to the start of the rollout."""
     logits, value = jax.lax.scan(partial(predict, weights), part.start, part.inputs)[1]
     return common.clipped_loss(logits, value, (part.action, part.chance, part.value), advantage, bonus)
 
 
-def learn(weights: Weights, moments: Any, batch: Batch, advantage: Any, settings: Settings, key: Any) -> Any:
+def learn(
+    weights: Weights, moments: Any, batch: RecurrentRollout, advantage: Any, settings: RecurrentSettings, key: Any
+) -> Any:
     """Some epochs of gradient steps on minibatches of lanes: weights and moments."""
 
     def improve(carry: Any, chosen: Any) -> tuple[Any, None]:
@@ -102,15 +104,22 @@ def learn(weights: Weights, moments: Any, batch: Batch, advantage: Any, settings
     return jax.lax.scan(improve, (weights, moments), orders.reshape(EPOCHS * PARTS, -1))[0]
 
 
-def init(world: World, settings: Settings, key: Any) -> State:
+def init(world: World, settings: RecurrentSettings, key: Any) -> RecurrentState:
     """See `common.Learner`."""
     weights = make_weights(world, key)
-    return State(weights, common.ADAM.init(weights), jnp.zeros((LANES, WIDTH)))
+    return RecurrentState(weights, common.ADAM.init(weights), jnp.zeros((LANES, WIDTH)))
 
 
 def play_round(
-    world: World, settings: Settings, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
-) -> tuple[State, Lanes, Any]:
+    world: World,
+    settings: RecurrentSettings,
+    state: RecurrentState,
+    lanes: Lanes,
+    params: Any,
+    told: Any,
+    facts: Any,
+    key: Any,
+) -> tuple[RecurrentState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, shuffling = jax.random.split(key)
 
@@ -128,6 +137,6 @@ def play_round(
     last = predict(state.weights, hidden, make_inputs(world, lanes))[1][1]
     reward = seen.reward * world.reward_scale
     advantage = common.advantages(reward, value, seen.done, last, DISCOUNT, DECAY)
-    batch = Batch(inputs, seen.action, chance, value, reward, seen.done, state.hidden)
+    batch = RecurrentRollout(inputs, seen.action, chance, value, reward, seen.done, state.hidden)
     weights, moments = learn(state.weights, state.moments, batch, advantage, settings, shuffling)
-    return State(weights, moments, hidden), lanes, common.round_score(world, seen)
+    return RecurrentState(weights, moments, hidden), lanes, common.round_score(world, seen)

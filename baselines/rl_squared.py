@@ -21,7 +21,7 @@ import numpy as np
 
 from baselines import common, recurrent_ppo
 from baselines.common import LANES, Lanes, Weights
-from baselines.recurrent_ppo import Batch, make_inputs, predict
+from baselines.recurrent_ppo import RecurrentRollout, make_inputs, predict
 from baselines.worlds import World, schedule_of
 
 ROUNDS, PHASES = 8, 2
@@ -33,7 +33,7 @@ DISCOUNT = 0.97
 PARTS = 8
 
 
-class Settings(NamedTuple):
+class MetaSettings(NamedTuple):
     """What is tuned.
 
     Args:
@@ -51,7 +51,7 @@ class Net(NamedTuple):
     weights: Weights
 
 
-class State(NamedTuple):
+class NetState(NamedTuple):
     """The recurrent state of each lane."""
 
     hidden: Any
@@ -65,7 +65,7 @@ def draw_schedules(world: World, seed: int, both: bool, number: int = POOL) -> l
     return [schedule_of(world.draw(rng, PHASES, both), [0, int(tick)]) for tick in drifts]
 
 
-def roll_out(world: World, weights: Weights, params: Any, key: Any) -> tuple[Batch, Any]:
+def roll_out(world: World, weights: Weights, params: Any, key: Any) -> tuple[RecurrentRollout, Any]:
     """Play a lifetime with each of the parameters, in one lane: the rollout, and the mean score of its episodes."""
     beginning, rolling = jax.random.split(key)
     lanes = common.begin(world, beginning, params, LIFETIMES, each=True)
@@ -82,11 +82,11 @@ def roll_out(world: World, weights: Weights, params: Any, key: Any) -> tuple[Bat
 
     found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * world.ticks))[1]
     seen, inputs, chance, value = found
-    batch = Batch(inputs, seen.action, chance, value, seen.reward * world.reward_scale, seen.done, start)
+    batch = RecurrentRollout(inputs, seen.action, chance, value, seen.reward * world.reward_scale, seen.done, start)
     return batch, common.round_score(world, seen)
 
 
-def update(world: World, settings: Settings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
+def update(world: World, settings: MetaSettings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
     """Play some lifetimes and learn from them: weights, moments and key; the mean score of its episodes."""
     weights, moments, key = carry
     key, picking, rolling, shuffling = jax.random.split(key, 4)
@@ -112,7 +112,7 @@ def train(
     world: World,
     seed: int,
     both: bool,
-    settings: Settings | None = None,
+    settings: MetaSettings | None = None,
     updates: int = UPDATES,
     report: Callable[[int, float], None] = lambda update, score: None,
 ) -> tuple[Weights, np.ndarray]:
@@ -122,14 +122,14 @@ def train(
         world: the environment.
         seed: of weights, schedules and all that is random.
         both: whether lifetimes have phases of both sides of the drift.
-        settings: see `Settings`; by default its own.
+        settings: see `MetaSettings`; by default its own.
         updates: how many.
         report: gets the number of updates and the mean score of episodes; return values are ignored.
 
     Returns:
         The weights, and the mean score of the episodes of each update.
     """
-    settings = settings or Settings()
+    settings = settings or MetaSettings()
     pool = world.compile(draw_schedules(world, seed, both))
     making, rest = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0x212))
     weights = recurrent_ppo.make_weights(world, making)
@@ -144,14 +144,14 @@ def train(
     return carry[0], np.array(curve)
 
 
-def init(world: World, settings: Net, key: Any) -> State:
+def init(world: World, settings: Net, key: Any) -> NetState:
     """See `common.Learner`."""
-    return State(jnp.zeros((LANES, recurrent_ppo.WIDTH)))
+    return NetState(jnp.zeros((LANES, recurrent_ppo.WIDTH)))
 
 
 def play_round(
-    world: World, settings: Net, state: State, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
-) -> tuple[State, Lanes, Any]:
+    world: World, settings: Net, state: NetState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+) -> tuple[NetState, Lanes, Any]:
     """See `common.Learner`; nothing is learned."""
 
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
@@ -162,4 +162,4 @@ def play_round(
         return (lanes, hidden), seen
 
     (lanes, hidden), seen = jax.lax.scan(move, (lanes, state.hidden), jax.random.split(key, world.ticks))
-    return State(hidden), lanes, common.round_score(world, seen)
+    return NetState(hidden), lanes, common.round_score(world, seen)
