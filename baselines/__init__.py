@@ -1,6 +1,6 @@
 """Learners under drift: one file each in the manner of CleanRL, in JAX, and the board that compares them.
 
-* `worlds`, `common` - the drifting environments of the board; what the learners share
+* `environments`, `common` - the drifting environments of the board; what the learners share
 * `ppo` - PPO, and as data its treatments: `detectors`, `shrink_and_perturb`, `regenerative`, `continual_backprop`
 * `recurrent_ppo`, `rl_squared`, `dqn`, `q_learning` - the other learners
 * `rows`, `board`, `measures`, `report` - the board: its rows, playing it in parts, its measures, its page

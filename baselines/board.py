@@ -27,8 +27,8 @@ import pandas as pd
 import drift_envs
 from baselines import references, rl_squared
 from baselines.common import make_play, play_course
+from baselines.environments import REGIMES, BoardEnv, Regime, draw_phases, make_course, make_env
 from baselines.rows import ROWS, Configuration, LearnerRow
-from baselines.worlds import REGIMES, Regime, World, draw_phases, make_course, make_world
 from drift_envs.errors import ArgumentError
 
 DEVELOPMENT = 10_000
@@ -66,9 +66,9 @@ class Plan:
     updates: int
     undrifted: tuple[str, ...] = ("ppo", "recurrent_ppo", "dqn_long", "q_learning")
 
-    def regimes(self, row: LearnerRow, world: str) -> tuple[Regime, ...]:
+    def regimes(self, row: LearnerRow, env: str) -> tuple[Regime, ...]:
         """The regimes that a row plays in an environment."""
-        names = self.cells[world]
+        names = self.cells[env]
         return tuple(REGIMES[name] for name in names if name != "none" or row.name in self.undrifted)
 
 
@@ -153,80 +153,80 @@ def settings_of(row: LearnerRow, configurations: list[Configuration]) -> Any:
 
 
 def tune(
-    folder: BoardFolder, plan: Plan, row: LearnerRow, world: World, functions: Any, report: Report
+    folder: BoardFolder, plan: Plan, row: LearnerRow, env: BoardEnv, functions: Any, report: Report
 ) -> Configuration:
     """The configuration with the highest mean score over development lifetimes; each one's score is a part."""
     if not row.configurations:
         return {}
     if not plan.development:
         return row.configurations[0]
-    if not folder.has("tune", row.name, world.name):
+    if not folder.has("tune", row.name, env.name):
         tried = len(row.configurations)
         if row.has_nets:
-            scores = np.array([_score_net(plan, world, each, report) for each in row.configurations])
+            scores = np.array([_score_net(plan, env, each, report) for each in row.configurations])
         else:
             seeds = [DEVELOPMENT + index for index in range(plan.development)] * tried
             configurations = [each for each in row.configurations for _ in range(plan.development)]
             found = []
             for first in range(0, len(seeds), plan.seeds):  # batches of the board's size are compiled already
                 batch = slice(first, first + plan.seeds)
-                course = make_course(world, REGIMES[TUNED_ON], seeds[batch])
+                course = make_course(env, REGIMES[TUNED_ON], seeds[batch])
                 played = play_course(functions, settings_of(row, configurations[batch]), course)
                 found += fill(np.asarray(played)).mean(1).tolist()
             scores = np.array(found).reshape(tried, -1).mean(1)
         lines = [
-            {"learner": row.name, "environment": world.name, "score": round(float(score), DECIMALS), **configuration}
+            {"learner": row.name, "environment": env.name, "score": round(float(score), DECIMALS), **configuration}
             for score, configuration in zip(scores, row.configurations, strict=True)
         ]
-        folder.save(pd.DataFrame(lines), "tune", row.name, world.name)
-        report(f"tuned {row.name} in {world.name}")
-    scores = pd.read_parquet(folder.file("tune", row.name, world.name, "part.parquet"))["score"]
+        folder.save(pd.DataFrame(lines), "tune", row.name, env.name)
+        report(f"tuned {row.name} in {env.name}")
+    scores = pd.read_parquet(folder.file("tune", row.name, env.name, "part.parquet"))["score"]
     return row.configurations[int(scores.argmax())]
 
 
-def _score_net(plan: Plan, world: World, configuration: Configuration, report: Report) -> float:
+def _score_net(plan: Plan, env: BoardEnv, configuration: Configuration, report: Report) -> float:
     """The mean score of a net on development lifetimes."""
     settings = rl_squared.MetaSettings(**configuration)
-    weights, _ = rl_squared.train(world, DEVELOPMENT, True, settings, plan.updates)
-    report(f"trained a net in {world.name} with {configuration}")
-    course = make_course(world, REGIMES[TUNED_ON], [DEVELOPMENT + index for index in range(plan.development)])
+    weights, _ = rl_squared.train(env, DEVELOPMENT, True, settings, plan.updates)
+    report(f"trained a net in {env.name} with {configuration}")
+    course = make_course(env, REGIMES[TUNED_ON], [DEVELOPMENT + index for index in range(plan.development)])
     nets = rl_squared.Net(jax.tree.map(lambda part: jnp.repeat(part[None], plan.development, 0), weights))
-    return float(fill(np.asarray(play_course(make_play(world, rl_squared), nets, course))).mean())
+    return float(fill(np.asarray(play_course(make_play(env, rl_squared), nets, course))).mean())
 
 
 def train_net(
     folder: BoardFolder,
     plan: Plan,
     row: LearnerRow,
-    world: World,
+    env: BoardEnv,
     index: int,
     configuration: Configuration,
     report: Report,
 ) -> Any:
     """The weights of a net of RL squared."""
-    if not folder.has("net", row.name, world.name, index):
+    if not folder.has("net", row.name, env.name, index):
         settings = rl_squared.MetaSettings(**configuration)
-        weights, curve = rl_squared.train(world, NET_SEED + index, row.both, settings, plan.updates)
-        folder.save_net(weights, "net", row.name, world.name, index)
-        report(f"trained {row.name} {index + 1} in {world.name}: score {curve[-1]:.2f}")
-    like = rl_squared.recurrent_ppo.make_weights(world, jax.random.key(0))
-    return folder.load_net(like, "net", row.name, world.name, index)
+        weights, curve = rl_squared.train(env, NET_SEED + index, row.both, settings, plan.updates)
+        folder.save_net(weights, "net", row.name, env.name, index)
+        report(f"trained {row.name} {index + 1} in {env.name}: score {curve[-1]:.2f}")
+    like = rl_squared.recurrent_ppo.make_weights(env, jax.random.key(0))
+    return folder.load_net(like, "net", row.name, env.name, index)
 
 
 def play(
-    folder: BoardFolder, plan: Plan, row: LearnerRow, world: World, regime: Regime, settings: Any, functions: Any
+    folder: BoardFolder, plan: Plan, row: LearnerRow, env: BoardEnv, regime: Regime, settings: Any, functions: Any
 ) -> float:
     """Play the lifetimes of a row in a cell; returns the mean score."""
     seeds = list(range(plan.seeds))
-    course = make_course(world, regime, seeds)
+    course = make_course(env, regime, seeds)
     times: list[float] = []
     scores = np.asarray(play_course(functions, settings, course, lambda rounds: times.append(time.monotonic())))
     binned = bin_scores(scores, regime)
-    frame = lines_of(row.name, world.name, regime, seeds, binned)
+    frame = lines_of(row.name, env.name, regime, seeds, binned)
     rounds = regime.length - regime.length // len(times)  # the first piece compiles
-    steps = rounds * world.ticks * 8 * plan.seeds / (times[-1] - times[0])
+    steps = rounds * env.ticks * 8 * plan.seeds / (times[-1] - times[0])
     frame.attrs = {"steps_per_second": round(steps)}
-    folder.save(frame, "play", row.name, world.name, regime.name)
+    folder.save(frame, "play", row.name, env.name, regime.name)
     return float(binned.mean())
 
 
@@ -236,13 +236,13 @@ def bin_scores(scores: np.ndarray, regime: Regime) -> np.ndarray:
     return filled.reshape(len(filled), -1, regime.bin).mean(2).round(DECIMALS)
 
 
-def lines_of(learner: str, world: str, regime: Regime, seeds: list[int], binned: np.ndarray) -> pd.DataFrame:
+def lines_of(learner: str, env: str, regime: Regime, seeds: list[int], binned: np.ndarray) -> pd.DataFrame:
     """The lines of a part: one for each bin of each lifetime."""
     count = binned.shape[1]
     return pd.DataFrame(
         {
             "learner": learner,
-            "environment": world,
+            "environment": env,
             "regime": regime.name,
             "seed": np.repeat(np.array(seeds, np.int32), count),
             "bin": np.tile(np.arange(count, dtype=np.int32), len(seeds)),
@@ -251,17 +251,17 @@ def lines_of(learner: str, world: str, regime: Regime, seeds: list[int], binned:
     )
 
 
-def play_references(folder: BoardFolder, plan: Plan, world: World) -> None:
+def play_references(folder: BoardFolder, plan: Plan, env: BoardEnv) -> None:
     """Optimum and best fixed policy of each lifetime."""
-    regimes = [REGIMES[name] for name in plan.cells[world.name]]
+    regimes = [REGIMES[name] for name in plan.cells[env.name]]
     number = max(max(regime.order) for regime in regimes) + 1
     lines = []
     for seed in range(plan.seeds):
-        scores = references.play_plans(world, draw_phases(world, seed)[:number])
+        scores = references.play_plans(env, draw_phases(env, seed)[:number])
         for regime in regimes:
             found = references.references_of(scores, regime)
-            lines.append({"environment": world.name, "regime": regime.name, "seed": seed, **found._asdict()})
-    folder.save(pd.DataFrame(lines), "reference", world.name)
+            lines.append({"environment": env.name, "regime": regime.name, "seed": seed, **found._asdict()})
+    folder.save(pd.DataFrame(lines), "reference", env.name)
 
 
 # --- the board
@@ -271,53 +271,53 @@ def groups(plan: Plan, learners: tuple[str, ...] = ()) -> Iterator[tuple[str, tu
     """Rows that share a compilation, by environment; the longest work first."""
     modules = list(dict.fromkeys(row.module for row in ROWS))
     for module in modules:
-        for world in sorted(plan.cells, key=lambda name: -len(plan.cells[name])):
+        for env in sorted(plan.cells, key=lambda name: -len(plan.cells[name])):
             names = tuple(row.name for row in ROWS if row.module is module and (not learners or row.name in learners))
             if names:
-                yield world, names
+                yield env, names
 
 
-def play_group(path: Path, name: str, world_name: str, learners: tuple[str, ...], only_tune: bool) -> str:
+def play_group(path: Path, name: str, name_of_env: str, learners: tuple[str, ...], only_tune: bool) -> str:
     """Play what is missing of some rows in one environment; they share compiled functions.
 
     Args:
         path: the folder.
         name: of the plan.
-        world_name: the environment.
+        name_of_env: the environment.
         learners: the rows.
         only_tune: whether nothing but the tuning is played.
     """
     plan = PLANS[name]
-    folder, world = BoardFolder(path, plan), make_world(world_name)
+    folder, env = BoardFolder(path, plan), make_env(name_of_env)
     jax.config.update("jax_compilation_cache_dir", str(path / "compiled"))
 
     def report(line: str) -> None:
         print(line, flush=True)
 
-    if not only_tune and not folder.has("reference", world_name):
-        play_references(folder, plan, world)
-    rows = [row for row in ROWS if row.name in learners and row.plays(world)]
-    functions = make_play(world, rows[0].module) if rows else None
+    if not only_tune and not folder.has("reference", name_of_env):
+        play_references(folder, plan, env)
+    rows = [row for row in ROWS if row.name in learners and row.plays(env)]
+    functions = make_play(env, rows[0].module) if rows else None
     for row in rows:
         source = row if row.both else ROWS[[each.has_nets for each in ROWS].index(True)]
-        configuration = tune(folder, plan, source, world, functions, report)
+        configuration = tune(folder, plan, source, env, functions, report)
         missing = [
             regime
-            for regime in plan.regimes(row, world_name)
-            if not folder.has("play", row.name, world_name, regime.name)
+            for regime in plan.regimes(row, name_of_env)
+            if not folder.has("play", row.name, name_of_env, regime.name)
         ]
         if only_tune or not missing:
             continue
         if row.has_nets:
-            nets = [train_net(folder, plan, row, world, index, configuration, report) for index in range(plan.nets)]
+            nets = [train_net(folder, plan, row, env, index, configuration, report) for index in range(plan.nets)]
             of_seeds = [nets[seed % plan.nets] for seed in range(plan.seeds)]
             settings = rl_squared.Net(jax.tree.map(lambda *parts: jnp.stack(parts), *of_seeds))
         else:
             settings = settings_of(row, [configuration] * plan.seeds)
         for regime in missing:
-            score = play(folder, plan, row, world, regime, settings, functions)
-            report(f"played {row.name} in {world_name}, {regime.name}: score {score:.2f}")
-    return world_name
+            score = play(folder, plan, row, env, regime, settings, functions)
+            report(f"played {row.name} in {name_of_env}, {regime.name}: score {score:.2f}")
+    return name_of_env
 
 
 def play_board(
@@ -342,7 +342,7 @@ def play_board(
         ArgumentError: if the folder holds parts of another plan.
     """
     BoardFolder(path, PLANS[plan])
-    todo = [(path, plan, world, names, only_tune) for world, names in groups(PLANS[plan], learners)]
+    todo = [(path, plan, env, names, only_tune) for env, names in groups(PLANS[plan], learners)]
     start = time.monotonic()
     if jobs > 1:
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")  # one thread for each process

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from baselines.worlds import LANES, Course, World
+from baselines.environments import LANES, BoardEnv, Course
 
 Weights = Any
 """A tree of arrays."""
@@ -68,16 +68,16 @@ class Seen(NamedTuple):
     ended: Any
 
 
-def begin(world: World, key: Any, params: Any, number: int = LANES, each: bool = False) -> Lanes:
+def begin(env: BoardEnv, key: Any, params: Any, number: int = LANES, each: bool = False) -> Lanes:
     """The lanes at the start of a lifetime; with `each`, every lane has a lifetime and parameters of its own."""
-    observation, states = world.reset(key, params, number, each)
+    observation, states = env.reset(key, params, number, each)
     nothing = jnp.zeros(number)
     return Lanes(states, observation, nothing, jnp.zeros(number, jnp.int32), nothing, nothing + 1.0)
 
 
-def act(world: World, params: Any, lanes: Lanes, key: Any, action: Any, each: bool = False) -> tuple[Lanes, Seen]:
+def act(env: BoardEnv, params: Any, lanes: Lanes, key: Any, action: Any, each: bool = False) -> tuple[Lanes, Seen]:
     """Step in all lanes, see `begin`."""
-    observation, states, reward, terminated, truncated, info = world.step(key, lanes.states, action, params, each)
+    observation, states, reward, terminated, truncated, info = env.step(key, lanes.states, action, params, each)
     done = (terminated | truncated).astype(jnp.float32)
     reward = reward.astype(jnp.float32)
     returned = lanes.returned + reward
@@ -93,10 +93,10 @@ def act(world: World, params: Any, lanes: Lanes, key: Any, action: Any, each: bo
     return Lanes(states, observation, (1 - done) * returned, action, reward, done), seen
 
 
-def round_score(world: World, seen: Seen) -> Any:
+def round_score(env: BoardEnv, seen: Seen) -> Any:
     """The mean score of the episodes that ended in a round, NaN if none has."""
     count = seen.done.sum()
-    scores = seen.done * world.score(seen.ended)
+    scores = seen.done * env.score(seen.ended)
     return jnp.where(count > 0, scores.sum() / jnp.maximum(count, 1.0), jnp.nan)
 
 
@@ -106,11 +106,11 @@ class Learner(Protocol):
     It is given what any agent would see. `told` and `facts` are for privileged learners, which say so in `rows`.
     """
 
-    def init(self, world: World, settings: Any, key: Any) -> Any:
+    def init(self, env: BoardEnv, settings: Any, key: Any) -> Any:
         """The learner's state at the start of a lifetime."""
 
     def play_round(
-        self, world: World, settings: Any, state: Any, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+        self, env: BoardEnv, settings: Any, state: Any, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
     ) -> tuple[Any, Lanes, Any]:
         """Play a round and learn: state, lanes and the mean score of the episodes that ended."""
 
@@ -123,7 +123,7 @@ class Life(NamedTuple):
     key: Any
 
 
-def make_play(world: World, learner: Learner) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def make_play(env: BoardEnv, learner: Learner) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The compiled functions that begin lifetimes and play pieces of them.
 
     Returns:
@@ -134,12 +134,12 @@ def make_play(world: World, learner: Learner) -> tuple[Callable[..., Any], Calla
 
     def start(settings: Any, params: Any, key: Any) -> Life:
         own, lanes, rest = jax.random.split(key, 3)
-        return Life(learner.init(world, settings, own), begin(world, lanes, params), rest)
+        return Life(learner.init(env, settings, own), begin(env, lanes, params), rest)
 
     def play(settings: Any, life: Life, params: Any, told: Any, facts: Any) -> tuple[Life, Any]:
         def move(life: Life, given: Any) -> tuple[Life, Any]:
             key, own = jax.random.split(life.key)
-            state, lanes, score = learner.play_round(world, settings, life.state, life.lanes, params, *given, own)
+            state, lanes, score = learner.play_round(env, settings, life.state, life.lanes, params, *given, own)
             return Life(state, lanes, key), score
 
         return jax.lax.scan(move, life, (told, facts))

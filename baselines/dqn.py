@@ -17,7 +17,7 @@ import optax
 
 from baselines import common
 from baselines.common import LANES, Lanes, Weights
-from baselines.worlds import World
+from baselines.environments import BoardEnv
 
 WIDTH = 32
 LONG, SHORT = 200, 10
@@ -62,12 +62,12 @@ class DQNState(NamedTuple):
     replay: Replay
 
 
-def init(world: World, settings: DQNSettings, key: Any) -> DQNState:
+def init(env: BoardEnv, settings: DQNSettings, key: Any) -> DQNState:
     """See `common.Learner`."""
-    weights = common.make_mlp(key, (world.size, WIDTH, WIDTH, world.actions), 0.1)
-    shape = (LONG, world.ticks * LANES)
+    weights = common.make_mlp(key, (env.size, WIDTH, WIDTH, env.actions), 0.1)
+    shape = (LONG, env.ticks * LANES)
     numbers = jnp.zeros(shape)
-    seen = jnp.zeros(shape, jnp.int32) if world.tabular else jnp.zeros((*shape, world.size))
+    seen = jnp.zeros(shape, jnp.int32) if env.tabular else jnp.zeros((*shape, env.size))
     replay = Replay(seen, jnp.zeros(shape, jnp.int32), numbers, numbers, seen, jnp.int32(0))
     return DQNState(weights, weights, common.ADAM.init(weights), replay)
 
@@ -77,19 +77,19 @@ def values(weights: Weights, inputs: Any) -> Any:
     return common.mlp(weights, inputs, jax.nn.relu)[0]
 
 
-def loss_of(world: World, weights: Weights, target: Weights, part: Replay) -> Any:
+def loss_of(env: BoardEnv, weights: Weights, target: Weights, part: Replay) -> Any:
     """The Huber loss of double Q-learning."""
-    following = world.inputs(part.following)
+    following = env.inputs(part.following)
     best = values(weights, following).argmax(-1)
     later = jnp.take_along_axis(values(target, following), best[:, None], -1)[:, 0]
     goal = part.reward + DISCOUNT * (1 - part.terminated) * jax.lax.stop_gradient(later)
-    found = jnp.take_along_axis(values(weights, world.inputs(part.observation)), part.action[:, None], -1)[:, 0]
+    found = jnp.take_along_axis(values(weights, env.inputs(part.observation)), part.action[:, None], -1)[:, 0]
     return optax.losses.huber_loss(found, goal).mean()
 
 
-def learn(world: World, settings: DQNSettings, state: DQNState, key: Any) -> DQNState:
+def learn(env: BoardEnv, settings: DQNSettings, state: DQNState, key: Any) -> DQNState:
     """Gradient steps on batches from the replay."""
-    size = world.ticks * LANES
+    size = env.ticks * LANES
     held = jnp.minimum(state.replay.rounds, settings.kept.astype(jnp.int32)) * size
     flat = jax.tree.map(lambda each: each.reshape(-1, *each.shape[2:]), state.replay._replace(rounds=None))
 
@@ -97,7 +97,7 @@ def learn(world: World, settings: DQNSettings, state: DQNState, key: Any) -> DQN
         weights, target, moments = carry
         chosen = jax.random.randint(key, (BATCH,), 0, held)
         part = jax.tree.map(lambda each: each[chosen], flat)
-        gradient = jax.grad(loss_of, argnums=1)(world, weights, target, part)
+        gradient = jax.grad(loss_of, argnums=1)(env, weights, target, part)
         weights, moments = common.adam(weights, moments, gradient, settings.rate)
         target = jax.tree.map(lambda old, new: old + settings.follow * (new - old), target, weights)
         return (weights, target, moments), None
@@ -108,25 +108,25 @@ def learn(world: World, settings: DQNSettings, state: DQNState, key: Any) -> DQN
 
 
 def play_round(
-    world: World, settings: DQNSettings, state: DQNState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+    env: BoardEnv, settings: DQNSettings, state: DQNState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
 ) -> tuple[DQNState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, sampling = jax.random.split(key)
 
     def move(lanes: Lanes, key: Any) -> tuple[Lanes, Any]:
         explore, choose, step = jax.random.split(key, 3)
-        best = values(state.weights, world.inputs(lanes.observation)).argmax(-1)
-        other = jax.random.randint(choose, (LANES,), 0, world.actions)
+        best = values(state.weights, env.inputs(lanes.observation)).argmax(-1)
+        other = jax.random.randint(choose, (LANES,), 0, env.actions)
         action = jnp.where(jax.random.uniform(explore, (LANES,)) < settings.explore, other, best)
-        return common.act(world, params, lanes, step, action)
+        return common.act(env, params, lanes, step, action)
 
-    lanes, seen = jax.lax.scan(move, lanes, jax.random.split(rolling, world.ticks))
+    lanes, seen = jax.lax.scan(move, lanes, jax.random.split(rolling, env.ticks))
     replay = state.replay
     place = replay.rounds % settings.kept.astype(jnp.int32)
-    found = (seen.observation, seen.action, seen.reward * world.reward_scale, seen.terminated, seen.following)
+    found = (seen.observation, seen.action, seen.reward * env.reward_scale, seen.terminated, seen.following)
     kept = [
         old.at[place].set(new.reshape(-1, *new.shape[2:]).astype(old.dtype))
         for old, new in zip(replay[:-1], found, strict=True)
     ]
     state = state._replace(replay=Replay(*kept, replay.rounds + 1))
-    return learn(world, settings, state, sampling), lanes, common.round_score(world, seen)
+    return learn(env, settings, state, sampling), lanes, common.round_score(env, seen)

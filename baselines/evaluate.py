@@ -23,10 +23,10 @@ import pandas as pd
 import typer
 
 from baselines.board import bin_scores, lines_of
+from baselines.environments import ENVIRONMENTS, REGIMES
 from baselines.exit_status import status_of
 from baselines.host import EnvParams, HostLifetime, StepResult, make_params
 from baselines.measures import after_drift, make_cells
-from baselines.worlds import REGIMES, WORLDS
 from drift_envs.errors import ArgumentError
 from drift_envs.metrics import bootstrap
 from webshop_server.command_line import Debug, make_app, run_app
@@ -143,7 +143,7 @@ def evaluate(
 @app.command(epilog=f"Example: {PROGRAM} my_agent:make --environment holes --regime rush --out my_agent.parquet")
 def _evaluate(
     agent: Annotated[str, typer.Argument(metavar="MODULE:NAME", help="A function `make(env_params, key)` or a class.")],
-    environment: Annotated[str, typer.Option(help=f"One of {', '.join(WORLDS)}.")] = "corners",
+    environment: Annotated[str, typer.Option(help=f"One of {', '.join(ENVIRONMENTS)}.")] = "corners",
     regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "recurring",
     seeds: Annotated[int, typer.Option(min=1, max=30, help="Lifetimes; the board has 30.")] = 3,
     name: Annotated[str | None, typer.Option(help="The row's name (default: the agent's).")] = None,

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from baselines.common import LANES, act, begin
-from baselines.worlds import Regime, World, make_course, make_world
+from baselines.environments import BoardEnv, Regime, make_course, make_env
 
 
 class StepResult(NamedTuple):
@@ -38,9 +38,9 @@ class StepResult(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _compiled(name: str) -> tuple[World, Any, Any]:
-    world = make_world(name)
-    return world, jax.jit(partial(begin, world)), jax.jit(partial(act, world))
+def _compiled(name: str) -> tuple[BoardEnv, Any, Any]:
+    env = make_env(name)
+    return env, jax.jit(partial(begin, env)), jax.jit(partial(act, env))
 
 
 class HostLifetime:
@@ -52,18 +52,18 @@ class HostLifetime:
         seed: of the lifetime, as on the board.
 
     Attributes:
-        world: the environment.
+        env: the environment.
         steps: how many steps were taken in each lane.
         length: steps of the lifetime; more may be taken, but do not count.
     """
 
     def __init__(self, name: str, regime: Regime, seed: int) -> None:
-        self.world, begins, self._act = _compiled(name)
-        course = make_course(self.world, regime, [seed])
+        self.env, begins, self._act = _compiled(name)
+        course = make_course(self.env, regime, [seed])
         self._params = jax.tree.map(lambda part: part[0], course.params)
         first, self._key = jax.random.split(course.keys[0])
         self._lanes = begins(first, self._params)
-        self.steps, self.length = 0, regime.length * self.world.ticks
+        self.steps, self.length = 0, regime.length * self.env.ticks
         self._seen: list[Any] = []
 
     def start(self) -> StepResult:
@@ -91,8 +91,8 @@ class HostLifetime:
     @property
     def scores(self) -> np.ndarray:
         """The mean score of the episodes that ended in each round, `(rounds,)`; NaN where none has."""
-        done, ended = (np.array(each).reshape(-1, self.world.ticks * LANES) for each in zip(*self._seen, strict=True))
-        scores = done * np.asarray(self.world.score(ended))
+        done, ended = (np.array(each).reshape(-1, self.env.ticks * LANES) for each in zip(*self._seen, strict=True))
+        scores = done * np.asarray(self.env.score(ended))
         count = done.sum(1)
         return np.where(count > 0, scores.sum(1) / np.maximum(count, 1), np.nan)
 
@@ -129,8 +129,8 @@ class EnvParams:
 
 def make_params(lifetime: HostLifetime) -> EnvParams:
     """What a learner may know of a lifetime."""
-    world = lifetime.world
+    env = lifetime.env
     seen: gym.Space[Any]
-    seen = gym.spaces.Discrete(world.size) if world.tabular else gym.spaces.Box(-np.inf, np.inf, (world.size,))
-    actions = gym.spaces.Discrete(world.actions)
-    return EnvParams(world.name, LANES, seen, actions, world.limit, lifetime.length, lifetime)
+    seen = gym.spaces.Discrete(env.size) if env.tabular else gym.spaces.Box(-np.inf, np.inf, (env.size,))
+    actions = gym.spaces.Discrete(env.actions)
+    return EnvParams(env.name, LANES, seen, actions, env.limit, lifetime.length, lifetime)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from baselines.worlds import REGIMES, Regime
+from baselines.environments import REGIMES, Regime
 
 SHARE = 0.9
 """Of the level that a learner reaches which is trained on the phase alone."""

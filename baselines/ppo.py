@@ -25,9 +25,9 @@ from baselines import common
 from baselines.common import LANES, Lanes, Weights
 from baselines.continual_backprop import Units, make_units, replace_units
 from baselines.detectors import Detector, make_detector, watch
+from baselines.environments import BoardEnv
 from baselines.regenerative import distance_to_start
 from baselines.shrink_and_perturb import shrink_and_perturb
-from baselines.worlds import World
 
 WIDTH, HIDDEN = 32, 2
 DISCOUNT, DECAY = 0.99, 0.95
@@ -96,12 +96,12 @@ class Rollout(NamedTuple):
     advantage: Any
 
 
-def make_weights(world: World, settings: PPOSettings, key: Any, facts: int) -> Weights:
+def make_weights(env: BoardEnv, settings: PPOSettings, key: Any, facts: int) -> Weights:
     """Fresh weights for policy and critic."""
     actor, critic = jax.random.split(key)
-    hidden = (world.size + facts, *(WIDTH,) * HIDDEN)
+    hidden = (env.size + facts, *(WIDTH,) * HIDDEN)
     return {
-        "actor": common.make_mlp(actor, (*hidden, world.actions), 0.01),
+        "actor": common.make_mlp(actor, (*hidden, env.actions), 0.01),
         "critic": common.make_mlp(critic, (*hidden, 1), 1.0),
     }
 
@@ -112,9 +112,9 @@ def fresh_state(weights: Weights) -> PPOState:
     return PPOState(weights, weights, common.ADAM.init(weights), units, make_detector())
 
 
-def init(world: World, settings: PPOSettings, key: Any) -> PPOState:
+def init(env: BoardEnv, settings: PPOSettings, key: Any) -> PPOState:
     """See `common.Learner`."""
-    return fresh_state(make_weights(world, settings, key, world.facts_size))
+    return fresh_state(make_weights(env, settings, key, env.facts_size))
 
 
 def predict(weights: Weights, inputs: Any) -> tuple[Any, Any]:
@@ -122,21 +122,21 @@ def predict(weights: Weights, inputs: Any) -> tuple[Any, Any]:
     return common.mlp(weights["actor"], inputs)[0], common.mlp(weights["critic"], inputs)[0][..., 0]
 
 
-def roll_out(world: World, weights: Weights, lanes: Lanes, params: Any, extra: Any, key: Any) -> tuple[Lanes, Any]:
+def roll_out(env: BoardEnv, weights: Weights, lanes: Lanes, params: Any, extra: Any, key: Any) -> tuple[Lanes, Any]:
     """Play a round: the lanes, and for each step what was seen and what the networks gave."""
 
     def see(observation: Any) -> Any:
-        return jnp.concatenate([world.inputs(observation), jnp.broadcast_to(extra, (LANES, len(extra)))], -1)
+        return jnp.concatenate([env.inputs(observation), jnp.broadcast_to(extra, (LANES, len(extra)))], -1)
 
     def move(lanes: Lanes, key: Any) -> tuple[Lanes, Any]:
         choose, step = jax.random.split(key)
         inputs = see(lanes.observation)
         logits, value = predict(weights, inputs)
         action = jax.random.categorical(choose, logits)
-        lanes, seen = common.act(world, params, lanes, step, action)
+        lanes, seen = common.act(env, params, lanes, step, action)
         return lanes, (seen, inputs, common.chances(logits, action), value)
 
-    lanes, found = jax.lax.scan(move, lanes, jax.random.split(key, world.ticks))
+    lanes, found = jax.lax.scan(move, lanes, jax.random.split(key, env.ticks))
     return lanes, (*found, predict(weights, see(lanes.observation))[1])
 
 
@@ -174,21 +174,21 @@ def treat(settings: PPOSettings, state: PPOState, inputs: Any, fresh: Weights) -
 
 
 def play_round(
-    world: World, settings: PPOSettings, state: PPOState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+    env: BoardEnv, settings: PPOSettings, state: PPOState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
 ) -> tuple[PPOState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, shuffling, starting = jax.random.split(key, 3)
-    fresh = make_weights(world, settings, starting, world.facts_size)
+    fresh = make_weights(env, settings, starting, env.facts_size)
     state = common.select(told & (settings.told > 0), fresh_state(fresh), state)
     lanes, (seen, inputs, chance, value, last) = roll_out(
-        world, state.weights, lanes, params, settings.sees * facts, rolling
+        env, state.weights, lanes, params, settings.sees * facts, rolling
     )
-    advantage = common.advantages(seen.reward * world.reward_scale, value, seen.done, last, DISCOUNT, DECAY)
+    advantage = common.advantages(seen.reward * env.reward_scale, value, seen.done, last, DISCOUNT, DECAY)
     batch = Rollout(inputs, seen.action, chance, value, advantage)
     flat = jax.tree.map(lambda each: each.reshape(-1, *each.shape[2:]), batch)
     weights, moments = learn(settings, state, flat, shuffling)
     state = treat(settings, state._replace(weights=weights, moments=moments), flat.inputs, fresh)
-    score = common.round_score(world, seen)
+    score = common.round_score(env, seen)
     detector, falls, fallen = watch(state.detector, score, settings)
     fires = (falls & (settings.page_hinkley > 0)) | (fallen & (settings.adwin > 0))
     state = common.select(fires, fresh_state(fresh), state._replace(detector=detector))

@@ -1,4 +1,4 @@
-"""Tabular Q-learning, on worlds whose observations are indices.
+"""Tabular Q-learning, on environments whose observations are indices.
 
 Watkins and Dayan 1992, doi:10.1007/BF00992698; Sutton and Barto 2018, section 6.5. One table for all lanes; where
 several lanes are on the same tile and choose the same action, the mean of their targets counts. Departures: a constant
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from baselines import common
 from baselines.common import LANES, Lanes
-from baselines.worlds import World
+from baselines.environments import BoardEnv
 
 DISCOUNT = 0.95
 
@@ -40,30 +40,30 @@ class QState(NamedTuple):
     values: Any
 
 
-def init(world: World, settings: QSettings, key: Any) -> QState:
+def init(env: BoardEnv, settings: QSettings, key: Any) -> QState:
     """See `common.Learner`."""
-    return QState(jnp.full((world.size, world.actions), settings.hope))
+    return QState(jnp.full((env.size, env.actions), settings.hope))
 
 
 def play_round(
-    world: World, settings: QSettings, state: QState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+    env: BoardEnv, settings: QSettings, state: QState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
 ) -> tuple[QState, Lanes, Any]:
     """See `common.Learner`; it learns from each step."""
 
     def move(carry: tuple[Any, Lanes], key: Any) -> tuple[tuple[Any, Lanes], Any]:
         values, lanes = carry
         explore, choose, ties, step = jax.random.split(key, 4)
-        guess = 1e-6 * jax.random.uniform(ties, (LANES, world.actions))
+        guess = 1e-6 * jax.random.uniform(ties, (LANES, env.actions))
         best = (values[lanes.observation] + guess).argmax(-1)
-        other = jax.random.randint(choose, (LANES,), 0, world.actions)
+        other = jax.random.randint(choose, (LANES,), 0, env.actions)
         action = jnp.where(jax.random.uniform(explore, (LANES,)) < settings.explore, other, best)
-        lanes, seen = common.act(world, params, lanes, step, action)
+        lanes, seen = common.act(env, params, lanes, step, action)
         place = seen.observation, action
         goal = seen.reward + DISCOUNT * (1 - seen.terminated) * values[seen.following].max(-1)
         count = jnp.zeros_like(values).at[place].add(1.0)
         total = jnp.zeros_like(values).at[place].add(goal - values[place])
         return (values + settings.rate * total / jnp.maximum(count, 1.0), lanes), seen
 
-    keys = jax.random.split(key, world.ticks)
+    keys = jax.random.split(key, env.ticks)
     (values, lanes), seen = jax.lax.scan(move, (state.values, lanes), keys)
-    return QState(values), lanes, common.round_score(world, seen)
+    return QState(values), lanes, common.round_score(env, seen)

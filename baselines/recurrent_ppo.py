@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from baselines import common
 from baselines.common import LANES, Lanes, Weights
-from baselines.worlds import World
+from baselines.environments import BoardEnv
 
 WIDTH = 32
 DISCOUNT, DECAY = 0.99, 0.95
@@ -56,22 +56,22 @@ class RecurrentRollout(NamedTuple):
     start: Any
 
 
-def make_weights(world: World, key: Any) -> Weights:
+def make_weights(env: BoardEnv, key: Any) -> Weights:
     """Fresh weights."""
     entry, unit, actor, critic = jax.random.split(key, 4)
     return {
-        "in": common.make_layer(entry, world.size + world.actions + 2, WIDTH, 1.4),
+        "in": common.make_layer(entry, env.size + env.actions + 2, WIDTH, 1.4),
         "gru": common.make_gru(unit, WIDTH, WIDTH),
-        "actor": common.make_layer(actor, WIDTH, world.actions, 0.01),
+        "actor": common.make_layer(actor, WIDTH, env.actions, 0.01),
         "critic": common.make_layer(critic, WIDTH, 1),
     }
 
 
-def make_inputs(world: World, lanes: Lanes) -> Any:
+def make_inputs(env: BoardEnv, lanes: Lanes) -> Any:
     """Observation, last action, last reward and whether an episode has just begun."""
-    last = jax.nn.one_hot(lanes.action, world.actions)
-    rest = jnp.stack([lanes.reward * world.reward_scale, lanes.done], -1)
-    return jnp.concatenate([world.inputs(lanes.observation), last, rest], -1)
+    last = jax.nn.one_hot(lanes.action, env.actions)
+    rest = jnp.stack([lanes.reward * env.reward_scale, lanes.done], -1)
+    return jnp.concatenate([env.inputs(lanes.observation), last, rest], -1)
 
 
 def predict(weights: Weights, hidden: Any, inputs: Any) -> tuple[Any, tuple[Any, Any]]:
@@ -104,14 +104,14 @@ def learn(
     return jax.lax.scan(improve, (weights, moments), orders.reshape(EPOCHS * PARTS, -1))[0]
 
 
-def init(world: World, settings: RecurrentSettings, key: Any) -> RecurrentState:
+def init(env: BoardEnv, settings: RecurrentSettings, key: Any) -> RecurrentState:
     """See `common.Learner`."""
-    weights = make_weights(world, key)
+    weights = make_weights(env, key)
     return RecurrentState(weights, common.ADAM.init(weights), jnp.zeros((LANES, WIDTH)))
 
 
 def play_round(
-    world: World,
+    env: BoardEnv,
     settings: RecurrentSettings,
     state: RecurrentState,
     lanes: Lanes,
@@ -126,17 +126,17 @@ def play_round(
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
         lanes, hidden = carry
         choose, step = jax.random.split(key)
-        inputs = make_inputs(world, lanes)
+        inputs = make_inputs(env, lanes)
         hidden, (logits, value) = predict(state.weights, hidden, inputs)
         action = jax.random.categorical(choose, logits)
-        lanes, seen = common.act(world, params, lanes, step, action)
+        lanes, seen = common.act(env, params, lanes, step, action)
         return (lanes, hidden), (seen, inputs, common.chances(logits, action), value)
 
     start = (lanes, state.hidden)
-    (lanes, hidden), (seen, inputs, chance, value) = jax.lax.scan(move, start, jax.random.split(rolling, world.ticks))
-    last = predict(state.weights, hidden, make_inputs(world, lanes))[1][1]
-    reward = seen.reward * world.reward_scale
+    (lanes, hidden), (seen, inputs, chance, value) = jax.lax.scan(move, start, jax.random.split(rolling, env.ticks))
+    last = predict(state.weights, hidden, make_inputs(env, lanes))[1][1]
+    reward = seen.reward * env.reward_scale
     advantage = common.advantages(reward, value, seen.done, last, DISCOUNT, DECAY)
     batch = RecurrentRollout(inputs, seen.action, chance, value, reward, seen.done, state.hidden)
     weights, moments = learn(state.weights, state.moments, batch, advantage, settings, shuffling)
-    return RecurrentState(weights, moments, hidden), lanes, common.round_score(world, seen)
+    return RecurrentState(weights, moments, hidden), lanes, common.round_score(env, seen)

@@ -1,4 +1,4 @@
-"""What policies that know the world reach: the optimum of each phase, and the best fixed policy.
+"""What policies that know the environment reach: the optimum of each phase, and the best fixed policy.
 
 * `play_plans` - the score of the optimal policy of each phase, in each phase
 * `references_of` - optimum and best fixed policy over a lifetime
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from baselines.common import act, begin
-from baselines.worlds import Knobs, Regime, World, schedule_of
+from baselines.environments import BoardEnv, Knobs, Regime, schedule_of
 
 
 class References(NamedTuple):
@@ -31,30 +31,30 @@ class References(NamedTuple):
     fixed: float
 
 
-def play_plans(world: World, phases: list[Knobs]) -> np.ndarray:
+def play_plans(env: BoardEnv, phases: list[Knobs]) -> np.ndarray:
     """The score of the optimal policy of each phase, in each phase.
 
     Args:
-        world: the environment.
+        env: the environment.
         phases: P of its phases.
 
     Returns:
         Mean scores of the first episodes, `(P, P)`: by phase, then by policy.
     """
-    params = world.compile([schedule_of([knobs], [0]) for knobs in phases])
-    plans = jnp.asarray(np.array([world.plan(knobs) for knobs in phases]))
+    params = env.compile([schedule_of([knobs], [0]) for knobs in phases])
+    plans = jnp.asarray(np.array([env.plan(knobs) for knobs in phases]))
 
     def play(params: Any, plan: Any) -> Any:
         def move(carry: Any, key: Any) -> tuple[Any, None]:
             lanes, score, open_ = carry
-            lanes, seen = act(world, params, lanes, key, world.follow(plan, lanes.observation))
-            score = jnp.where(open_ & (seen.done > 0), world.score(seen.ended), score)
+            lanes, seen = act(env, params, lanes, key, env.follow(plan, lanes.observation))
+            score = jnp.where(open_ & (seen.done > 0), env.score(seen.ended), score)
             return (lanes, score, open_ & (seen.done == 0)), None
 
         first, rest = jax.random.split(jax.random.key(0))
-        lanes = begin(world, first, params)
+        lanes = begin(env, first, params)
         start = (lanes, jnp.zeros(lanes.done.shape), jnp.ones(lanes.done.shape, bool))
-        return jax.lax.scan(move, start, jax.random.split(rest, world.limit))[0][1].mean()
+        return jax.lax.scan(move, start, jax.random.split(rest, env.limit))[0][1].mean()
 
     return np.asarray(jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(params, plans))
 
@@ -67,7 +67,7 @@ def references_of(scores: np.ndarray, regime: Regime) -> References:
         regime: the regime.
 
     Example:
-        >>> from baselines.worlds import REGIMES
+        >>> from baselines.environments import REGIMES
         >>> references_of(np.eye(2), REGIMES["late"])
         References(optimum=1.0, fixed=0.6666666666666666)
     """

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from baselines import measures
+from baselines.environments import ENVIRONMENTS, REGIMES
 from baselines.measures import ScoreCell
 from baselines.rows import ROWS
-from baselines.worlds import REGIMES, WORLDS
 from drift_envs.errors import ArgumentError
 from drift_envs.metrics import bootstrap, paired_difference
 
@@ -224,7 +224,7 @@ def make_blocks(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
     cells = measures.make_cells(tables["play"])
     references = tables["reference"]
     seeds = tables["play"]["seed"].nunique()
-    environments = [name for name in WORLDS if any(key[0] == name for key in cells)]
+    environments = [name for name in ENVIRONMENTS if any(key[0] == name for key in cells)]
     return {
         "seeds": f"n = {seeds} lifetimes a cell; ± is half the width of the 95 % bootstrap interval over lifetimes.",
         "sentences": sentences(cells),

@@ -4,7 +4,7 @@ Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The netw
 lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
 can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal.) What it has
 learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the board. `both` tells the
-two rows apart: trained with phases from both sides of the drift (of `World.draw`), or of one side only, with phases of
+two rows apart: trained with phases from both sides of the drift (of `BoardEnv.draw`), or of one side only, with phases of
 the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
 episodes, and the lifetimes of the board are much longer than those of the training.
 """
@@ -21,8 +21,8 @@ import numpy as np
 
 from baselines import common, recurrent_ppo
 from baselines.common import LANES, Lanes, Weights
+from baselines.environments import BoardEnv, schedule_of
 from baselines.recurrent_ppo import RecurrentRollout, make_inputs, predict
-from baselines.worlds import World, schedule_of
 
 ROUNDS, PHASES = 8, 2
 """Length of a lifetime in training in rounds, and its phases."""
@@ -57,42 +57,42 @@ class NetState(NamedTuple):
     hidden: Any
 
 
-def draw_schedules(world: World, seed: int, both: bool, number: int = POOL) -> list[dict[str, Any]]:
+def draw_schedules(env: BoardEnv, seed: int, both: bool, number: int = POOL) -> list[dict[str, Any]]:
     """Schedules to train on; the drift comes somewhere in the middle half of the lifetime."""
     rng = np.random.default_rng([seed, 0x212])
-    ticks = ROUNDS * world.ticks
+    ticks = ROUNDS * env.ticks
     drifts = rng.integers(ticks // 4, 3 * ticks // 4, number)
-    return [schedule_of(world.draw(rng, PHASES, both), [0, int(tick)]) for tick in drifts]
+    return [schedule_of(env.draw(rng, PHASES, both), [0, int(tick)]) for tick in drifts]
 
 
-def roll_out(world: World, weights: Weights, params: Any, key: Any) -> tuple[RecurrentRollout, Any]:
+def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[RecurrentRollout, Any]:
     """Play a lifetime with each of the parameters, in one lane: the rollout, and the mean score of its episodes."""
     beginning, rolling = jax.random.split(key)
-    lanes = common.begin(world, beginning, params, LIFETIMES, each=True)
+    lanes = common.begin(env, beginning, params, LIFETIMES, each=True)
     start = jnp.zeros((LIFETIMES, recurrent_ppo.WIDTH))
 
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
         lanes, hidden = carry
         choose, step = jax.random.split(key)
-        inputs = make_inputs(world, lanes)
+        inputs = make_inputs(env, lanes)
         hidden, (logits, value) = predict(weights, hidden, inputs)
         action = jax.random.categorical(choose, logits)
-        lanes, seen = common.act(world, params, lanes, step, action, each=True)
+        lanes, seen = common.act(env, params, lanes, step, action, each=True)
         return (lanes, hidden), (seen, inputs, common.chances(logits, action), value)
 
-    found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * world.ticks))[1]
+    found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * env.ticks))[1]
     seen, inputs, chance, value = found
-    batch = RecurrentRollout(inputs, seen.action, chance, value, seen.reward * world.reward_scale, seen.done, start)
-    return batch, common.round_score(world, seen)
+    batch = RecurrentRollout(inputs, seen.action, chance, value, seen.reward * env.reward_scale, seen.done, start)
+    return batch, common.round_score(env, seen)
 
 
-def update(world: World, settings: MetaSettings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
+def update(env: BoardEnv, settings: MetaSettings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
     """Play some lifetimes and learn from them: weights, moments and key; the mean score of its episodes."""
     weights, moments, key = carry
     key, picking, rolling, shuffling = jax.random.split(key, 4)
     chosen = jax.random.choice(picking, POOL, (LIFETIMES,), replace=False)
-    batch, score = roll_out(world, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
-    ends = batch.done if world.pays_each_step else jnp.zeros_like(batch.done)
+    batch, score = roll_out(env, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
+    ends = batch.done if env.pays_each_step else jnp.zeros_like(batch.done)
     last = jnp.zeros_like(batch.value[0])
     advantage = common.advantages(batch.reward, batch.value, ends, last, DISCOUNT, recurrent_ppo.DECAY)
 
@@ -109,7 +109,7 @@ def update(world: World, settings: MetaSettings, pool: Any, carry: Any, share: A
 
 
 def train(
-    world: World,
+    env: BoardEnv,
     seed: int,
     both: bool,
     settings: MetaSettings | None = None,
@@ -119,7 +119,7 @@ def train(
     """Train a net.
 
     Args:
-        world: the environment.
+        env: the environment.
         seed: of weights, schedules and all that is random.
         both: whether lifetimes have phases of both sides of the drift.
         settings: see `MetaSettings`; by default its own.
@@ -130,11 +130,11 @@ def train(
         The weights, and the mean score of the episodes of each update.
     """
     settings = settings or MetaSettings()
-    pool = world.compile(draw_schedules(world, seed, both))
+    pool = env.compile(draw_schedules(env, seed, both))
     making, rest = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0x212))
-    weights = recurrent_ppo.make_weights(world, making)
+    weights = recurrent_ppo.make_weights(env, making)
     carry = (weights, common.ADAM.init(weights), rest)
-    several = jax.jit(lambda pool, carry, shares: jax.lax.scan(partial(update, world, settings, pool), carry, shares))
+    several = jax.jit(lambda pool, carry, shares: jax.lax.scan(partial(update, env, settings, pool), carry, shares))
     curve: list[float] = []
     for first in range(0, updates, PIECE):
         shares = jnp.arange(first, min(first + PIECE, updates)) / updates
@@ -144,22 +144,22 @@ def train(
     return carry[0], np.array(curve)
 
 
-def init(world: World, settings: Net, key: Any) -> NetState:
+def init(env: BoardEnv, settings: Net, key: Any) -> NetState:
     """See `common.Learner`."""
     return NetState(jnp.zeros((LANES, recurrent_ppo.WIDTH)))
 
 
 def play_round(
-    world: World, settings: Net, state: NetState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
+    env: BoardEnv, settings: Net, state: NetState, lanes: Lanes, params: Any, told: Any, facts: Any, key: Any
 ) -> tuple[NetState, Lanes, Any]:
     """See `common.Learner`; nothing is learned."""
 
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
         lanes, hidden = carry
         choose, step = jax.random.split(key)
-        hidden, (logits, _) = predict(settings.weights, hidden, make_inputs(world, lanes))
-        lanes, seen = common.act(world, params, lanes, step, jax.random.categorical(choose, logits))
+        hidden, (logits, _) = predict(settings.weights, hidden, make_inputs(env, lanes))
+        lanes, seen = common.act(env, params, lanes, step, jax.random.categorical(choose, logits))
         return (lanes, hidden), seen
 
-    (lanes, hidden), seen = jax.lax.scan(move, (lanes, state.hidden), jax.random.split(key, world.ticks))
-    return NetState(hidden), lanes, common.round_score(world, seen)
+    (lanes, hidden), seen = jax.lax.scan(move, (lanes, state.hidden), jax.random.split(key, env.ticks))
+    return NetState(hidden), lanes, common.round_score(env, seen)

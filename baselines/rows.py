@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from baselines import dqn, ppo, q_learning, recurrent_ppo, rl_squared
-from baselines.worlds import World
+from baselines.environments import BoardEnv
 from drift_envs.errors import ArgumentError
 
 CONFIGURATIONS = 12
@@ -57,9 +57,9 @@ class LearnerRow:
         """Whether nets are trained before the lifetimes of the board."""
         return self.module is rl_squared
 
-    def plays(self, world: World) -> bool:
+    def plays(self, env: BoardEnv) -> bool:
         """Whether it can play in an environment."""
-        return world.tabular or not self.tabular
+        return env.tabular or not self.tabular
 
 
 _RATES = (3e-4, 1e-3, 3e-3, 6e-3)

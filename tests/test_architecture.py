@@ -70,7 +70,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "baselines": [
-        ["continual_backprop", "detectors", "exit_status", "regenerative", "sb3", "shrink_and_perturb", "worlds"],
+        ["continual_backprop", "detectors", "environments", "exit_status", "regenerative", "sb3", "shrink_and_perturb"],
         ["common", "measures"],
         ["dqn", "host", "ppo", "q_learning", "recurrent_ppo", "references"],
         ["rl_squared"],

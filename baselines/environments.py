@@ -1,12 +1,12 @@
 """The drifting environments of the board, and their lifetimes.
 
-* `World` - an environment, what a network sees of it, and what drifts
-* `WORLDS` - a function for each name that makes it: two kinds of lakes, CartPole, MountainCar
+* `BoardEnv` - an environment, what a network sees of it, and what drifts
+* `ENVIRONMENTS` - a function for each name that makes it: two kinds of lakes, CartPole, MountainCar
 * `Regime`, `REGIMES` - how many phases a lifetime has, how long they are, and which of them return
 * `Course`, `make_course` - the lifetimes of several seeds in a regime as one batch
 
 A lifetime is eight copies ("lanes") of one drifting environment, which a learner steps together. Its time is counted in
-rounds of `World.ticks` steps. Drifts are sudden and start with a round. Everything that drifts is drawn from the seed.
+rounds of `BoardEnv.ticks` steps. Drifts are sudden and start with a round. Everything that drifts is drawn from the seed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Knobs = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class World:
+class BoardEnv:
     """An environment of the board.
 
     Args:
         name: its name.
-        env: the environment as pure functions.
+        functional: the environment as pure functions.
         compile: from schedules to the parameters of a batch.
         ticks: steps of a round in each lane.
         limit: steps of an episode.
@@ -62,7 +62,7 @@ class World:
     """
 
     name: str
-    env: Any
+    functional: Any
     compile: Callable[[list[dict[str, Any]]], Any]
     ticks: int
     limit: int
@@ -88,14 +88,14 @@ class World:
             number: of lanes.
             each: whether each lane has parameters of its own.
         """
-        return jax.vmap(self.env.reset, (0, 0 if each else None))(jax.random.split(key, number), params)
+        return jax.vmap(self.functional.reset, (0, 0 if each else None))(jax.random.split(key, number), params)
 
     def step(self, key: Any, states: Any, actions: Any, params: Any, each: bool = False) -> tuple[Any, ...]:
         """Step in all lanes, as `FunctionalEnv.step_batch`."""
-        if hasattr(type(self.env), "step_batch"):
-            return self.env.step_batch(key, states, actions, params)
+        if hasattr(type(self.functional), "step_batch"):
+            return self.functional.step_batch(key, states, actions, params)
         keys = jax.random.split(key, len(actions))
-        return jax.vmap(self.env.step, (0, 0, 0, 0 if each else None))(keys, states, actions, params)
+        return jax.vmap(self.functional.step, (0, 0, 0, 0 if each else None))(keys, states, actions, params)
 
 
 def schedule_of(phases: list[Knobs], ticks: list[int]) -> dict[str, Any]:
@@ -122,12 +122,12 @@ BROKEN = {"move": 2, "break_shortest_paths": True}
 """Every shortest path of the map before leads into a hole."""
 
 
-def _lake(name: str, tiles: int, draw: Any) -> World:
-    env = FunctionalLake()
-    return World(
+def _lake(name: str, tiles: int, draw: Any) -> BoardEnv:
+    functional = FunctionalLake()
+    return BoardEnv(
         name=name,
-        env=env,
-        compile=lambda schedules: env.params_of(schedules, max_steps=LAKE_LIMIT),
+        functional=functional,
+        compile=lambda schedules: functional.params_of(schedules, max_steps=LAKE_LIMIT),
         ticks=32,
         limit=LAKE_LIMIT,
         actions=4,
@@ -198,12 +198,12 @@ def _lake_plan(knobs: Knobs) -> np.ndarray:
     return best
 
 
-def corners() -> World:
+def corners() -> BoardEnv:
     """A goal in each corner, of which one pays; no observation shows which."""
     return _lake("corners", 25, _draw_corners)
 
 
-def holes() -> World:
+def holes() -> BoardEnv:
     """Four rows and columns with four holes, which move into every path that was shortest."""
     return _lake("holes", 16, _draw_holes)
 
@@ -231,20 +231,20 @@ def _hold_pole(sign: Any, seen: Any) -> Any:
     return (push == (sign > 0)).astype(jnp.int32)
 
 
-def cart_pole() -> World:
+def cart_pole() -> BoardEnv:
     """CartPole of gymnax with episodes of 200 steps; the sign of the force drifts."""
     try:
         import gymnax
     except ImportError as error:
         raise MissingDependencyError('`gymnax` is not installed, run `pip install "drift-envs[baselines]"`') from error
     own = gymnax.make("CartPole-v1")[0]
-    env = drift(own, None, ["force_mag"])
+    functional = drift(own, None, ["force_mag"])
     params = own.default_params.replace(max_steps_in_episode=POLE_LIMIT)
     scale = np.array([2.4, 2.0, 0.2, 2.0], np.float32)
-    return World(
+    return BoardEnv(
         name="cart_pole",
-        env=env,
-        compile=lambda schedules: env.params_of(schedules, env_params=params),
+        functional=functional,
+        compile=lambda schedules: functional.params_of(schedules, env_params=params),
         ticks=64,
         limit=POLE_LIMIT,
         actions=2,
@@ -266,14 +266,14 @@ def _swing(sign: Any, seen: Any) -> Any:
     return jnp.where((seen[:, 1] >= 0) == (sign > 0), 2, 0)
 
 
-def mountain_car() -> World:
+def mountain_car() -> BoardEnv:
     """The mountain car with an engine of twice the usual force and episodes of 200 steps; its sign drifts."""
-    env = FunctionalCar()
+    functional = FunctionalCar()
     low, high = np.array([-0.5, 0.0], np.float32), np.array([0.6, 0.05], np.float32)
-    return World(
+    return BoardEnv(
         name="mountain_car",
-        env=env,
-        compile=lambda schedules: env.params_of(schedules, max_steps=CAR_LIMIT),
+        functional=functional,
+        compile=lambda schedules: functional.params_of(schedules, max_steps=CAR_LIMIT),
         ticks=64,
         limit=CAR_LIMIT,
         actions=3,
@@ -290,7 +290,7 @@ def mountain_car() -> World:
     )
 
 
-WORLDS: dict[str, Callable[[], World]] = {
+ENVIRONMENTS: dict[str, Callable[[], BoardEnv]] = {
     "corners": corners,
     "holes": holes,
     "cart_pole": cart_pole,
@@ -298,15 +298,15 @@ WORLDS: dict[str, Callable[[], World]] = {
 }
 
 
-def make_world(name: str) -> World:
-    """A world by its name.
+def make_env(name: str) -> BoardEnv:
+    """An environment by its name.
 
     Raises:
         ArgumentError: if there is none of that name.
     """
-    if name not in WORLDS:
-        raise ArgumentError(f"`environment` should be one of {', '.join(WORLDS)}. Received {name!r}")
-    return WORLDS[name]()
+    if name not in ENVIRONMENTS:
+        raise ArgumentError(f"`environment` should be one of {', '.join(ENVIRONMENTS)}. Received {name!r}")
+    return ENVIRONMENTS[name]()
 
 
 # --- regimes
@@ -373,34 +373,34 @@ class Course(NamedTuple):
     keys: Any
 
 
-def draw_phases(world: World, seed: int) -> list[Knobs]:
+def draw_phases(env: BoardEnv, seed: int) -> list[Knobs]:
     """The phases of the lifetime of a seed; a regime plays the first ones of them."""
-    return world.draw(np.random.default_rng([seed, 0xB0A2D]), VALUES, True)
+    return env.draw(np.random.default_rng([seed, 0xB0A2D]), VALUES, True)
 
 
-def make_course(world: World, regime: Regime, seeds: list[int]) -> Course:
+def make_course(env: BoardEnv, regime: Regime, seeds: list[int]) -> Course:
     """The lifetimes of several seeds.
 
     Args:
-        world: the environment.
+        env: the environment.
         regime: the regime.
         seeds: one for each lifetime.
     """
-    drawn = [draw_phases(world, seed) for seed in seeds]
+    drawn = [draw_phases(env, seed) for seed in seeds]
     later = [number for number in range(VALUES) if number not in regime.order]
     unused = (later + [0] * LISTED)[: LISTED - len(regime.order)]
-    starts = [int(start) * world.ticks for start in regime.starts]
-    after = [regime.length * world.ticks + 1 + number for number in range(len(unused))]
+    starts = [int(start) * env.ticks for start in regime.starts]
+    after = [regime.length * env.ticks + 1 + number for number in range(len(unused))]
     order = (*regime.order, *unused)
     schedules = [schedule_of([phases[number] for number in order], starts + after) for phases in drawn]
     facts = [
-        [np.append(world.facts(phases[number]), place / len(regime.order)) for place, number in enumerate(regime.order)]
+        [np.append(env.facts(phases[number]), place / len(regime.order)) for place, number in enumerate(regime.order)]
         for phases in drawn
     ]
     told = np.zeros(regime.length, bool)
     told[regime.starts[1:]] = True
     return Course(
-        params=world.compile(schedules),
+        params=env.compile(schedules),
         told=jnp.asarray(np.broadcast_to(told, (len(seeds), regime.length))),
         facts=jnp.asarray(np.array(facts)[:, regime.phases], jnp.float32),
         keys=jax.vmap(jax.random.key)(jnp.asarray(seeds)),
