@@ -17,7 +17,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from drift_envs.errors import ArgumentError, ScheduleError
+from drift_envs.errors import ArgumentError, ScheduleError, UnknownArgumentError
 from drift_envs.parts import EnvParts
 from drift_envs.registration import IDS
 from drift_envs.schedule.loader import load_schedule
@@ -73,7 +73,8 @@ class EntryPoint:
                 by default the id's own. The others are those of the innermost environment.
 
         Raises:
-            ArgumentError: if an argument is unknown, or the schedule sets the same.
+            UnknownArgumentError: if there is no such argument.
+            ArgumentError: if the schedule sets the same as an argument.
             ScheduleError: if the schedule can't be used.
         """
         parts, schedule = self._parts, self._full_name(arguments.pop("schedule", self._schedule))
@@ -81,10 +82,11 @@ class EntryPoint:
         unknown = [name for name in arguments if name not in known]
         if unknown:
             rules = "; ".join(
-                f"there is no argument `{name}`.{_suggest(name, known)} Received {name}={arguments[name]!r}"
+                f"got an unexpected keyword argument '{name}'.{_suggest(name, known)} "
+                f"Received {name}={arguments[name]!r}"
                 for name in unknown
             )
-            raise ArgumentError(f"{rules}. Known: {', '.join(known)}")
+            raise UnknownArgumentError(f"{self.env_id} {rules}. Known: {', '.join(known)}")
         if parts.text_mode is not None:
             arguments = {"observation_mode": parts.text_mode, **arguments} if text else arguments
             text = False

@@ -8,6 +8,7 @@
 * `DeclaredKnobsError` - a schedule declares knobs that the environment does not have
 * `DrivenKnobError` - a knob that the schedule drives was set from outside
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
+* `UnknownArgumentError` - an environment has no such argument
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
 * `NoOracleError` - no oracle is known for this environment
 * `HiddenError` - an attribute for evaluators alone was read through a twin
@@ -116,6 +117,13 @@ or build the environment with `schedule=None`
 
 class ArgumentError(DriftEnvsError, ValueError):
     """An argument breaks a rule; the message says which argument, which rule and which value."""
+
+
+class UnknownArgumentError(ArgumentError, TypeError):
+    """An environment has no such argument.
+
+    A `TypeError` too, as of any function: TorchRL's `GymEnv` finds out by it which arguments there are.
+    """
 
 
 class StateError(DriftEnvsError, RuntimeError):

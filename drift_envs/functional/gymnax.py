@@ -28,34 +28,52 @@ from drift_envs.functional.base import Source, load_all
 from drift_envs.functional.compiler import compile_schedules
 from drift_envs.functional.drift_carry import DriftCarry
 from drift_envs.functional.drift_params import DriftParams
-from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
+from drift_envs.functional.drift_state import follow_clock, name_values, object_of, start_drift
+from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.binding import driven_names
+from drift_envs.wrappers.effects import permutation_knob
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""
 
 _NEEDED = ("step_env", "reset_env", "is_truncated", "default_params")
+_PERMUTATION = "action_permutation"
 _DRIFT_STREAM = 0xD21F  # folded into the key of `reset`: the environment gets the key itself, as in gymnax
 
 
 @dataclasses.dataclass(frozen=True)
 class DriftedParams:
-    """The parameters of a drifting environment.
+    """The parameters of a drifting environment. They also have the attributes of the environment's own, undrifted.
 
     Args:
         env: the environment's own parameters; those that a schedule drives are replaced at each step.
         drift: the schedule.
+        values: for each driven knob that is no number, its values in the order of their indices.
         driven: the knobs that a schedule of the batch drives.
     """
 
     env: Any
     drift: DriftParams
+    values: dict[str, Any]
     driven: tuple[str, ...]
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in DriftedParams.__dataclass_fields__:
+            raise AttributeError(name)
+        return getattr(self.env, name)
 
-jax.tree_util.register_dataclass(DriftedParams, ["env", "drift"], ["driven"])
+    def replace(self, **changes: Any) -> DriftedParams:
+        """A copy with other values of the environment's own parameters, as `replace` of gymnax's parameters.
+
+        Args:
+            changes: values by name.
+        """
+        return dataclasses.replace(self, env=dataclasses.replace(self.env, **changes))
+
+
+jax.tree_util.register_dataclass(DriftedParams, ["env", "drift", "values"], ["driven"])
 
 
 class DriftedState(NamedTuple):
@@ -70,21 +88,24 @@ class DriftedState(NamedTuple):
     env: Any
 
 
-def drift(env: Any, schedule: Source = None, attributes: Attributes = None) -> DriftedEnv:
+def drift(env: Any, schedule: Source = None, attributes: Attributes = None, *, ticks: int | None = None) -> DriftedEnv:
     """Make a drifting environment of one of gymnax.
 
-    Knobs are fields of the environment's `EnvParams`. Derived fields are recomputed: those that the section `knobs`
-    of the schedule names, and the masses, lengths and centres of CartPole and Acrobot.
+    Knobs are fields of the environment's `EnvParams`, and `action_permutation` where actions are discrete. Derived
+    fields are recomputed: those that the section `knobs` of the schedule names, and the masses, lengths and centres of
+    CartPole and Acrobot.
 
     Args:
         env: an environment of gymnax 1.0 or later, without a wrapper; wrappers go around the result.
         schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
-        attributes: the fields that schedules may drive, and their bounds if it is a mapping; by default all numbers
-            among them, with the bounds of Gymnasium's environment of the same fields, if there is one. The section
-            `knobs` of the schedule is added.
+        attributes: the fields that schedules may drive, and their bounds if it is a mapping: numbers, and arrays of
+            numbers; by default all numbers, with the names and bounds of Gymnasium's environment of the same fields, if
+            there is one (`torque` of Acrobot is a factor of an array). The section `knobs` of the schedule is added.
+        ticks: compute so many ticks of the schedule ahead, see `FunctionalEnv.params`.
 
     Raises:
-        ArgumentError: if `env` is no such environment, or an attribute is no number of its parameters.
+        ArgumentError: if `env` is no such environment, or an attribute is no number or array of its parameters, or the
+            schedule draws anew for each of several occurrences and `ticks` is absent.
         ScheduleError: if the schedule can't be used.
 
     Example:
@@ -100,7 +121,7 @@ def drift(env: Any, schedule: Source = None, attributes: Attributes = None) -> D
             f"`env` should be an environment of gymnax 1.0 or later without a wrapper, with {', '.join(_NEEDED)}. "
             f"Received {type(env).__name__} without {', '.join(missing)}"
         )
-    return DriftedEnv(env, schedule, attributes)
+    return DriftedEnv(env, schedule, attributes, ticks)
 
 
 class DriftedEnv:
@@ -114,16 +135,18 @@ class DriftedEnv:
         env: see `drift`.
         schedule: see `drift`.
         attributes: see `drift`.
+        ticks: see `drift`.
 
     Attributes:
         knobs: the knobs that schedules may drive.
         default_params: the environment's default parameters, with the schedule.
     """
 
-    def __init__(self, env: Any, schedule: Source, attributes: Attributes) -> None:
+    def __init__(self, env: Any, schedule: Source, attributes: Attributes, ticks: int | None = None) -> None:
         self._env = env
         fields = _numbers(env.default_params)
         chosen, followers = _known_knobs(fields, attributes)
+        self._actions = getattr(env.action_space(env.default_params), "n", None)
 
         def bind(content: Mapping[str, Any]) -> Any:
             section = content.get("knobs")
@@ -137,7 +160,7 @@ class DriftedEnv:
         else:
             loaded = load_schedule(schedule)
             schedule = load_schedule(loaded.to_dict(), table=bind)
-        self.default_params = self.params(schedule)
+        self.default_params = self.params(schedule, ticks=ticks)
 
     def _bind(
         self,
@@ -146,14 +169,13 @@ class DriftedEnv:
         followers: Sequence[DerivedAttribute],
     ) -> Any:
         for attribute in attributes:
-            if attribute.kind not in ("float", "integer", "factor") or attribute.path not in fields:
-                raise ArgumentError(
-                    f"`attributes` should be numbers among the parameters, of {', '.join(fields)}. "
-                    f"Received {attribute.name!r}"
-                )
+            if attribute.kind not in ("float", "integer", "factor", "array") or attribute.path not in fields:
+                raise _unknown(fields, attribute.name)
         plain: Any = SimpleNamespace(**fields)
         plain.unwrapped = plain
-        self.knobs = AttributeKnobs(plain, attributes, followers).knobs
+        knobs = AttributeKnobs(plain, attributes, followers).knobs.knobs
+        permutation = () if self._actions is None else (permutation_knob(0, int(self._actions)),)
+        self.knobs = KnobTable((*knobs, *permutation))
         self._attributes = {attribute.name: attribute for attribute in attributes}
         self._followers = tuple(followers)
         return self.knobs
@@ -163,30 +185,51 @@ class DriftedEnv:
             raise AttributeError(name)
         return getattr(self._env, name)
 
-    def params(self, schedule: Source = None, *, env_params: Any = None, seed: int = 0) -> DriftedParams:
+    def params(
+        self, schedule: Source = None, *, env_params: Any = None, seed: int = 0, ticks: int | None = None
+    ) -> DriftedParams:
         """The parameters of one schedule, see `params_of`."""
-        batch = self.params_of([schedule], env_params=env_params, seed=seed)
+        batch = self.params_of([schedule], env_params=env_params, seed=seed, ticks=ticks)
         params: DriftedParams = jax.tree.map(lambda part: part[0], batch)
         return params
 
-    def params_of(self, schedules: Sequence[Source], *, env_params: Any = None, seed: int = 0) -> DriftedParams:
+    def params_of(
+        self,
+        schedules: Sequence[Source],
+        *,
+        env_params: Any = None,
+        seed: int | Sequence[int] = 0,
+        ticks: int | None = None,
+    ) -> DriftedParams:
         """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
 
         Args:
             schedules: the schedules. Batches of equal shapes that use the same features and drive the same knobs run
                 without compiling again.
             env_params: the environment's own parameters; its default ones if absent.
-            seed: schedule `i` draws the values that it leaves to the seed with `seed + i`.
+            seed: schedule `i` draws what it leaves to the seed with `seed + i`, or with number `i` of a sequence.
+            ticks: see `drift`.
 
         Raises:
             ScheduleError: if a schedule can't be used.
+            ArgumentError: if one draws anew for each of several occurrences, and `ticks` is absent.
         """
         loaded = load_all(schedules, self.knobs)
-        arrays, _ = compile_schedules(loaded, self.knobs, seed)
+        arrays, objects = compile_schedules(loaded, self.knobs, seed, ticks)
         driven = set().union(*map(driven_names, loaded))
         own = self._env.default_params if env_params is None else env_params
         repeated = jax.tree.map(lambda part: jnp.repeat(jnp.asarray(part)[None], len(loaded), 0), own)
-        return DriftedParams(repeated, arrays, tuple(name for name in self.knobs if name in driven))
+        values = {name: self._stack(name, [found[name] for found in objects]) for name in objects[0] if name in driven}
+        return DriftedParams(repeated, arrays, values, tuple(name for name in self.knobs if name in driven))
+
+    def _stack(self, name: str, found: list[tuple[Value, ...]]) -> Any:
+        """The values of a knob that is no number as one array, with room for the most that a schedule has."""
+        most = max(map(len, found))
+        filled = [(*values, *[values[0]] * (most - len(values))) for values in found]
+        if name == _PERMUTATION:
+            actions = [str(action) for action in range(self._actions)]
+            filled = [tuple([value[action] for action in actions] for value in values) for values in filled]
+        return jnp.asarray(np.array(filled))
 
     def reset(self, key: Any, params: DriftedParams | None = None) -> tuple[Any, DriftedState]:
         """Begin a lifetime at tick 0.
@@ -219,6 +262,8 @@ class DriftedEnv:
         """
         params = self.default_params if params is None else params
         moving, starting = jax.random.split(key)
+        if _PERMUTATION in params.values:
+            action = _value_of(params, state.drift, _PERMUTATION)[action]
         now = self.env_params(state.drift, params)
         last, moved, reward, terminated, info = self._env.step_env(moving, state.env, action, now)
         truncated = self._env.is_truncated(moved, now)
@@ -230,6 +275,34 @@ class DriftedEnv:
         )
         info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
         return observation, DriftedState(carry, following), reward, terminated, truncated, info
+
+    def reset_batch(self, key: Any, params: DriftedParams, number: int) -> tuple[Any, DriftedState]:
+        """Begin many lifetimes at once, see `step_batch`.
+
+        Args:
+            key: a key of `jax.random` for the whole batch.
+            params: from `params`, which all lifetimes share, or from `params_of`, one for each.
+            number: the number of lifetimes.
+        """
+        reset: Any = jax.vmap(self.reset, in_axes=(0, _axis(params)))
+        found: tuple[Any, DriftedState] = reset(jax.random.split(key, number), params)
+        return found
+
+    def step_batch(
+        self, key: Any, states: DriftedState, actions: Any, params: DriftedParams
+    ) -> tuple[Any, DriftedState, Any, Any, Any, dict[str, Any]]:
+        """`step` of many lifetimes at once.
+
+        Args:
+            key: a key of `jax.random` for the whole batch, another one at each step.
+            states: from `reset_batch` or `step_batch`.
+            actions: an action for each lifetime.
+            params: as for `reset_batch`.
+        """
+        keys = jax.random.split(key, states.drift.tick.shape[0])
+        step: Any = jax.vmap(self.step, in_axes=(0, 0, 0, _axis(params)))
+        found: tuple[Any, DriftedState, Any, Any, Any, dict[str, Any]] = step(keys, states, actions, params)
+        return found
 
     def knob_values(self, state: DriftedState, params: DriftedParams) -> dict[str, Any]:
         """The knob values of the next step, for evaluators; agents must not read them."""
@@ -244,13 +317,15 @@ class DriftedEnv:
         """
         if not params.driven:
             return params.env
-        numbers = name_values(params.drift, carry)
+        found = name_values(params.drift, carry)
         fields = {}
         for name in params.driven:
+            if name == _PERMUTATION:
+                continue
             attribute = self._attributes[name]
             own = jnp.asarray(getattr(params.env, attribute.path))
-            value = numbers[name] * own if attribute.kind == "factor" else numbers[name]
-            fields[attribute.path] = value.astype(own.dtype)
+            value = _value_of(params, carry, name) if attribute.kind == "array" else found[name]
+            fields[attribute.path] = (value * own if attribute.kind == "factor" else value).astype(own.dtype)
         for follower in self._followers:
             if fields.keys().isdisjoint(follower.parts):
                 continue
@@ -258,6 +333,16 @@ class DriftedEnv:
             result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
             fields[follower.path] = result * follower.factor
         return dataclasses.replace(params.env, **fields)
+
+
+def _value_of(params: DriftedParams, carry: DriftCarry, name: str) -> Any:
+    """The value of a knob that is no number, at a tick."""
+    return params.values[name][object_of(params.drift, carry, name)]
+
+
+def _axis(params: DriftedParams) -> int | None:
+    """The dimension of a batch of parameters, `None` if all lifetimes share them."""
+    return 0 if jnp.ndim(params.drift.clock) else None
 
 
 def _numbers(params: Any) -> dict[str, Any]:
@@ -272,32 +357,47 @@ def _numbers(params: Any) -> dict[str, Any]:
     return found
 
 
+def _unknown(fields: Mapping[str, Any], name: str) -> ArgumentError:
+    return ArgumentError(
+        f"`attributes` should be numbers among the parameters, of {', '.join(fields)}. Received {name!r}"
+    )
+
+
 def _known_knobs(
     fields: Mapping[str, Any], attributes: Attributes
 ) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
     """The chosen fields as knobs, and the fields that are derived from them in Gymnasium's environment."""
-    bounds: dict[str, tuple[float, float] | None] = {}
+    known: dict[str, AttributeKnob] = {}
     followers: tuple[DerivedAttribute, ...] = ()
-    for known, derived in (CARTPOLE, ACROBOT, PENDULUM):
-        if all(knob.path.lower() in fields for knob in known):  # gymnax writes Gymnasium's names in lower case
-            bounds = {knob.path.lower(): knob.bounds for knob in known}
+    for own, derived in (CARTPOLE, ACROBOT, PENDULUM):
+        renamed = [dataclasses.replace(knob, path=_field(knob.path)) for knob in own]
+        if all(knob.path in fields for knob in renamed):
+            known = {knob.name: knob for knob in renamed}
             followers = tuple(
-                dataclasses.replace(each, path=each.path.lower(), parts=tuple(part.lower() for part in each.parts))
+                dataclasses.replace(each, path=_field(each.path), parts=tuple(map(_field, each.parts)))
                 for each in derived
             )
             break
     if attributes is None:
         computed = {each.path for each in followers}
-        attributes = [name for name, value in fields.items() if is_number(value) and name not in computed]
-    if isinstance(attributes, Mapping):
-        bounds = {**bounds, **attributes}
+        numbers = [name for name, value in fields.items() if is_number(value) and name not in computed]
+        attributes = list(dict.fromkeys([*known, *numbers]))
+    bounds = attributes if isinstance(attributes, Mapping) else {}
     knobs = []
     for name in attributes:
-        if not is_number(fields.get(name)):
-            known_names = ", ".join(field for field, value in fields.items() if is_number(value))
-            raise ArgumentError(
-                f"`attributes` should be numbers among the parameters, of {known_names}. Received {name!r}"
-            )
-        kind = "integer" if isinstance(fields[name], int) else "float"
-        knobs.append(AttributeKnob(name, name, kind, bounds.get(name)))
+        if name not in known and name not in fields:
+            raise _unknown(fields, name)
+        knob = known.get(name) or AttributeKnob(name, name, _kind(fields[name]))
+        knobs.append(dataclasses.replace(knob, bounds=bounds.get(name, knob.bounds)))
     return tuple(knobs), followers
+
+
+def _field(path: str) -> str:
+    """What gymnax calls an attribute of Gymnasium's environment."""
+    return {"AVAIL_TORQUE": "available_torque"}.get(path, path.lower())
+
+
+def _kind(value: Any) -> str:
+    if not is_number(value):
+        return "array"
+    return "integer" if isinstance(value, int) else "float"

@@ -2,6 +2,7 @@
 
 * `Effects` - the wrapper that applies them; `DriftWrapper` adds it where a schedule drives one
 * `effect_knobs` - which of them fit an environment's spaces
+* `permutation_knob` - the one that permutes actions
 """
 
 from __future__ import annotations
@@ -62,24 +63,31 @@ def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
             )
         )
     if isinstance(done, spaces.Discrete):
-        first, count = int(done.start), int(done.n)
-        found.append(
-            Knob(
-                "action_permutation",
-                FrozenMapping({str(action): action for action in range(first, first + count)}),
-                None,
-                "action: the action that is carried out in its place; or a list of these, in the order of the actions",
-                kind="mapping",
-                prepare=_PermutationForms(first),
-                parse=_PermutationParser(range(first, first + count)),
-            )
-        )
+        found.append(permutation_knob(int(done.start), int(done.n)))
     found += [
         Knob("action_delay", 0, (0, LONGEST_DELAY), "steps by which an action comes late", kind="integer"),
         Knob("reward_scale", 1.0, (0.0, 1e6), "factor of the reward"),
         Knob("reward_sign", "+", ("+", "-"), "- turns rewards into costs", kind="string"),
     ]
     return tuple(found)
+
+
+def permutation_knob(first: int, count: int) -> Knob:
+    """The knob `action_permutation`.
+
+    Args:
+        first: the first action.
+        count: the number of actions.
+    """
+    return Knob(
+        "action_permutation",
+        FrozenMapping({str(action): action for action in range(first, first + count)}),
+        None,
+        "action: the action that is carried out in its place; or a list of these, in the order of the actions",
+        kind="mapping",
+        prepare=_PermutationForms(first),
+        parse=_PermutationParser(range(first, first + count)),
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import drift_envs  # noqa: F401
 pytest.importorskip("torchrl", reason="needs the extra `torchrl`")
 
 import torch
-from torchrl.envs import GymWrapper
+from torchrl.envs import GymEnv, GymWrapper
 
 from tests.documents import read_code
 from tests.extras.offline import offline  # noqa: F401
@@ -46,6 +46,13 @@ def test_a_single_environment_drifts_inside_the_wrapper():
     # `set_seed` resets, and the first reset begins tick 1: three episodes of two steps, then some of four
     assert rewards == [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]
     assert inner.get_wrapper_attr("drift_state").phase == "drift-1"
+
+
+@pytest.mark.parametrize("name", ["DriftFrozenLake-v0", "DriftMountainCarContinuous-v0", "DriftCartPole-v0"])
+def test_gym_env_makes_an_id(name):
+    env = GymEnv(name, frame_skip=2)  # which it offers the environment first
+    assert env.rollout(3)["next", "reward"].shape == (3, 1)
+    assert env._env.get_wrapper_attr("drift_state").phase == "source"
 
 
 def test_the_native_vector_form_drifts_inside_the_wrapper():

@@ -344,7 +344,7 @@ def test_arguments_that_the_schedule_sets():
     with pytest.raises(ArgumentError, match="`pool` should not be given, since the schedule `webshop/explicit` sets"):
         gym.make("DriftWebShop-v0", pool=3)
     with pytest.raises(
-        ArgumentError, match=r"there is no argument `colour`.* Known: schedule, observation_mode, backend"
+        ArgumentError, match=r"got an unexpected keyword argument 'colour'.* Known: schedule, observation_mode, backend"
     ):
         gym.make("DriftWebShop-v0", colour="red")
     bad = {"version": 1, "name": "b", "drifts": [{"at": 3, "set": {"ad_right_button": "Z"}}]}
