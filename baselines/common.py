@@ -68,16 +68,18 @@ class Seen(NamedTuple):
     ended: Any
 
 
-def begin(env: BoardEnv, key: Any, params: Any, number: int = LANES, each: bool = False) -> Lanes:
-    """The lanes at the start of a lifetime; with `each`, every lane has a lifetime and parameters of its own."""
-    observation, states = env.reset(key, params, number, each)
+def begin(env: BoardEnv, key: Any, params: Any, number: int = LANES) -> Lanes:
+    """The lanes at the start; with a batch of parameters, each lane has a lifetime of its own."""
+    observation, states = env.functional.reset_batch(key, params, number)
     nothing = jnp.zeros(number)
     return Lanes(states, observation, nothing, jnp.zeros(number, jnp.int32), nothing, nothing + 1.0)
 
 
-def act(env: BoardEnv, params: Any, lanes: Lanes, key: Any, action: Any, each: bool = False) -> tuple[Lanes, Seen]:
+def act(env: BoardEnv, params: Any, lanes: Lanes, key: Any, action: Any) -> tuple[Lanes, Seen]:
     """Step in all lanes, see `begin`."""
-    observation, states, reward, terminated, truncated, info = env.step(key, lanes.states, action, params, each)
+    observation, states, reward, terminated, truncated, info = env.functional.step_batch(
+        key, lanes.states, action, params
+    )
     done = (terminated | truncated).astype(jnp.float32)
     reward = reward.astype(jnp.float32)
     returned = lanes.returned + reward

@@ -6,7 +6,8 @@
 * `Course`, `make_course` - the lifetimes of several seeds in a regime as one batch
 
 A lifetime is eight copies ("lanes") of one drifting environment, which a learner steps together. Its time is counted in
-rounds of `BoardEnv.ticks` steps. Drifts are sudden and start with a round. Everything that drifts is drawn from the seed.
+rounds of `BoardEnv.ticks` steps. Drifts are sudden and start with a round. Everything that drifts is drawn from the
+seed.
 """
 
 from __future__ import annotations
@@ -78,24 +79,6 @@ class BoardEnv:
     reward_scale: float = 1.0
     tabular: bool = False
     pays_each_step: bool = False
-
-    def reset(self, key: Any, params: Any, number: int, each: bool = False) -> tuple[Any, Any]:
-        """Begin in several lanes: observations and states.
-
-        Args:
-            key: a key of `jax.random`.
-            params: the environment's parameters.
-            number: of lanes.
-            each: whether each lane has parameters of its own.
-        """
-        return jax.vmap(self.functional.reset, (0, 0 if each else None))(jax.random.split(key, number), params)
-
-    def step(self, key: Any, states: Any, actions: Any, params: Any, each: bool = False) -> tuple[Any, ...]:
-        """Step in all lanes, as `FunctionalEnv.step_batch`."""
-        if hasattr(type(self.functional), "step_batch"):
-            return self.functional.step_batch(key, states, actions, params)
-        keys = jax.random.split(key, len(actions))
-        return jax.vmap(self.functional.step, (0, 0, 0, 0 if each else None))(keys, states, actions, params)
 
 
 def schedule_of(phases: list[Knobs], ticks: list[int]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The netw
 lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
 can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal.) What it has
 learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the board. `both` tells the
-two rows apart: trained with phases from both sides of the drift (of `BoardEnv.draw`), or of one side only, with phases of
-the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
+two rows apart: trained with phases from both sides of the drift (of `BoardEnv.draw`), or of one side only, with phases
+of the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
 episodes, and the lifetimes of the board are much longer than those of the training.
 """
 
@@ -68,7 +68,7 @@ def draw_schedules(env: BoardEnv, seed: int, both: bool, number: int = POOL) -> 
 def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[RecurrentRollout, Any]:
     """Play a lifetime with each of the parameters, in one lane: the rollout, and the mean score of its episodes."""
     beginning, rolling = jax.random.split(key)
-    lanes = common.begin(env, beginning, params, LIFETIMES, each=True)
+    lanes = common.begin(env, beginning, params, LIFETIMES)
     start = jnp.zeros((LIFETIMES, recurrent_ppo.WIDTH))
 
     def move(carry: tuple[Lanes, Any], key: Any) -> tuple[tuple[Lanes, Any], Any]:
@@ -77,7 +77,7 @@ def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[Re
         inputs = make_inputs(env, lanes)
         hidden, (logits, value) = predict(weights, hidden, inputs)
         action = jax.random.categorical(choose, logits)
-        lanes, seen = common.act(env, params, lanes, step, action, each=True)
+        lanes, seen = common.act(env, params, lanes, step, action)
         return (lanes, hidden), (seen, inputs, common.chances(logits, action), value)
 
     found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * env.ticks))[1]
