@@ -38,7 +38,8 @@ class LaneVecEnv(VecEnv):  # type: ignore[misc]
 
     def reset(self) -> np.ndarray:
         """The present observations."""
-        return self._last.observation
+        observation: np.ndarray = self._last.observation
+        return observation
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take actions."""

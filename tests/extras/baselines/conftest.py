@@ -1,4 +1,7 @@
+import importlib.util
+
 import pytest
 
-for package in ("jax", "gymnax", "optax", "pyarrow"):
-    pytest.importorskip(package, reason="needs the extra `baselines`")
+NEEDED = ("jax", "gymnax", "optax", "pandas", "pyarrow")
+if missing := [package for package in NEEDED if importlib.util.find_spec(package) is None]:
+    pytest.skip(f"needs the extra `baselines`: {', '.join(missing)}", allow_module_level=True)
