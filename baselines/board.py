@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import drift_envs
-from baselines import references, rl_squared
+from baselines import recurrent_ppo, references, rl_squared
 from baselines.common import make_play, play_course
 from baselines.environments import REGIMES, BoardEnv, Regime, draw_phases, make_course, make_env
 from baselines.rows import ROWS, Configuration, LearnerRow
@@ -209,7 +209,7 @@ def train_net(
         weights, curve = rl_squared.train(env, NET_SEED + index, row.both, settings, plan.updates)
         folder.save_net(weights, "net", row.name, env.name, index)
         report(f"trained {row.name} {index + 1} in {env.name}: score {curve[-1]:.2f}")
-    like = rl_squared.recurrent_ppo.make_weights(env, jax.random.key(0))
+    like = recurrent_ppo.make_weights(env, jax.random.key(0))
     return folder.load_net(like, "net", row.name, env.name, index)
 
 

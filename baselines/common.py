@@ -141,7 +141,8 @@ def make_play(env: BoardEnv, learner: Learner) -> tuple[Callable[..., Any], Call
     def play(settings: Any, life: Life, params: Any, told: Any, facts: Any) -> tuple[Life, Any]:
         def move(life: Life, given: Any) -> tuple[Life, Any]:
             key, own = jax.random.split(life.key)
-            state, lanes, score = learner.play_round(env, settings, life.state, life.lanes, params, *given, own)
+            begins, knobs = given
+            state, lanes, score = learner.play_round(env, settings, life.state, life.lanes, params, begins, knobs, own)
             return Life(state, lanes, key), score
 
         return jax.lax.scan(move, life, (told, facts))
@@ -266,7 +267,7 @@ def entropy(logits: Any) -> Any:
 
 
 def clipped_loss(
-    logits: Any, value: Any, batch: tuple[Any, Any, Any, Any], advantage: Any, bonus: Any, clip: float = 0.2
+    logits: Any, value: Any, batch: tuple[Any, Any, Any], advantage: Any, bonus: Any, clip: float = 0.2
 ) -> Any:
     """The clipped objective of PPO (Schulman et al. 2017, arXiv:1707.06347), with value loss and an entropy bonus.
 

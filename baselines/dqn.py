@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import optax
 
 from baselines import common
-from baselines.common import LANES, Lanes, Weights
-from baselines.environments import BoardEnv
+from baselines.common import Lanes, Weights
+from baselines.environments import LANES, BoardEnv
 
 WIDTH = 32
 LONG, SHORT = 200, 10
@@ -124,9 +124,9 @@ def play_round(
     replay = state.replay
     place = replay.rounds % settings.kept.astype(jnp.int32)
     found = (seen.observation, seen.action, seen.reward * env.reward_scale, seen.terminated, seen.following)
-    kept = [
+    kept: list[Any] = [
         old.at[place].set(new.reshape(-1, *new.shape[2:]).astype(old.dtype))
         for old, new in zip(replay[:-1], found, strict=True)
     ]
-    state = state._replace(replay=Replay(*kept, replay.rounds + 1))
+    state = state._replace(replay=Replay._make([*kept, replay.rounds + 1]))
     return learn(env, settings, state, sampling), lanes, common.round_score(env, seen)

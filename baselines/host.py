@@ -15,8 +15,8 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from baselines.common import LANES, act, begin
-from baselines.environments import BoardEnv, Regime, make_course, make_env
+from baselines.common import act, begin
+from baselines.environments import LANES, BoardEnv, Regime, make_course, make_env
 
 
 class StepResult(NamedTuple):

@@ -22,10 +22,10 @@ import jax
 import jax.numpy as jnp
 
 from baselines import common
-from baselines.common import LANES, Lanes, Weights
+from baselines.common import Lanes, Weights
 from baselines.continual_backprop import Units, make_units, replace_units
 from baselines.detectors import Detector, make_detector, watch
-from baselines.environments import BoardEnv
+from baselines.environments import LANES, BoardEnv
 from baselines.regenerative import distance_to_start
 from baselines.shrink_and_perturb import shrink_and_perturb
 

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from baselines import common
-from baselines.common import LANES, Lanes
-from baselines.environments import BoardEnv
+from baselines.common import Lanes
+from baselines.environments import LANES, BoardEnv
 
 DISCOUNT = 0.95
 

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from baselines import common
-from baselines.common import LANES, Lanes, Weights
-from baselines.environments import BoardEnv
+from baselines.common import Lanes, Weights
+from baselines.environments import LANES, BoardEnv
 
 WIDTH = 32
 DISCOUNT, DECAY = 0.99, 0.95

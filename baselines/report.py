@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ SHOWN = ("ppo", "ppo_told", "ppo_page_hinkley", "shrink_and_perturb", "recurrent
 COLORS = ("#333333", "#1f6f8b", "#7fb7be", "#c8553d", "#8f5aa8", "#e0a030", "#5a8f3c")
 AROUND = {"late": 20, "recurring": 12, "rush": 5, "forty": 5}
 """Bins on each side of a drift that the curves show."""
+PRIVILEGED = frozenset(row.name for row in ROWS if row.privileged)
 LABELS = {row.name: row.label for row in ROWS}
 
 Cells = dict[tuple[str, str, str], ScoreCell]
@@ -67,10 +67,10 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _number(values: np.ndarray) -> str:
+def _number(values: np.ndarray, digits: int = 2) -> str:
     """A mean and half the width of its interval."""
     found = bootstrap(values)
-    return f"{found.mean:.2f} ± {(found.high - found.low) / 2:.2f}"
+    return f"{found.mean:.{digits}f} ± {(found.high - found.low) / 2:.{digits}f}"
 
 
 def _learners(cells: Cells) -> list[str]:
@@ -81,14 +81,12 @@ def _learners(cells: Cells) -> list[str]:
 
 
 def _label(learner: str) -> str:
-    privileged = next((row.privileged for row in ROWS if row.name == learner), "")
-    return LABELS.get(learner, learner) + (" †" if privileged else "")
+    return LABELS.get(learner, learner) + (" †" if learner in PRIVILEGED else "")
 
 
 def score_table(cells: Cells, references: pd.DataFrame, environment: str) -> str:
     """Scores after the first drift, by learner and regime, with the references."""
     regimes = [name for name in REGIMES if any(key[:2] == (environment, name) for key in cells)]
-    drifting = [name for name in regimes if name != "none"]
     rows = []
     for learner in _learners(cells):
         own = [cells.get((environment, regime, learner)) for regime in regimes]
@@ -99,13 +97,13 @@ def score_table(cells: Cells, references: pd.DataFrame, environment: str) -> str
         means = here.groupby("regime", observed=True)[name].mean()
         rows.append([f"*{label}*", *(f"{means[regime]:.2f}" if regime in means else "" for regime in regimes)])
     head = ["no drift" if regime == "none" else regime for regime in regimes]
-    return _table([environment, *head], rows) if drifting else ""
+    return _table([environment, *head], rows)
 
 
 def rank_table(cells: Cells) -> str:
     """Ranks over all drifting cells that a learner can play, of learners that are given nothing privileged."""
     scores = _rankable(cells)
-    found = measures.ranks(scores)
+    found = measures.ranks(scores) if scores else {}
     ordered = sorted(found, key=lambda name: found[name][0])
     rows = [
         [
@@ -119,13 +117,21 @@ def rank_table(cells: Cells) -> str:
 
 
 def _rankable(cells: Cells) -> dict[str, np.ndarray]:
-    keys = sorted({key[:2] for key in cells if key[1] != "none"})
-    privileged = {row.name for row in ROWS if row.privileged}
-    return {
-        learner: np.array([measures.after_drift(cells[(*key, learner)]) for key in keys])
-        for learner in _learners(cells)
-        if learner not in privileged and all((*key, learner) in cells for key in keys)
-    }
+    """The scores by drifting cell and seed, of the learners without privileges that played all of them."""
+    keys = _drifting(cells)
+    seeds = max(len(cell.scores) for cell in cells.values())
+    found = {}
+    for learner in _learners(cells):
+        own = [cells[(*key, learner)] for key in keys if (*key, learner) in cells]
+        if learner not in PRIVILEGED and len(own) == len(keys) and all(len(cell.scores) == seeds for cell in own):
+            found[learner] = np.array([measures.after_drift(cell) for cell in own])
+    return found
+
+
+def _drifting(cells: Cells) -> list[tuple[str, str]]:
+    """The environments and regimes in which something drifts, in the order of `ENVIRONMENTS` and `REGIMES`."""
+    there = {key[:2] for key in cells}
+    return [(env, regime) for env in ENVIRONMENTS for regime in REGIMES if regime != "none" and (env, regime) in there]
 
 
 def measure_table(cells: Cells, references: pd.DataFrame) -> str:
@@ -176,7 +182,7 @@ def adaptation_table(cells: Cells) -> str:
                 row.append("")
                 continue
             found = measures.adaptation(cell, measures.level_of(cells[key[0], "recurring", ALONE]))
-            row.append(f"{_number(found.rounds).replace('.00', '')} ({found.censored:.0%})")
+            row.append(f"{_number(found.rounds, 1)} ({found.censored:.0%})")
         rows.append(row)
     return _table(["rounds", *(" ".join(key) for key in keys)], rows)
 
@@ -200,20 +206,16 @@ def speed_table(speed: pd.DataFrame, tuning: pd.DataFrame | None) -> str:
 
 def sentences(cells: Cells) -> str:
     """For each cell the best learner without privileges, and what being told of drifts is worth to PPO."""
-    scores = _rankable(cells)
-    keys = sorted({key[:2] for key in cells if key[1] != "none"})
     lines = []
-    for place, key in enumerate(keys):
-        others = {name: each[place] for name, each in scores.items()}
-        if ("q_learning" not in others) and (*key, "q_learning") in cells:
-            others["q_learning"] = measures.after_drift(cells[(*key, "q_learning")])
+    for key in _drifting(cells):
+        scores = {name: measures.after_drift(cells[(*key, name)]) for name in _learners(cells) if (*key, name) in cells}
+        others = [name for name in scores if name not in PRIVILEGED]
         if not others:
             continue
-        best = max(others, key=lambda name: others[name].mean())
-        line = f"- {key[0]}, {key[1]}: {LABELS.get(best, best)} has most, {others[best].mean():.2f}"
-        if all((*key, name) in cells for name in ("ppo", ALONE)):
-            told, plain = (measures.after_drift(cells[(*key, name)]) for name in (ALONE, "ppo"))
-            gain = paired_difference(told, plain)
+        best = max(others, key=lambda name: scores[name].mean())
+        line = f"- {key[0]}, {key[1]}: {LABELS.get(best, best)} has most, {scores[best].mean():.2f}"
+        if "ppo" in scores and ALONE in scores:
+            gain = paired_difference(scores[ALONE], scores["ppo"])
             line += f"; a restart at drifts changes PPO by {gain.mean:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
         lines.append(line + ".")
     return "\n".join(lines)
@@ -251,10 +253,11 @@ def fill_page(text: str, blocks: dict[str, str]) -> str:
         <!-- end -->
     """
     for name, block in blocks.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(text):
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not end:
             raise ArgumentError(f"the page should have the marks `<!-- {name} -->` and `<!-- end -->`")
-        text = pattern.sub(lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text)
+        text = f"{before}{mark}{block}\n{end}{after}"
     return text
 
 

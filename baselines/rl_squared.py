@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from baselines import common, recurrent_ppo
-from baselines.common import LANES, Lanes, Weights
-from baselines.environments import BoardEnv, schedule_of
+from baselines.common import Lanes, Weights
+from baselines.environments import LANES, BoardEnv, schedule_of
 from baselines.recurrent_ppo import RecurrentRollout, make_inputs, predict
 
 ROUNDS, PHASES = 8, 2
