@@ -68,7 +68,7 @@ class HostLifetime:
 
     def start(self) -> StepResult:
         """The first observations; nothing has been paid."""
-        observation = np.asarray(self._lanes.observation)
+        observation = np.array(self._lanes.observation)
         no = np.zeros(LANES, bool)
         return StepResult(observation, np.zeros(LANES, np.float32), no, no, observation)
 
@@ -80,13 +80,13 @@ class HostLifetime:
         """
         key = jax.random.fold_in(self._key, self.steps)
         self._lanes, seen = self._act(self._params, self._lanes, key, np.asarray(actions, np.int32))
-        seen = jax.device_get(seen)
+        seen = jax.tree.map(np.array, seen)  # writable copies
         if self.steps < self.length:
             self._seen.append((seen.done, seen.ended))
         self.steps += 1
         terminated = seen.terminated > 0
         truncated = (seen.done > 0) & ~terminated
-        return StepResult(np.asarray(self._lanes.observation), seen.reward, terminated, truncated, seen.following)
+        return StepResult(np.array(self._lanes.observation), seen.reward, terminated, truncated, seen.following)
 
     @property
     def scores(self) -> np.ndarray:

@@ -32,6 +32,8 @@ class LaneVecEnv(VecEnv):  # type: ignore[misc]
         action_space: of one lane.
     """
 
+    render_mode = None
+
     def __init__(self, lifetime: Any, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> None:
         self._lifetime, self._last = lifetime, lifetime.start()
         super().__init__(len(self._last.reward), observation_space, action_space)
