@@ -291,7 +291,8 @@ def draw_curves(cells: Cells, path: Path) -> None:
         axis.axvline(0, color="black", linewidth=1, linestyle="--")
         axis.set(title=environment, xlabel="rounds since the drift", ylim=(0, 1.02))
     axes[0].set_ylabel("score")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    columns = max(len(environments), 1)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False)
     figure.savefig(path, dpi=110)
 
 
@@ -312,7 +313,7 @@ def draw_adaptation(cells: Cells, path: Path) -> None:
             if own:
                 times = [measures.adaptation(cell, level).rounds.mean() for _, cell in own]
                 axis.plot(times, [place for place, _ in own], mark, label=regime, alpha=0.8)
-        axis.set(title=environment, xlabel="rounds to 90 %", yticks=range(len(names)))
+        axis.set(title=environment, xlabel="rounds to 90 %", xlim=(0, None), yticks=range(len(names)))
         axis.set_yticklabels([LABELS[name] for name in names] if axis is axes[0] else [])
         axis.invert_yaxis()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)

@@ -115,7 +115,7 @@ ROWS = (
         rl_squared,
         rl_squared.MetaSettings,
         {},
-        grid(rate=(1e-3, 3e-3), bonus=(0.01, 0.03)),
+        grid(rate=(1e-3, 3e-3), bonus=(0.02,)),
     ),
     LearnerRow("rl_squared_one", "RL², one side", rl_squared, rl_squared.MetaSettings, {}, (), both=False),
     LearnerRow(
@@ -144,7 +144,7 @@ ROWS = (
         tabular=True,
     ),
 )
-"""RL squared tries four configurations, since each is a net; its one-sided nets have the best of the others."""
+"""RL squared tries two configurations, since each is a net; its one-sided nets have the best of the others."""
 
 
 def find_row(name: str) -> LearnerRow:

@@ -63,6 +63,15 @@ def test_drifts_come_when_the_course_says(regime):
     assert (np.flatnonzero(np.abs(np.diff(facts, axis=0)).sum(1)) + 1).tolist() == starts.tolist()
 
 
+def test_all_regimes_of_an_environment_share_a_compilation(env):
+    def form(regime):
+        course = environments.make_course(env, regime, [0, 1])
+        return jax.tree.structure(course.params), [(part.shape, part.dtype) for part in jax.tree.leaves(course.params)]
+
+    forms = [form(regime) for regime in environments.REGIMES.values()]
+    assert all(each == forms[0] for each in forms)
+
+
 def test_regimes_fit_the_recorded_bins_and_the_listed_drifts():
     for regime in environments.REGIMES.values():
         assert all(rounds % regime.bin == 0 for rounds in regime.rounds)
