@@ -163,7 +163,7 @@ def tune(
     if not folder.has("tune", row.name, env.name):
         tried = len(row.configurations)
         if row.has_nets:
-            scores = np.array([_score_net(plan, env, each, report) for each in row.configurations])
+            scores = np.array([_score_net(plan, env, each, functions, report) for each in row.configurations])
         else:
             seeds = [DEVELOPMENT + index for index in range(plan.development)] * tried
             configurations = [each for each in row.configurations for _ in range(plan.development)]
@@ -184,14 +184,14 @@ def tune(
     return row.configurations[int(scores.argmax())]
 
 
-def _score_net(plan: Plan, env: BoardEnv, configuration: Configuration, report: Report) -> float:
+def _score_net(plan: Plan, env: BoardEnv, configuration: Configuration, functions: Any, report: Report) -> float:
     """The mean score of a net on development lifetimes."""
     settings = rl_squared.MetaSettings(**configuration)
     weights, _ = rl_squared.train(env, DEVELOPMENT, True, settings, plan.updates)
     report(f"trained a net in {env.name} with {configuration}")
     course = make_course(env, REGIMES[TUNED_ON], [DEVELOPMENT + index for index in range(plan.development)])
     nets = rl_squared.Net(jax.tree.map(lambda part: jnp.repeat(part[None], plan.development, 0), weights))
-    return float(fill(np.asarray(play_course(make_play(env, rl_squared), nets, course))).mean())
+    return float(fill(np.asarray(play_course(functions, nets, course))).mean())
 
 
 def train_net(

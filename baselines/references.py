@@ -9,6 +9,7 @@ what a policy can reach that never changes and does not remember.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -43,20 +44,26 @@ def play_plans(env: BoardEnv, phases: list[Knobs]) -> np.ndarray:
     """
     params = env.compile([schedule_of([knobs], [0]) for knobs in phases])
     plans = jnp.asarray(np.array([env.plan(knobs) for knobs in phases]))
+    return np.asarray(_compiled(env)(params, plans))
+
+
+@lru_cache
+def _compiled(env: BoardEnv) -> Any:
+    """The function that plays each policy in each phase."""
 
     def play(params: Any, plan: Any) -> Any:
         def move(carry: Any, key: Any) -> tuple[Any, None]:
-            lanes, score, open_ = carry
+            lanes, score, is_first = carry
             lanes, seen = act(env, params, lanes, key, env.follow(plan, lanes.observation))
-            score = jnp.where(open_ & (seen.done > 0), env.score(seen.ended), score)
-            return (lanes, score, open_ & (seen.done == 0)), None
+            score = jnp.where(is_first & (seen.done > 0), env.score(seen.ended), score)
+            return (lanes, score, is_first & (seen.done == 0)), None
 
         first, rest = jax.random.split(jax.random.key(0))
         lanes = begin(env, first, params)
         start = (lanes, jnp.zeros(lanes.done.shape), jnp.ones(lanes.done.shape, bool))
         return jax.lax.scan(move, start, jax.random.split(rest, env.limit))[0][1].mean()
 
-    return np.asarray(jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(params, plans))
+    return jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))
 
 
 def references_of(scores: np.ndarray, regime: Regime) -> References:

@@ -135,38 +135,36 @@ def _drifting(cells: Cells) -> list[tuple[str, str]]:
 
 
 def measure_table(cells: Cells, references: pd.DataFrame) -> str:
-    """Regret, forward transfer and forgetting where phases return, plasticity over forty phases."""
+    """Means over environments where phases return: regret, forward transfer, forgetting; plasticity in `forty`."""
+    environments = [env for env, regime in _drifting(cells) if regime == "recurring"]
+    long = [env for env, regime in _drifting(cells) if regime == "forty"]
     rows = []
-    environments = list(dict.fromkeys(key[0] for key in cells))
-    for environment in environments:
-        alone = cells.get((environment, "recurring", ALONE))
-        at = (references["environment"] == environment) & (references["regime"] == "recurring")
-        optimum = references[at].sort_values("seed")["optimum"].to_numpy()
-        for learner in _learners(cells):
-            cell, long = (cells.get((environment, name, learner)) for name in ("recurring", "forty"))
-            if cell is None or alone is None:
-                continue
-            row = [
-                environment,
-                _label(learner),
-                _number(measures.regret(cell, optimum[: len(cell.scores)])),
-                _number(measures.transfer(cell, alone)),
-                _number(measures.forgetting(cell)),
-            ]
-            if long is not None:
-                early, late = measures.early_and_late(long)
-                row += [_number(measures.plasticity_loss(long)), f"{early.mean():.2f} to {late.mean():.2f}"]
-            rows.append(row + [""] * (7 - len(row)))
-    head = [
-        "environment",
-        "learner",
-        "regret",
-        "forward transfer",
-        "forgetting",
-        "plasticity loss",
-        "phases 2-11 to 31-40",
-    ]
-    return _table(head, rows)
+    for learner in _learners(cells):
+        own = [env for env in environments if (env, "recurring", learner) in cells]
+        row = [_label(learner), "", "", ""]
+        if own and all((env, "recurring", ALONE) in cells for env in own):
+            found = [_recurring_measures(cells, references, env, learner) for env in own]
+            row[1:] = [_number(np.mean(values, axis=0)) for values in zip(*found, strict=True)]
+        for env in long:
+            cell = cells.get((env, "forty", learner))
+            if cell is None:
+                row += ["", ""]
+            else:
+                early, late = measures.early_and_late(cell)
+                row += [_number(measures.plasticity_loss(cell)), f"{early.mean():.2f} to {late.mean():.2f}"]
+        rows.append(row)
+    heads = [head for env in long for head in (f"{env}: plasticity loss", "phases 2-11 to 31-40")]
+    return _table(["learner", "regret", "forward transfer", "forgetting", *heads], rows)
+
+
+def _recurring_measures(
+    cells: Cells, references: pd.DataFrame, environment: str, learner: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Regret, forward transfer and forgetting of each seed."""
+    cell, alone = (cells[environment, "recurring", name] for name in (learner, ALONE))
+    here = (references["environment"] == environment) & (references["regime"] == "recurring")
+    optimum = references[here].sort_values("seed")["optimum"].to_numpy()[: len(cell.scores)]
+    return measures.regret(cell, optimum), measures.transfer(cell, alone), measures.forgetting(cell)
 
 
 def adaptation_table(cells: Cells) -> str:

@@ -12,7 +12,7 @@ episodes, and the lifetimes of the board are much longer than those of the train
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -108,6 +108,14 @@ def update(env: BoardEnv, settings: MetaSettings, pool: Any, carry: Any, share: 
     return (weights, moments, key), score
 
 
+@lru_cache
+def _compiled(env: BoardEnv) -> Any:
+    """The function that makes several updates; equal for all nets of an environment."""
+    return jax.jit(
+        lambda settings, pool, carry, shares: jax.lax.scan(partial(update, env, settings, pool), carry, shares)
+    )
+
+
 def train(
     env: BoardEnv,
     seed: int,
@@ -134,11 +142,10 @@ def train(
     making, rest = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0x212))
     weights = recurrent_ppo.make_weights(env, making)
     carry = (weights, common.ADAM.init(weights), rest)
-    several = jax.jit(lambda pool, carry, shares: jax.lax.scan(partial(update, env, settings, pool), carry, shares))
     curve: list[float] = []
     for first in range(0, updates, PIECE):
         shares = jnp.arange(first, min(first + PIECE, updates)) / updates
-        carry, scores = several(pool, carry, shares)
+        carry, scores = _compiled(env)(settings, pool, carry, shares)
         curve += np.asarray(scores).tolist()
         report(len(curve), curve[-1])
     return carry[0], np.array(curve)
