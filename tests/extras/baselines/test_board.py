@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+for package in ("jax", "gymnax", "optax", "pyarrow"):
+    pytest.importorskip(package, reason="needs the extra `baselines`")
+
 from baselines import __main__ as command
 from baselines import board, evaluate, measures, report
 from baselines.environments import REGIMES, Regime, draw_phases

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax", reason="needs the extra `baselines`")
+pytest.importorskip("gymnax", reason="needs the extra `baselines`")
+pytest.importorskip("optax", reason="needs the extra `baselines`")
 environments = pytest.importorskip("baselines.environments")
 references = pytest.importorskip("baselines.references")
 

@@ -1,9 +1,13 @@
 """The learners: each learns where nothing drifts, and the treatments do what they say."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
+for package in ("jax", "gymnax", "optax", "pyarrow"):
+    pytest.importorskip(package, reason="needs the extra `baselines`")
+
+import jax
+import jax.numpy as jnp
 
 from baselines import common, dqn, ppo, recurrent_ppo, rl_squared
 from baselines.continual_backprop import MATURITY, make_units, replace_units
