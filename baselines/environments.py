@@ -22,9 +22,9 @@ import numpy as np
 
 from drift_envs.envs.frozen_lake.functional import FunctionalLake
 from drift_envs.envs.frozen_lake.maps import draw_map
-from drift_envs.envs.frozen_lake.model import breaks_shortest_paths
+from drift_envs.envs.frozen_lake.model import Map, breaks_shortest_paths
 from drift_envs.envs.mountain_car.functional import FunctionalCar
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError
 from drift_envs.functional import drift
 
 LANES = 8
@@ -103,6 +103,8 @@ CORNERS = ("0,0", "0,4", "4,0", "4,4")
 CORNER_MAP = ("GFFFG", "FFFFF", "FFSFF", "FFFFF", "GFFFG")
 BROKEN = {"move": 2, "break_shortest_paths": True}
 """Every shortest path of the map before leads into a hole."""
+PROPOSALS = 200
+"""Maps that are drawn for a phase before all phases are drawn again."""
 
 
 def _lake(name: str, tiles: int, draw: Any) -> BoardEnv:
@@ -137,17 +139,24 @@ def _draw_corners(rng: np.random.Generator, number: int, both: bool) -> list[Kno
 
 def _draw_holes(rng: np.random.Generator, number: int, both: bool) -> list[Knobs]:
     """Holes move into every path that was shortest; of one side: the tile right of the start is always a hole."""
-
-    def is_wanted(lake: tuple[str, ...]) -> bool:
-        return both or lake[0][1] == "H"
-
-    lakes: list[tuple[str, ...]] = []
+    lakes: list[Map] = []
     while len(lakes) < number:
-        new = draw_map({"size": 4, "holes": 4}, None, rng) if not lakes else draw_map(BROKEN, lakes[-1], rng)
-        returns = len(lakes) != 1 or breaks_shortest_paths(new, lakes[0])  # the first two phases alternate
-        if returns and is_wanted(new):
-            lakes.append(new)
+        following = _next_lake(rng, lakes, both)
+        lakes = [*lakes, following] if following else []
     return [{"map": list(lake)} for lake in lakes]
+
+
+def _next_lake(rng: np.random.Generator, lakes: list[Map], both: bool) -> Map | None:
+    """The map after those before; `None` if none was found, for instance since a map has no way to be broken."""
+    for _ in range(PROPOSALS):
+        try:
+            new = draw_map(BROKEN, lakes[-1], rng) if lakes else draw_map({"size": 4, "holes": 4}, None, rng)
+        except KnobError:
+            return None
+        alternates = len(lakes) != 1 or breaks_shortest_paths(new, lakes[0])  # the first two phases take turns
+        if alternates and (both or new[0][1] == "H"):
+            return new
+    return None
 
 
 def _lake_facts(knobs: Knobs) -> np.ndarray:

@@ -96,10 +96,10 @@ class Rollout(NamedTuple):
     advantage: Any
 
 
-def make_weights(env: BoardEnv, settings: PPOSettings, key: Any, facts: int) -> Weights:
+def make_weights(env: BoardEnv, key: Any) -> Weights:
     """Fresh weights for policy and critic."""
     actor, critic = jax.random.split(key)
-    hidden = (env.size + facts, *(WIDTH,) * HIDDEN)
+    hidden = (env.size + env.facts_size, *(WIDTH,) * HIDDEN)
     return {
         "actor": common.make_mlp(actor, (*hidden, env.actions), 0.01),
         "critic": common.make_mlp(critic, (*hidden, 1), 1.0),
@@ -114,7 +114,7 @@ def fresh_state(weights: Weights) -> PPOState:
 
 def init(env: BoardEnv, settings: PPOSettings, key: Any) -> PPOState:
     """See `common.Learner`."""
-    return fresh_state(make_weights(env, settings, key, env.facts_size))
+    return fresh_state(make_weights(env, key))
 
 
 def predict(weights: Weights, inputs: Any) -> tuple[Any, Any]:
@@ -178,7 +178,7 @@ def play_round(
 ) -> tuple[PPOState, Lanes, Any]:
     """See `common.Learner`."""
     rolling, shuffling, starting = jax.random.split(key, 3)
-    fresh = make_weights(env, settings, starting, env.facts_size)
+    fresh = make_weights(env, starting)
     state = common.select(told & (settings.told > 0), fresh_state(fresh), state)
     lanes, (seen, inputs, chance, value, last) = roll_out(
         env, state.weights, lanes, params, settings.sees * facts, rolling
