@@ -68,7 +68,9 @@ def find(name: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), attribute, None) if module else None
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"`agent` should be 'module:name' of an installed module. Received {name!r}") from error
+        raise ArgumentError(
+            f"`agent` should be 'module:name' of an installed module. Received {name!r}: {error}"
+        ) from error
     finally:
         sys.path.remove("")
     if not callable(found):

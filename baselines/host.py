@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from baselines.common import act, begin
 from baselines.environments import LANES, BoardEnv, Regime, make_course, make_env
+from drift_envs.errors import ArgumentError
 
 
 class StepResult(NamedTuple):
@@ -77,9 +79,17 @@ class HostLifetime:
 
         Args:
             actions: one for each lane.
+
+        Raises:
+            ArgumentError: if they are not.
         """
+        actions = np.asarray(actions)
+        if actions.shape != (LANES,) or not ((actions >= 0) & (actions < self.env.actions)).all():
+            raise ArgumentError(
+                f"`actions` should be {LANES} integers from 0 to {self.env.actions - 1}. Received {actions.tolist()}"
+            )
         key = jax.random.fold_in(self._key, self.steps)
-        self._lanes, seen = self._act(self._params, self._lanes, key, np.asarray(actions, np.int32))
+        self._lanes, seen = self._act(self._params, self._lanes, key, actions.astype(np.int32))
         seen = jax.tree.map(np.array, seen)  # writable copies
         if self.steps < self.length:
             self._seen.append((seen.done, seen.ended))
@@ -108,7 +118,7 @@ class EnvParams:
         action_space: of one lane.
         limit: steps of an episode.
         steps: steps of the lifetime in each lane.
-        lifetime: for `vec_env`.
+        make_vec_env: for `vec_env`; nothing here leads to the schedule.
     """
 
     environment: str
@@ -117,14 +127,12 @@ class EnvParams:
     action_space: gym.Space[Any]
     limit: int
     steps: int
-    lifetime: HostLifetime
+    make_vec_env: Callable[[], Any] = field(repr=False)
 
     @property
     def vec_env(self) -> Any:
         """The lanes as a `VecEnv` of Stable-Baselines3, for models that are made with one."""
-        from baselines.sb3 import LaneVecEnv
-
-        return LaneVecEnv(self.lifetime, self.observation_space, self.action_space)
+        return self.make_vec_env()
 
 
 def make_params(lifetime: HostLifetime) -> EnvParams:
@@ -133,4 +141,10 @@ def make_params(lifetime: HostLifetime) -> EnvParams:
     seen: gym.Space[Any]
     seen = gym.spaces.Discrete(env.size) if env.tabular else gym.spaces.Box(-np.inf, np.inf, (env.size,))
     actions = gym.spaces.Discrete(env.actions)
-    return EnvParams(env.name, LANES, seen, actions, env.limit, lifetime.length, lifetime)
+
+    def make_vec_env() -> Any:
+        from baselines.sb3 import LaneVecEnv
+
+        return LaneVecEnv(lifetime, seen, actions)
+
+    return EnvParams(env.name, LANES, seen, actions, env.limit, lifetime.length, make_vec_env)

@@ -145,6 +145,9 @@ def test_a_lifetime_that_is_stepped_from_python_drifts_as_the_compiled_ones(shor
     for _ in range(lifetime.length):
         step = lifetime.step(plan[step.observation])
     assert lifetime.scores.tolist() == [1, 1, 0, 0]
+    for wrong in (np.zeros(3, int), np.full(8, 4)):
+        with pytest.raises(ArgumentError, match="`actions` should be 8 integers from 0 to 3"):
+            lifetime.step(wrong)
 
 
 @pytest.mark.parametrize(
