@@ -11,8 +11,10 @@ import pytest
 for package in ("jax", "gymnax", "optax", "pyarrow"):
     pytest.importorskip(package, reason="needs the extra `baselines`")
 
+import jax
+
 from baselines import __main__ as command
-from baselines import board, evaluate, measures, report
+from baselines import board, evaluate, measures, recurrent_ppo, report
 from baselines.environments import REGIMES, Regime, draw_phases
 from baselines.host import HostLifetime
 from drift_envs.errors import ArgumentError
@@ -68,6 +70,31 @@ def test_missing_parts_are_played_again_to_the_same_lines(tiny, tmp_path, capsys
     filled = report.fill_page(PAGE, blocks)
     assert filled != PAGE
     assert report.fill_page(filled, blocks) == filled
+
+
+@pytest.mark.integration
+def test_nets_are_tuned_trained_once_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setitem(board.PLANS, "tiny", board.Plan(4, {"corners": ("recurring",)}, 2, 2, 10))
+    trained = []
+
+    def train(env, seed, both, settings, updates):
+        trained.append((seed, both, settings.rate))
+        return recurrent_ppo.make_weights(env, jax.random.key(seed)), np.zeros(1)
+
+    monkeypatch.setattr(board.rl_squared, "train", train)
+    rows = ("rl_squared", "rl_squared_one")
+    board.play_group(tmp_path, "tiny", "corners", rows, False)
+    tried, nets = trained[:2], trained[2:]
+    assert tried == [(board.DEVELOPMENT, True, 1e-3), (board.DEVELOPMENT, True, 3e-3)]
+    scores = board.collect(tmp_path)["tune"]["score"]
+    rate = tried[int(scores.argmax())][2]
+    assert nets == [(board.NET_SEED + index, both, rate) for both in (True, False) for index in (0, 1)]
+    first = board.collect(tmp_path)["play"]
+    for part in tmp_path.glob("play-*"):
+        part.unlink()
+    board.play_group(tmp_path, "tiny", "corners", rows, False)
+    assert len(trained) == 6
+    assert board.collect(tmp_path)["play"].equals(first)
 
 
 def test_parts_of_another_plan_are_refused(tmp_path):
