@@ -89,7 +89,7 @@ def learn(model: Any, params: Any) -> None:
         model: made with `EnvParams.vec_env`, or with spaces that fit it.
         params: a `host.EnvParams`.
     """
-    if not isinstance(model.env, LaneVecEnv):
+    if model.env is None or not isinstance(model.env.unwrapped, LaneVecEnv):
         model.set_env(params.vec_env)
     model.learn(params.steps * params.lanes)
 
