@@ -344,8 +344,8 @@ def play_board(
     BoardFolder(path, PLANS[plan])
     todo = [(path, plan, env, names, only_tune) for env, names in groups(PLANS[plan], learners)]
     start = time.monotonic()
-    if jobs > 1:
-        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")  # one thread for each process
+    # one thread for each process, so that sums do not depend on the number of processes
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     context = multiprocessing.get_context("spawn")
     with context.Pool(jobs, maxtasksperchild=1) as pool:
         for done, _ in enumerate(pool.imap_unordered(_play_one, todo), start=1):
