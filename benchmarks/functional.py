@@ -48,6 +48,14 @@ SCHEDULES: dict[str, dict[str, Any]] = {
             "base": {"slip": 0.1},
             "drifts": [{"rate": 0.0005, "for": 500, "set": {"slip": 0.2}}],
         },
+        **{
+            f"{count} listed drifts of the slip": {
+                "version": 1,
+                "clock": "step",
+                "drifts": [{"name": f"d{at}", "at": 50 * at, "set": {"slip": at / 100}} for at in range(1, count + 1)],
+            }
+            for count in (5, 99)
+        },
     },
     CAR: {
         "no drift": None,

@@ -146,7 +146,7 @@ class DriftedEnv:
         self._env = env
         fields = _numbers(env.default_params)
         chosen, followers = _known_knobs(fields, attributes)
-        self._actions = getattr(env.action_space(env.default_params), "n", None)
+        self._actions: Any = getattr(env.action_space(env.default_params), "n", None)
 
         def bind(content: Mapping[str, Any]) -> Any:
             section = content.get("knobs")
@@ -168,15 +168,19 @@ class DriftedEnv:
         attributes: Sequence[AttributeKnob],
         followers: Sequence[DerivedAttribute],
     ) -> Any:
+        self._attributes = {}
         for attribute in attributes:
-            if attribute.kind not in ("float", "integer", "factor", "array") or attribute.path not in fields:
+            if attribute.path not in fields:
                 raise _unknown(fields, attribute.name)
+            kind = attribute.kind or _kind(fields[attribute.path])
+            if kind not in ("float", "integer", "factor", "array"):
+                raise _unknown(fields, attribute.name)
+            self._attributes[attribute.name] = dataclasses.replace(attribute, kind=kind)
         plain: Any = SimpleNamespace(**fields)
         plain.unwrapped = plain
         knobs = AttributeKnobs(plain, attributes, followers).knobs.knobs
         permutation = () if self._actions is None else (permutation_knob(0, int(self._actions)),)
         self.knobs = KnobTable((*knobs, *permutation))
-        self._attributes = {attribute.name: attribute for attribute in attributes}
         self._followers = tuple(followers)
         return self.knobs
 

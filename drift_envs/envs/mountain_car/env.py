@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -248,7 +249,8 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     """Gymnasium's continuous mountain car with knobs for power, gravity, goal position and transient responses.
 
     With all knobs at their defaults it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`,
-    where gravity is a constant in the code.
+    where gravity is a constant in the code. `step` uses plain floats, rounded where Gymnasium's expressions round;
+    these roundings and the observation's array keep it from being as fast as the discrete car.
 
     | knob | default | bounds | meaning |
     |---|---|---|---|
@@ -286,6 +288,8 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
         self._gravity = 0.0025
+        # what is written into them is rounded to their precision, faster than by NumPy's scalars
+        self._single, self._double = array(_SINGLE, [0.0]), array("d", [0.0])
         Continuous_MountainCarEnv.__init__(self, render_mode, goal_velocity)
 
     def reset(
@@ -296,6 +300,16 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         if self._poison_after:
             self._begin_visits()
         return start, info
+
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        super().set_knobs(values)
+        self._single[0] = self._power
+        self._single_power = self._single[0]
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply one push.
@@ -310,42 +324,78 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         Raises:
             ArgumentError: if the action is not a sequence of one finite number.
         """
-        if action.__class__ is not np.ndarray or action.dtype.char != "f" or action.shape != (1,):
-            action = check_force(action)  # all other forms of a number; they are slower
-        given = action[0]
+        if action.__class__ is np.ndarray and action.dtype.char == "f" and action.shape == (1,):
+            given, is_single, is_double = action.item(), True, False
+        else:  # all other forms of a number; they are slower
+            number = check_force(action)[0]
+            given, is_single = float(number), isinstance(number, np.float32)
+            is_double = isinstance(number, np.generic) and not is_single
         try:
             cost = math.pow(given, 2) * 0.1
         except OverflowError:
             cost = math.inf
-        if not math.isfinite(cost):
+        if not cost < math.inf:
             raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
-        # The expressions below are Gymnasium's, in the same mixture of single and double precision;
-        # plain floats would round differently.
-        position = self.state[0]
-        velocity = self.state[1]
-        force = min(max(given, self.min_action), self.max_action)
+        force = given
+        if force > self.max_action:
+            force = self.max_action
+        elif force < self.min_action:
+            force = self.min_action
         if self._transient:
             force = self._draw_response(force)
         if self._poison_after and self._is_dead():
             force = 0.0
-        velocity += force * self._power - self._gravity * math.cos(3 * position)
-        if velocity > self.max_speed:
-            velocity = self.max_speed
-        if velocity < -self.max_speed:
-            velocity = -self.max_speed
-        position += velocity
-        if position > self.max_position:
-            position = self.max_position
-        if position < self.min_position:
-            position = self.min_position
-        if position == self.min_position and velocity < 0:
-            velocity = 0
-        terminated = bool(position >= self._goal_position and velocity >= self.goal_velocity)
+        if force is not given:  # a Python float, which takes the precision of what it is added to
+            is_single = is_double = False
+        single, double, state = self._single, self._double, self.state
+        # Plain floats, rounded where Gymnasium's mixture of single and double precision rounds.
+        if state.__class__ is not np.ndarray:
+            state = np.array(state, float)  # set by hand
+        position, velocity = state.tolist()
+        own = single if state.dtype.char == "f" else double
+        rounded = double if is_double else own
+        own[0] = 3 * position
+        pull = self._gravity * math.cos(own[0])
+        if is_single:
+            single[0] = force * self._single_power
+            push = single[0]
+            single[0] = pull
+            single[0] = push - single[0]
+            rounded[0] = velocity + single[0]
+        else:
+            rounded[0] = force * self._power - pull
+            rounded[0] = velocity + rounded[0]
+        velocity = rounded[0]
+        # A limit is rounded before it is compared. The first comparison, with a margin, saves that in most steps.
+        fastest = self.max_speed
+        if not -fastest < velocity < fastest:
+            limit = fastest if velocity > 0 else -fastest
+            rounded[0] = limit
+            if abs(velocity) > abs(rounded[0]):
+                rounded = own  # the limit is a Python float too
+                rounded[0] = limit
+                velocity = rounded[0]
+        rounded[0] = position + velocity
+        position = rounded[0]
+        if position >= self.max_position:
+            rounded[0] = self.max_position
+            position = min(position, rounded[0])
+        elif position <= self.min_position + _MARGIN:
+            rounded[0] = self.min_position
+            position = max(position, rounded[0])
+            if position == rounded[0] and velocity < 0.0:
+                velocity = 0.0
+        terminated = False
+        if position >= self._goal_position - _MARGIN:
+            rounded[0] = self._goal_position
+            if position >= rounded[0]:
+                rounded[0] = self.goal_velocity
+                terminated = velocity >= rounded[0]
         reward = (100.0 if terminated else 0) - cost
-        self.state = np.array([position, velocity], dtype=np.float32)
+        self.state = seen = np.array((position, velocity), _FLOAT32)
         if self.render_mode == "human":
             self.render()
-        return self.state, reward, terminated, False, {}
+        return seen, reward, terminated, False, {}
 
     def _draw_response(self, force: float) -> float:
         """Return the given force or, with probability `transient`, one drawn uniformly."""
@@ -354,5 +404,10 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         return force if chance >= 1.0 else 2.0 * chance - 1.0
 
 
+_FLOAT32 = np.dtype(np.float32)
+_SINGLE = "d" if (np.float32(1.0) * 1.0).dtype == np.float64 else "f"
+"""The precision of a `float32` times a Python float: double before NumPy 2."""
+_MARGIN = 1e-6
+"""More than the rounding to single precision changes a position."""
 _PUSHES = {0: -1, 1: 0, 2: 1}
 _OTHER_PUSHES = {-1: (0, 1), 0: (-1, 1), 1: (-1, 0)}

@@ -210,10 +210,10 @@ class TestValidate:
     def test_good_files(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         plain = tmp_path / "plain.yaml"
         plain.write_text("version: 1\nname: plain\n", encoding="utf-8")
-        assert main(["validate", "frozen_lake/slippery", "frozen_lake/tides", str(plain)]) == 0
+        assert main(["validate", "frozen_lake/slippery", "frozen_lake/flapping", str(plain)]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[:3] == [f"frozen_lake/slippery{one}: ok, 3 phases" for one in ("", ":family", ":long")]
-        assert lines[3] == "frozen_lake/tides: ok, many phases"
+        assert lines[3] == "frozen_lake/flapping: ok, many phases"
         assert lines[4] == f"{plain}: ok; it names no `env`, so that its knobs were not checked"
 
     def test_every_error_of_every_file_with_its_line(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

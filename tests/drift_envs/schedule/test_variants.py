@@ -65,9 +65,9 @@ def test_a_renamed_schedule_has_the_content_of_before(name: str) -> None:
         load_schedule(old_names[name])
 
 
-def test_all_shipped_variants_are_in_the_table() -> None:
+def test_all_shipped_variants_can_be_loaded() -> None:
     shipped = [name for name in shipped_schedules() if ":" in name]
-    assert sorted(RENAMED) == shipped
+    assert set(RENAMED) <= set(shipped)
     assert shipped == sorted(f"{name}:{one}" for name in shipped_schedules() for one in variants_of(name))
     assert all(load_schedule(name).name == name for name in shipped)
 

@@ -97,7 +97,7 @@ def test_the_section_knobs_declares_names_bounds_and_derived_fields():
         "drifts": [{"at": 0, "set": {"engine": 0.002}}],
     }
     drifting = functional.drift(env, schedule, [])
-    assert list(drifting.knobs) == ["engine"]
+    assert list(drifting.knobs) == ["engine", "action_permutation"]
     changed = dataclasses.replace(params, force=0.002, goal_velocity=0.004)
     assert leaves_equal(play(env, changed), play(drifting, drifting.default_params))
     schedule["drifts"][0]["set"]["engine"] = 0.02
@@ -168,8 +168,10 @@ def test_the_lines_of_purejaxrl_run_on_every_id(name):
     basic, basic_params = gymnax.make(name)
     env = functional.drift(basic, make_schedule("max_steps_in_episode", 3, 2))
     env_params = env.default_params
-    env = LogWrapper(FlattenObservationWrapper(env))
-    shape = FlattenObservationWrapper(basic).observation_space(basic_params).shape
+    if hasattr(basic.observation_space(basic_params), "low"):  # gymnax flattens boxes alone
+        basic, env = FlattenObservationWrapper(basic), FlattenObservationWrapper(env)
+    env = LogWrapper(env)
+    shape = basic.observation_space(basic_params).shape
     assert env.observation_space(env_params).shape == shape
     space, expected = env.action_space(env_params), basic.action_space(basic_params)
     assert (space.shape, getattr(space, "n", None)) == (expected.shape, getattr(expected, "n", None))
@@ -184,13 +186,13 @@ def test_the_lines_of_purejaxrl_run_on_every_id(name):
             keys = jax.random.split(key, 4)
             actions = jax.vmap(space.sample)(keys)
             found = jax.vmap(env.step, in_axes=(0, 0, 0, None))(keys, states, actions, env_params)
-            return found[1], (found[0], found[4])
+            return found[1], (found[0], found[3] | found[4])
 
         return jax.lax.scan(move, states, jax.random.split(key, 9))[1]
 
-    observations, truncated = jax.jit(lifetime)(jax.random.key(0))
-    assert observations.shape == (9, 4, int(np.prod(shape)))
-    assert np.asarray(truncated)[3:].any()
+    observations, done = jax.jit(lifetime)(jax.random.key(0))
+    assert observations.shape == (9, 4, *shape)
+    assert np.asarray(done)[3:].any()
 
 
 def test_parameters_of_gymnax_can_be_replaced():
@@ -278,7 +280,9 @@ def test_what_is_no_number_of_the_parameters_is_refused(attributes):
     env, _ = gymnax.make("Acrobot-v1")
     with pytest.raises(
         ArgumentError,
-        match=re.escape("`attributes` should be numbers among the parameters, of max_steps_in_episode, dt,"),
+        match=re.escape(
+            "`attributes` should be numbers among the parameters, of max_steps_in_episode, available_torque, dt,"
+        ),
     ):
         functional.drift(env, None, attributes)
 

@@ -51,7 +51,7 @@ def test_a_single_environment_drifts_inside_the_wrapper():
 @pytest.mark.parametrize("name", ["DriftFrozenLake-v0", "DriftMountainCarContinuous-v0", "DriftCartPole-v0"])
 def test_gym_env_makes_an_id(name):
     env = GymEnv(name, frame_skip=2)  # which it offers the environment first
-    assert env.rollout(3)["next", "reward"].shape == (3, 1)
+    assert env.rollout(3, break_when_any_done=False)["next", "reward"].shape == (3, 1)
     assert env._env.get_wrapper_attr("drift_state").phase == "source"
 
 
