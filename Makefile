@@ -86,6 +86,16 @@ test-extras-all:  ## the tests of every extra, one after the other
 		$(addprefix --requirement ,$(wildcard tests/extras/$*/requirements.txt))
 	@touch $@
 
+RL_BOARD := .venvs/baselines/bin/python -m baselines
+.PHONY: rl-board rl-board-short
+rl-board: .venvs/baselines/.installed  ## learners under drift: about an hour on two idle cores, goes on where it was
+	$(RL_BOARD) run --jobs 2 --out runs/rl_board
+	$(RL_BOARD) table runs/rl_board --page docs/rl_board.md --pictures docs/pictures
+
+rl-board-short: .venvs/baselines/.installed  ## its short form: one cell, two lifetimes
+	$(RL_BOARD) run --short --jobs 2 --out runs/rl_board_short
+	$(RL_BOARD) table runs/rl_board_short --results build/rl_board_short
+
 .PHONY: docs
 docs: .venvs/docs/.installed  ## build the site into build/site, which opens from files
 	NO_MKDOCS_2_WARNING=1 .venvs/docs/bin/python -m mkdocs build --quiet

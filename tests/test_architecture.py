@@ -69,6 +69,16 @@ ORDER: dict[str, list[list[str]]] = {
         ["belief", "experience", "injection", "prompts", "readers", "verify_map"],
         ["__init__", "__main__"],
     ],
+    "baselines": [
+        ["continual_backprop", "detectors", "environments", "exit_status", "regenerative", "sb3", "shrink_and_perturb"],
+        ["common", "measures"],
+        ["dqn", "host", "ppo", "q_learning", "recurrent_ppo", "references"],
+        ["rl_squared"],
+        ["rows"],
+        ["board", "report"],
+        ["evaluate"],
+        ["__init__", "__main__"],
+    ],
 }
 # What a package may import beside itself and third-party libraries.
 GUESTS = {
@@ -80,11 +90,12 @@ GUESTS = {
     "drift_agents.submission": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server"},
     "studies": {"drift_agents", "drift_envs", "webshop_server"},
+    "baselines": {"drift_envs", "webshop_server"},
 }
-OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies"}
+OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies", "baselines"}
 FILES = sorted(
     path
-    for top in ("drift_envs", "webshop_server", "agents/drift_agents", "studies")
+    for top in ("drift_envs", "webshop_server", "agents/drift_agents", "studies", "baselines")
     for path in (ROOT / top).rglob("*.py")
     if "__pycache__" not in path.parts
 )
