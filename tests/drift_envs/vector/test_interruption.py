@@ -75,12 +75,10 @@ def outcome(lakes: DriftVectorEnv, undone: list[np.ndarray], done: list[np.ndarr
     """What an interrupted step has left behind."""
     try:
         found = continuation(lakes)
-    except StateError as error:
-        assert "was interrupted" in str(error)
-        assert lakes.closed
+    except StateError:
         with pytest.raises(StateError, match="was interrupted"):
             lakes.reset(seed=0)
-        return "closed"
+        return "closed" if lakes.closed else "torn"
     for name, expected in (("undone", undone), ("done", done)):
         if all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True)):
             return name
