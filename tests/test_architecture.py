@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["command_line", "errors", "product", "vocabulary"],
-        ["catalogue", "checks", "jsonstream", "urls"],
+        ["errors", "hosts", "product", "vocabulary"],
+        ["catalogue", "checks", "command_line", "jsonstream", "urls"],
         ["generate", "goals", "importer", "page_model", "picture", "search", "settings"],
         ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, AllowHost, Debug, make_app, refuse, run_app
 from webshop_server.errors import ArgumentError, ShopError
 
 PROGRAM = "python -m webshop_server"
@@ -107,6 +107,7 @@ def _serve(
         list[str] | None,
         typer.Option(metavar="HOST", help="Host from which browsers may load photos of the catalogue (default: none)."),
     ] = None,
+    allow_host: AllowHost = None,
     debug: Debug = False,
 ) -> None:
     """Start the shop at a local address, which is printed."""
@@ -132,6 +133,7 @@ def _serve(
         max_client_sessions=max_client_sessions,
         image_dir=images,
         remote_images=tuple(remote_images or ()),
+        allow_hosts=(host, *(allow_host or ())),
         compat=compat,
         spacy_model=spacy_model,
     )

@@ -17,6 +17,7 @@ from webshop_server.compat.nouns import count_nouns, load_tagger
 from webshop_server.compat.routes import original_routes
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.goals import BROWSE
+from webshop_server.hosts import HostRule
 from webshop_server.inventory import Inventory
 from webshop_server.picture import PhotoSource
 from webshop_server.renderer import SECURITY_HEADERS, render_message
@@ -55,6 +56,8 @@ class Config:
         image_dir: a directory of photos, named by asin or as in the addresses of the catalogue; others are drawn.
         remote_images: hosts from which browsers may load the photos of an imported catalogue; by default none, and
             pages load nothing from other hosts.
+        allow_hosts: names of hosts under which the shop is addressed, beside `localhost`, this machine's name and all
+            IP addresses; requests to other names are refused.
         compat: serve pages with the original's elements and ids, for clients of the original: any name starts a
             session, a `GET` request buys, and nouns are counted as the original counts them.
         spacy_model: a model of spaCy that selects the nouns in this mode; without one a rule does.
@@ -72,6 +75,7 @@ class Config:
     idle_seconds: float = 3600.0
     image_dir: str | os.PathLike[str] | None = None
     remote_images: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
     compat: bool = False
     spacy_model: str | None = None
 
@@ -113,6 +117,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.extensions["webshop_photos"] = PhotoSource(config.image_dir, config.remote_images)
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
     app.extensions["webshop"] = _make_store(shop, config)
+    app.extensions["webshop_hosts"] = HostRule(config.allow_hosts)
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
         app.register_blueprint(admin_routes)
@@ -121,6 +126,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.register_error_handler(SessionError, show_session_over)
     app.register_error_handler(ShopError, _show_failure)
     app.register_error_handler(HTTPException, _show_http_error)
+    app.before_request(_check_host)
     app.before_request(_check_url)
     app.before_request(_check_origin)
     app.after_request(_add_security_headers)
@@ -151,6 +157,15 @@ def _inventory(config: Config) -> Inventory:
     if config.catalogue is None:
         return Inventory.open(Inventory.default().catalogue.path, config.seed)
     return Inventory(Catalogue(config.catalogue), config.seed)
+
+
+def _check_host() -> Response | None:
+    """Refuse requests to a name that is not the shop's, as pages of other sites send them after DNS rebinding."""
+    rule: HostRule = current_app.extensions["webshop_hosts"]
+    if rule.allows(request.headers.get("Host")):
+        return None
+    text = render_message("This request is refused", "The shop is not known under this name; see `--allow-host`.")
+    return Response(text, status=421, mimetype="text/html")
 
 
 def _check_url() -> Response | None:

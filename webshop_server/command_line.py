@@ -4,9 +4,11 @@
 * `make_app` - a Typer application to which commands are added
 * `run_app` - runs a command and returns its exit status
 * `Debug` - the option `--debug` of a command
+* `AllowHost` - the option `--allow-host` of a command that serves
 * `refuse` - the error of an option with a wrong value
 
-It is part of the package that all others may import, and imports nothing but Typer, so that `--help` stays fast.
+It is part of the package that all others may import, and imports nothing but Typer and `hosts`, so that `--help` stays
+fast.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from typing import Annotated
 
 import typer
 
+from webshop_server.hosts import is_host_name
+
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # Typer has no public name for the base of its usage errors: in some versions it is click's, in others its own copy.
@@ -27,6 +31,25 @@ _DEBUG = "--debug"
 
 Debug = Annotated[bool, typer.Option(_DEBUG, help="Show the traceback of an error.")]
 """The option `--debug`; `run_app` reads it, the command itself has no use for the value."""
+
+
+def _check_hosts(names: list[str] | None) -> list[str]:
+    for name in names or ():
+        if not is_host_name(name):
+            raise refuse("--allow-host", "should be the name of a host, without scheme and port", name)
+    return names or []
+
+
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST",
+        callback=_check_hosts,
+        help="Answer requests to this name too (default: IP addresses, localhost and this machine's name).",
+    ),
+]
+"""The option `--allow-host`, which may be repeated; see `webshop_server.hosts`."""
 
 
 def make_app(description: str, example: str, completion: bool = True) -> typer.Typer:

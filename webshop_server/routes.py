@@ -21,6 +21,7 @@ Every request below `/admin` carries `Authorization: Bearer TOKEN`. Changes take
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Blueprint, Response, abort, current_app, jsonify, redirect, request
@@ -48,6 +49,10 @@ admin_routes = Blueprint("admin", __name__, url_prefix="/admin")
 BOTH = ("GET", "POST")
 PICTURE_SECONDS = 3600
 """How long a browser may cache a picture, in seconds."""
+
+
+MAX_DEPTH = 16
+"""The maximum number of levels in a JSON body; settings have three."""
 
 
 def get_store() -> SessionStore:
@@ -200,10 +205,29 @@ def send_error(error: ShopError) -> tuple[Response, int]:
 
 def read_body() -> dict[str, Any]:
     """Return the JSON object in the body."""
-    data = request.get_json(silent=True)
+    try:
+        data = request.get_json(silent=True)
+    except RecursionError:
+        data = None
     if not isinstance(data, dict):
         raise ArgumentError("the body should be a JSON object")
+    if _is_deeper(data, MAX_DEPTH):
+        raise ArgumentError(f"the body should have at most {MAX_DEPTH} levels of objects and lists")
     return data
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    """Whether objects and lists contain each other in more than this number of levels."""
+    level = [value]
+    for _ in range(most):
+        level = [item for one in level for item in _items(one)]
+    return any(isinstance(one, (dict, list)) for one in level)
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 @admin_routes.get("/settings")

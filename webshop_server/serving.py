@@ -83,6 +83,7 @@ def make_server(app: Flask, listener: socket.socket, *, threads: int = 8, socket
         cleanup_interval=5,
         asyncore_use_poll=True,  # `select` fails above 1,024 files
         backlog=MAX_CONNECTIONS,
+        max_request_body_size=app.config["MAX_CONTENT_LENGTH"] + 1,  # refused at this size, before it is stored
     )
     server.max_connections = most
     server.channel_class = _Channel

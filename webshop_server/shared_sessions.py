@@ -161,10 +161,11 @@ class SharedSessionStore(SessionStore):
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
+                database.execute("COMMIT")  # fails where the disk is full
             except BaseException:
-                database.execute("ROLLBACK")
+                if database.in_transaction:  # SQLite may have rolled back itself
+                    database.execute("ROLLBACK")
                 raise
-            database.execute("COMMIT")
 
     @staticmethod
     def _read_meta(database: sqlite3.Connection, key: str) -> str | None:

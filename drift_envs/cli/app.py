@@ -14,7 +14,7 @@ import typer
 
 from drift_envs._version import PROJECT_URL, __version__
 from drift_envs.errors import DriftEnvsError, UnknownScheduleError
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, AllowHost, Debug, make_app, refuse, run_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -370,6 +370,7 @@ def _openenv(
         int | None, typer.Option(min=1, metavar="N", help="Play N episodes instead, during which time goes on.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port (default: free).")] = 0,
+    allow_host: AllowHost = None,
     debug: Debug = False,
 ) -> None:
     """Serve an environment on a loopback address to clients of OpenEnv; needs the extra `openenv`.
@@ -380,7 +381,7 @@ def _openenv(
     from drift_envs.registration import IDS
 
     source = schedule or IDS[env_id].schedule
-    serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port)
+    serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port, allow_host or ())
 
 
 @app.command(

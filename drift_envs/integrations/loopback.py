@@ -1,17 +1,26 @@
-"""Sockets of servers that this machine alone can reach.
+"""Servers that this machine alone can reach.
 
 * `LOOPBACK` - the address
 * `listen` - a listening socket at a port of it
+* `HostRule` - the `Host` headers that are answered, see `webshop_server.hosts`
+* `guard` - refuses requests to other names, and large bodies
 """
 
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
+from webshop_server.hosts import HostRule
+
+__all__ = ["LOOPBACK", "MAX_BODY", "HostRule", "guard", "listen"]
 
 LOOPBACK = "127.0.0.1"
+
+MAX_BODY = 64 * 1024
+"""The maximum size of a request body, in bytes."""
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -39,3 +48,65 @@ def listen(port: int = 0) -> socket.socket:
         listener.close()
         raise ArgumentError(f"`port` should be free. Received {port}: {error}") from error
     return listener
+
+
+def guard(app: Any, hosts: HostRule) -> Any:
+    """An ASGI application that refuses requests to other names (421) and bodies above `MAX_BODY` (413).
+
+    A body is read before the application is called, and no more of it than the maximum is stored.
+
+    Args:
+        app: the application of ASGI.
+        hosts: decides which `Host` headers are answered, also at the start of a WebSocket.
+    """
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await app(scope, receive, send)
+            return
+        host = dict(scope["headers"]).get(b"host")
+        if not hosts.allows(None if host is None else host.decode("latin-1")):
+            await _refuse(scope, send, 421, "the server is not known under this name; see --allow-host")
+            return
+        if scope["type"] == "websocket":
+            await app(scope, receive, send)
+            return
+        body = await _read_body(scope, receive)
+        if body is None:
+            await _refuse(scope, send, 413, f"a body has at most {MAX_BODY} bytes")
+            return
+        first = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Any:
+            return first.pop() if first else await receive()
+
+        await app(scope, replay, send)
+
+    return guarded
+
+
+async def _read_body(scope: Any, receive: Any) -> bytes | None:
+    """The body of a request; `None` if it is larger than `MAX_BODY`, or the client has gone."""
+    announced = dict(scope["headers"]).get(b"content-length", b"0")
+    if announced.isdigit() and int(announced) > MAX_BODY:
+        return None
+    body, is_open = b"", True
+    while is_open:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        is_open = message.get("more_body", False)
+        if len(body) > MAX_BODY:
+            return None
+    return body
+
+
+async def _refuse(scope: Any, send: Any, status: int, reason: str) -> None:
+    """Answer with a status and a reason; a WebSocket is closed before it is accepted."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})

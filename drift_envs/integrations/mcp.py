@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime
-from drift_envs.integrations.loopback import LOOPBACK, listen
+from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -151,7 +151,7 @@ def serve_http(server: McpServer, port: int = 0) -> None:
     if given is not None and len(given) < 16:
         raise ArgumentError(f"`{TOKEN_VARIABLE}` should have 16 characters or more. Received {len(given)}")
     token = given or secrets.token_urlsafe(24)
-    app = _require_token(server.streamable_http_app(), token)
+    app = _require_token(guard(server.streamable_http_app(), HostRule()), token)
     with listen(port) as listener:
         print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}/mcp", file=sys.stderr)
         # a token that the user has given is not repeated on the screen

@@ -11,6 +11,7 @@ OpenEnv's own `GenericEnvClient` is all that a client needs.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -19,7 +20,7 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import MissingDependencyError, StateError
 from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
-from drift_envs.integrations.loopback import LOOPBACK, listen
+from drift_envs.integrations.loopback import LOOPBACK, MAX_BODY, HostRule, guard, listen
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -179,7 +180,7 @@ def make_app(
     return create_fastapi_app(make, LifetimeAction, LifetimeObservation, max_concurrent_envs=sessions)
 
 
-def serve_openenv(app: Any, port: int = 0) -> None:
+def serve_openenv(app: Any, port: int = 0, allow_hosts: Iterable[str] = ()) -> None:
     """Serve clients on a loopback address, until the process is interrupted.
 
     OpenEnv's protocol has no authentication: every program of this machine can connect.
@@ -187,10 +188,14 @@ def serve_openenv(app: Any, port: int = 0) -> None:
     Args:
         app: what `make_app` returned.
         port: 0 takes a free one; the address is printed on standard error.
+        allow_hosts: names under which the server is addressed, beside `localhost`, this machine's name and IP
+            addresses; requests to other names are refused.
 
     Raises:
         ArgumentError: the port cannot be used.
     """
+    guarded = guard(app, HostRule(allow_hosts))
     with listen(port) as listener:
         print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)).run([listener])
+        config = uvicorn.Config(guarded, log_level="warning", timeout_graceful_shutdown=2, ws_max_size=MAX_BODY)
+        uvicorn.Server(config).run([listener])

@@ -309,7 +309,9 @@ def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
         period = math.lcm(
             *(0 if ramp.drift.jitter else ramp.drift.every or 0 for ramp in active)
         )  # 0: random, without a period
-        repeats = (high - low) // period - 1 if active and period and period * density <= _LARGEST_PERIOD else 0
+        # the period can be an integer beyond every float, which may be compared but not multiplied with one
+        is_short = bool(active) and 0 < period <= _LARGEST_PERIOD / density
+        repeats = (high - low) // period - 1 if is_short else 0
         if repeats < 2:
             add(low, high, length, 1)
             continue

@@ -56,6 +56,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
     autoreset_mode: AutoresetMode
     _is_reset: bool = False
+    _is_torn: bool = False  # while a step or reset changes the state, and after one that did not end
 
     def __init__(
         self,
@@ -122,24 +123,27 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
         Raises:
             ArgumentError: if the seed or an option is invalid; the environment has not changed then.
+            StateError: if an earlier step or reset was interrupted; the environment is closed then.
 
         Warns:
             DriftWarning: at the tenth rewind if no sub-environment has reached its first change.
         """
+        self._refuse_torn()
         request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
         self._check_options(request.options)
+        indices, seeds = request.indices, dict(request.seeds)
+        if seeds and self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
+            self._idle_rewinds.count(self._has_changed(seeds), stacklevel=2)
+        self._is_torn = True
         if request.entropy is not None:
             super().reset(seed=request.entropy)
         if request.entropy is not None or not self._is_reset:
             self._restart_draws()
-        indices, seeds = request.indices, dict(request.seeds)
         if not self._is_reset:  # sub-environments without a seed derive it from that of the generator
             base = self._generator_seed()
             seeds = {index: seeds.get(index, base + index) for index in range(self.num_envs)}
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
-            if self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
-                self._idle_rewinds.count(self._has_changed(seeds), stacklevel=2)
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
@@ -157,7 +161,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         if self._drift_infos is not None:
             self._drift_infos.rewind(rewinding)
             infos.update(self._drift_infos.collect(mask))
-        return self._observe(), infos
+        observations = self._observe()
+        self._is_torn = False
+        return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all sub-environments; those whose episode has ended are reset according to `autoreset_mode`.
@@ -170,11 +176,14 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
         Raises:
             ArgumentError: if an action is invalid.
-            StateError: before the first `reset`, or after the end of an episode with autoreset disabled.
+            StateError: before the first `reset`, after the end of an episode with autoreset disabled, or if an earlier
+                step or reset was interrupted, as by Ctrl-C; the environment is closed then.
         """
+        self._refuse_torn()
         resetting = self._ended if self._has_ended else None
         self._check_step(resetting)
         checked, clocks = self._check_actions(actions), self.clocks
+        self._is_torn = True
         if clocks.is_moving:
             clocks.move()
         if resetting is not None:
@@ -200,6 +209,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
                 reset_infos.update(self._drift_infos.collect(self._ended))
             infos = {**merge_infos(infos, reset_infos, self._ended), **last}
             self._has_ended = False
+        self._is_torn = False
         return observations, rewards, terminations, truncations, infos
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -209,6 +219,15 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             **kwargs: not used.
         """
         self.single_env.close()
+
+    def _refuse_torn(self) -> None:
+        """Close the environment if a step or reset has not ended: some of its arrays have changed and some have not."""
+        if self._is_torn:
+            self.close()
+            raise StateError(
+                "a `step` or `reset` was interrupted, so that the sub-environments are in no valid state; the "
+                "environment is closed, make a new one"
+            )
 
     def _check_step(self, ended: np.ndarray | None) -> None:
         """Raise an error if no step is possible.

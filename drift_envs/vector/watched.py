@@ -76,6 +76,12 @@ class WatchedAsyncVectorEnv(AsyncVectorEnv):
             self._state, terminate = AsyncState.DEFAULT, True
         super().close_extras(timeout, terminate)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse copies and pickles: its processes and pipes belong to this process."""
+        raise StateError(
+            "a vector environment of processes cannot be copied or pickled; make it anew from its functions"
+        )
+
     def _find_ended(self) -> str:
         """Which processes have ended, for a message; empty if none has."""
         ended = wait([process.sentinel for process in self.processes], _PATIENCE)

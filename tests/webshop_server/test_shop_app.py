@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import socket
 
 import pytest
 
-from webshop_server.app import Config, create_app
+from webshop_server.app import MAX_BODY, Config, create_app
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError, CatalogueError, SessionError
 from webshop_server.parser import parse_html
@@ -223,6 +224,43 @@ def test_a_post_from_another_site_is_refused(client, store, origin, status):
     key = {"Authorization": f"Bearer {TOKEN}", **headers}
     assert client.post("/admin/sessions", json={}, headers=key).status_code == (403 if status == 403 else 200)
     assert client.get("/fixed_0", headers=headers, follow_redirects=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"),
+    [
+        ("localhost", True),
+        ("127.0.0.1:3000", True),
+        ("[::1]:3000", True),
+        ("shop.example.org", True),
+        (f"{socket.gethostname()}:3000", True),
+        ("evil.example.org:3000", False),
+        ("localhost.evil.example.org", False),
+        ("127.0.0.1.evil.example.org", False),
+        ("", False),
+    ],
+)
+def test_names_of_other_sites_are_refused(inventory, host, is_own):
+    """DNS rebinding: `Host` and `Origin` agree, and both are another site's."""
+    app = create_app(Config(inventory, admin_token=TOKEN, allow_hosts=("shop.example.org",)))
+    client, headers = app.test_client(), {"Host": host, "Origin": f"http://{host}"}
+    assert client.post("/fixed_0", headers=headers).status_code == (200 if is_own else 421)
+    assert ("fixed_0" in app.extensions["webshop"]) is is_own
+    headers |= {"Authorization": f"Bearer {TOKEN}"}
+    assert client.get("/admin/settings", headers=headers).status_code == (200 if is_own else 421)
+
+
+@pytest.mark.parametrize("depth", [17, 500, 30_000])
+@pytest.mark.parametrize("form", ['{"button_labels": %s}', "%s"], ids=["setting", "bare"])
+def test_deep_json_is_refused(client, store, form, depth):
+    before = store.shop.settings
+    key = {"Authorization": f"Bearer {TOKEN}"}
+    for data in (form % ("[" * depth + "]" * depth), form % ('{"a":' * depth + "1" + "}" * depth), "[" * depth):
+        body = data.encode()[: MAX_BODY - 1]
+        answer = client.patch("/admin/settings", data=body, content_type="application/json", headers=key)
+        assert answer.status_code == 400, answer.text[:200]
+        assert answer.json["error"].startswith("the body should ")
+    assert store.shop.settings is before
 
 
 def test_a_catalogue_without_instructions_can_be_browsed(tmp_path):

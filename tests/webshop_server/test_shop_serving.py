@@ -12,7 +12,7 @@ import pytest
 from waitress import wasyncore
 
 from webshop_server import serving
-from webshop_server.app import Config, create_app
+from webshop_server.app import MAX_BODY, Config, create_app
 
 pytestmark = pytest.mark.integration
 
@@ -75,6 +75,29 @@ def test_a_request_has_to_arrive_in_time(inventory, monkeypatch):
         with contextlib.suppress(ConnectionError):
             assert slow.recv(1) == b""
         assert measure_request(address) < MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: %d\r\n\r\n" % 10**9,
+        b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1),
+        b"Transfer-Encoding: chunked\r\n\r\n3b9aca00\r\n" + b"x" * (MAX_BODY + 1),
+    ],
+    ids=["announced", "one byte more", "chunked"],
+)
+@pytest.mark.parametrize("path", [b"/fixed_0", b"/admin/settings", b"/absent/path"])
+def test_a_large_body_is_refused_before_it_is_sent(inventory, path, body):
+    with running_server(inventory) as address, socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + body)
+        assert connection.recv(12) == b"HTTP/1.1 413"  # the rest of the body is never awaited
+        assert measure_request(address) < MOST_SECONDS
+
+
+def test_the_largest_body_is_read(inventory):
+    with running_server(inventory) as address, contextlib.closing(http.client.HTTPConnection(*address)) as connection:
+        connection.request("POST", "/fixed_0", body=b"x" * MAX_BODY)
+        assert connection.getresponse().status == 200
 
 
 def test_the_limit_of_connections_leaves_room_for_files(monkeypatch):

@@ -46,6 +46,33 @@ def choose(rng, page):
     return f"click[{rng.choice(list(page.clickables))}]"
 
 
+def test_a_full_disk_refuses_orders_and_loses_none(inventory, tmp_path):
+    """SQLite's own limit of pages, which reports the same error as a full disk."""
+    app = create_app(Config(inventory, state=tmp_path / "state.sqlite"))
+    store, client = app.extensions["webshop"], app.test_client()
+    asin, confirmed, refused = next(iter(inventory.catalogue)).asin, set(), set()
+
+    def buy(name):
+        status = client.post(f"/done/{name}/{asin}/{{}}").status_code
+        (confirmed if status == 200 else refused).add(name)
+        return status
+
+    names = [f"fixed_{number}" for number in range(60)]
+    assert {client.post(f"/{name}").status_code for name in names} == {200}
+    assert buy(names.pop()) == 200
+    with store._database() as database:
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages}")
+    assert {buy(name) for name in names} >= {503}
+    assert set(read_orders(tmp_path / "state.sqlite")) == confirmed
+    with store._database() as database:
+        assert not database.in_transaction
+        database.execute("PRAGMA max_page_count = 1000000")
+    assert {buy(name) for name in sorted(refused - confirmed)} == {200}
+    assert set(read_orders(tmp_path / "state.sqlite")) == confirmed
+    store.close()
+
+
 def read_orders(path):
     with closing(sqlite3.connect(path)) as database:
         return {row[0]: row[1:] for row in database.execute("SELECT session, goal, asin, reward FROM orders")}

@@ -18,7 +18,7 @@ from rich.text import Text
 from drift_agents.analysis.headline import write_headline
 from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group, read_run
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
-from drift_agents.analysis.table import Table, format_seeds, print_table, to_markdown
+from drift_agents.analysis.table import Table, escape_html, format_seeds, print_table, to_markdown
 from drift_agents.analysis.tables import (
     CellGroup,
     list_cells,
@@ -168,11 +168,12 @@ def to_text(manifest: Mapping[str, Any], report: Report) -> str:
         manifest: what was played.
         report: its tables.
     """
-    lines = [f"# {manifest['name']}", "", *(f"- {sentence}" for sentence in report.headline), ""]
+    lines = [f"# {escape_html(manifest['name'])}", ""]
+    lines += [*(f"- {escape_html(sentence)}" for sentence in report.headline), ""]
     if report.overview.rows:
         lines += [to_markdown(report.overview), ""]
     for section in report.sections:
-        lines += [f"## {section.subject}", "", f"{section.about}.", ""]
+        lines += [f"## {escape_html(section.subject)}", "", f"{escape_html(section.about)}.", ""]
         for table in section.tables:
             lines += [to_markdown(table), ""]
     lines += ["## What was played", "", to_markdown(tabulate_cells(report.cells)), ""]
@@ -181,9 +182,10 @@ def to_text(manifest: Mapping[str, Any], report: Report) -> str:
     lines += [f"- Versions: {', '.join(f'{name} {number}' for name, number in manifest['versions'].items())}"]
     lines += [f"- Seeds: {format_seeds(manifest['experiment']['seeds'])}"]
     lines += [
-        f"- {name}: {schedule['env']}, {schedule['episodes']} episodes, hash {schedule['hash']}"
+        escape_html(f"- {name}: {schedule['env']}, {schedule['episodes']} episodes, hash {schedule['hash']}")
         for name, schedule in manifest["schedules"].items()
     ]
     lines += [f"- Configuration (hash {manifest['config_hash']}):", "", "```json"]
-    lines += [json.dumps(manifest["experiment"], indent=2, ensure_ascii=False), "```", ""]
+    configuration = json.dumps(manifest["experiment"], indent=2, ensure_ascii=False)
+    lines += [configuration.replace("<", "\\u003c"), "```", ""]  # also where a reader does not know the fence
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 * `Table` - a title, columns and rows
 * `to_markdown`, `to_rich` - the two forms
+* `escape_html` - text in which Markdown finds no HTML
 * `print_table` - in a terminal, in parts where it is too narrow for all columns
 * `format_estimate`, `format_difference`, `format_count` - an estimate in a few characters
 * `format_plain` - a number without an interval
@@ -61,7 +62,7 @@ class Table:
 
 def to_markdown(table: Table) -> str:
     """The table as Markdown, its columns aligned so that the source reads well too."""
-    heads = [head.replace("\n", " ") for head in table.columns]
+    heads = [_escape(head.replace("\n", " ")) for head in table.columns]
     body = [[_escape(cell) for cell in cells] for cells, _ in table.rows]
     widths = [max(3, *(len(row[index]) for row in [heads, *body])) for index in range(len(heads))]
 
@@ -73,7 +74,7 @@ def to_markdown(table: Table) -> str:
         return f"| {' | '.join(padded)} |"
 
     rule = ["-" * width if index == 0 else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
-    title = [f"**{table.title}**", ""] if table.title else []
+    title = [f"**{escape_html(table.title)}**", ""] if table.title else []
     return "\n".join([*title, line(heads), line(rule), *map(line, body)])
 
 
@@ -155,7 +156,17 @@ def _take(table: Table, columns: list[int]) -> Table:
 
 
 def _escape(cell: str) -> str:
-    return cell.strip().replace("|", "\\|")
+    return escape_html(cell.strip()).replace("|", "\\|")
+
+
+def escape_html(text: str) -> str:
+    """Text in which Markdown finds no HTML.
+
+    Example:
+        >>> escape_html("<script>")
+        '&lt;script>'
+    """
+    return text.replace("<", "&lt;")
 
 
 def format_estimate(value: Estimate, digits: int = 0) -> str:

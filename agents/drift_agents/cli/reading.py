@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import FolderArgument, app, make_console
-from webshop_server.command_line import Debug, refuse
+from webshop_server.command_line import AllowHost, Debug, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
@@ -48,6 +48,7 @@ def _inspect(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, metavar="N", help="Port of --serve (default: a free one).")
     ] = None,
+    allow_host: AllowHost = None,
     debug: Debug = False,
 ) -> None:
     """Write one HTML file with all episodes of a finished run.
@@ -56,6 +57,8 @@ def _inspect(
     """
     if port is not None and not serve:
         raise refuse("--port", "`--port` should stand with `--serve`", port)
+    if allow_host and not serve:
+        raise refuse("--allow-host", "`--allow-host` should stand with `--serve`", allow_host)
     if out is not None and serve:
         raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
     from drift_agents.analysis.inspect.page import LARGE, write_page
@@ -63,7 +66,7 @@ def _inspect(
     from drift_agents.experiment.remote import open_run
 
     if serve:
-        with open_run(folder, steps=True) as run, make_server(run, port or 0) as server:
+        with open_run(folder, steps=True) as run, make_server(run, port or 0, allow_host or ()) as server:
             print(f"serving {folder} at {server.url}; Ctrl-C ends it", flush=True)
             try:
                 server.serve_forever()

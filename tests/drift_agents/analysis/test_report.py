@@ -172,6 +172,18 @@ def test_the_headline_of_one_seed_is_that_of_its_tables() -> None:
     assert "n = 1" not in to_text(manifest(), report)
 
 
+def test_names_and_texts_cannot_become_html() -> None:
+    hostile, schedule = "<script>alert(1)</script>", "frozen_lake/<img src=x>"
+    played = json.loads(json.dumps(manifest()).replace("frozen_lake/implicit", schedule))
+    played |= {"name": hostile, "experiment": {"name": hostile, "about": f"{hostile}```", "seeds": [0, 1]}}
+    rows = [{**row, "schedule": schedule} for row in log_rows()]
+    text = to_text(played, make_report(played, rows))
+    assert re.findall(r"<(?:script|img)", text) == []
+    assert "&lt;script>alert(1)" in text
+    configuration = text.split("```json\n")[1].split("\n```")[0]
+    assert json.loads(configuration)["about"] == f"{hostile}```"
+
+
 def test_the_headline_warns_of_agents_that_moved_in_circles() -> None:
     rows = [{**line, "loop_steps": 6 if line["verifier"] == "glove" else 0} for line in log_rows()]
     assert make_report(manifest(), rows).headline[-1] == (

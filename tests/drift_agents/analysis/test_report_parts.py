@@ -17,6 +17,8 @@ def test_markdown_escapes_what_would_break_a_table() -> None:
     table = Table("t", ("a", "b"))
     table.add("x|y", "1")
     assert "x\\|y" in to_markdown(table)
+    table.add("<b>", "<i>")
+    assert "<" not in to_markdown(table).replace("&lt;", "")
 
 
 def test_every_field_is_documented() -> None:

@@ -1,14 +1,15 @@
-"""Listening sockets at the loopback address."""
+"""Listening sockets at the loopback address, and what their servers refuse."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 
 import pytest
 
 from drift_envs.errors import ArgumentError
-from drift_envs.integrations.loopback import LOOPBACK, listen
+from drift_envs.integrations.loopback import LOOPBACK, MAX_BODY, HostRule, guard, listen
 
 pytestmark = pytest.mark.integration
 
@@ -32,3 +33,56 @@ def test_a_port_that_is_taken_is_refused():
 def test_what_is_no_port_is_refused():
     with pytest.raises(ArgumentError, match=re.escape("in the interval [0, 65535]. Received 65536")):
         listen(65536)
+
+
+def call(kind, host, parts=(), announced=None):
+    """What the guard sends, and the body that the application behind it has received."""
+    headers = [(b"host", host)] if host is not None else []
+    headers += [] if announced is None else [(b"content-length", announced)]
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    messages += [{"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}]
+    sent, received = [], []
+
+    async def app(scope, receive, send):
+        received.extend([await receive(), await receive()] if scope["type"] == "http" else [scope])
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(guard(app, HostRule())({"type": kind, "headers": headers}, receive, send))
+    return sent, received
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_names_of_other_sites_are_refused(kind):
+    for host in (b"127.0.0.1:8000", b"localhost", None):
+        sent, received = call(kind, host)
+        assert (sent, bool(received)) == ([], True)
+    sent, received = call(kind, b"evil.example:8000")
+    assert not received
+    assert sent[0].get("status", sent[0].get("code")) == (421 if kind == "http" else 1008)
+
+
+@pytest.mark.parametrize(
+    ("parts", "announced", "is_small"),
+    [
+        ([b"a" * 1000, b"b" * (MAX_BODY - 1000)], None, True),
+        ([b"a" * 1000, b"b" * (MAX_BODY - 999)], None, False),
+        ([b"a" * 10] * 7000, None, False),
+        ([], b"1000000000", False),
+    ],
+    ids=["largest", "one byte more", "many parts", "announced"],
+)
+def test_large_bodies_are_refused(parts, announced, is_small):
+    sent, received = call("http", b"localhost", parts, announced)
+    if is_small:
+        assert not sent
+        assert received == [
+            {"type": "http.request", "body": b"".join(parts), "more_body": False},
+            {"type": "http.disconnect"},
+        ]
+    else:
+        assert (sent[0]["status"], received) == (413, [])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import signal
 from collections.abc import Callable
@@ -32,6 +34,13 @@ def lakes() -> WatchedAsyncVectorEnv:
 def kill(lakes: WatchedAsyncVectorEnv) -> None:
     os.kill(lakes.processes[1].pid, signal.SIGKILL)
     lakes.processes[1].join()
+
+
+@pytest.mark.parametrize("make_other", [pickle.dumps, copy.deepcopy, copy.copy])
+def test_copies_and_pickles_are_refused(lakes: WatchedAsyncVectorEnv, make_other: Callable[[Any], Any]) -> None:
+    with pytest.raises(StateError, match="a vector environment of processes cannot be copied or pickled"):
+        make_other(lakes)
+    lakes.close()
 
 
 @pytest.mark.parametrize(

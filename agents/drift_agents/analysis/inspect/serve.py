@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from drift_agents.analysis.inspect.page import gather, page_parts
 from drift_agents.errors import ExperimentError
+from drift_envs.integrations.loopback import HostRule
 
 HOST = "127.0.0.1"
 """Requests from this machine alone are served."""
@@ -25,12 +27,13 @@ class PageServer(ThreadingHTTPServer):
         port: 0 for any that is free.
         page: the page.
         chunks: the files with the steps.
+        hosts: decides which `Host` headers are answered.
     """
 
     daemon_threads = True
 
-    def __init__(self, port: int, page: bytes, chunks: tuple[Path, ...]) -> None:
-        self.page, self.chunks = page, chunks
+    def __init__(self, port: int, page: bytes, chunks: tuple[Path, ...], hosts: HostRule) -> None:
+        self.page, self.chunks, self.hosts = page, chunks, hosts
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -39,12 +42,14 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/"
 
 
-def make_server(folder: Path, port: int = 0) -> PageServer:
+def make_server(folder: Path, port: int = 0, allow_hosts: Iterable[str] = ()) -> PageServer:
     """A server for a run's folder; `serve_forever` runs it.
 
     Args:
         folder: the run's folder.
         port: 0 for any that is free.
+        allow_hosts: names under which the server is addressed, beside `localhost`, this machine's name and IP
+            addresses; requests to other names are refused.
 
     Raises:
         ExperimentError: if the folder holds no finished run, or the port cannot be used.
@@ -52,7 +57,7 @@ def make_server(folder: Path, port: int = 0) -> PageServer:
     contents = gather(folder)
     page = "".join(page_parts(contents, served=True)).encode()
     try:
-        return PageServer(port, page, contents.chunks)
+        return PageServer(port, page, contents.chunks, HostRule(allow_hosts))
     except OSError as error:
         raise ExperimentError(f"port {port}: cannot be used: {error.strerror}") from error
 
@@ -62,6 +67,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page, the steps of a cell, or nothing."""
+        if not self.server.hosts.allows(self.headers.get("Host")):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, explain="See --allow-host.")
+            return
         chunk = re.fullmatch(r"/chunk/(\d{1,9})", self.path)
         if self.path == "/":
             self._answer(self.server.page, "text/html; charset=utf-8")

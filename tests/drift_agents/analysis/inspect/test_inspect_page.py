@@ -7,6 +7,7 @@ import json
 import re
 import threading
 import urllib.request
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -82,7 +83,7 @@ def test_an_unfinished_run_is_refused(traced_run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_the_server_gives_the_page_and_the_steps_and_nothing_else(traced_run: Path) -> None:
-    with make_server(traced_run) as server:
+    with make_server(traced_run, allow_hosts=["lab.example"]) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -94,6 +95,10 @@ def test_the_server_gives_the_page_and_the_steps_and_nothing_else(traced_run: Pa
             for path in (f"chunk/{len(chunks)}", "chunk/../run.json", "run.json", "chunk/x"):
                 with pytest.raises(HTTPError, match="404"):
                     opener.open(f"{server.url}{path}", timeout=5)
+            for host, is_own in (("localhost", True), ("evil.example", False), ("lab.example", True)):
+                request = urllib.request.Request(f"{server.url}chunk/0", headers={"Host": host})
+                with nullcontext() if is_own else pytest.raises(HTTPError, match="421"):
+                    opener.open(request, timeout=5)
         finally:
             server.shutdown()
             thread.join(10)
