@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +27,7 @@ app = make_app(
     "A local WebShop: serve it, generate a catalogue, import the original's.",
     f"{PROGRAM} serve --port 3000",
     completion=False,
+    version=lambda: f"webshop_server of drift-envs {metadata.version('drift-envs')}",
 )
 
 
@@ -49,11 +51,6 @@ def _status_of(error: Exception) -> int | None:
     if isinstance(error, ArgumentError):
         return WRONG_USAGE
     return FAILED if isinstance(error, ShopError) else None
-
-
-@app.callback()
-def _options(debug: Debug = False) -> None:
-    pass
 
 
 @app.command(

@@ -21,8 +21,8 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
-from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
@@ -30,6 +30,9 @@ SHOP = "DriftWebShop-v0"
 POLICIES = ("oracle", "random")
 RECORDING_SUFFIX = ".jsonl.gz"
 """The ending of files with the steps of a finished run."""
+
+FPS = 10
+"""Frames per second of an environment that does not state its own."""
 
 HOLD = 6
 """Repetitions of the last frame of an episode, so that its end is visible."""
@@ -51,7 +54,7 @@ class RecordOptions:
     """What is recorded.
 
     Args:
-        env_id: an id of this package.
+        env_id: an id of this package; with a schedule of any environment.
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
         policy: `oracle`, `random`, or a file of a run's folder `traces`.
@@ -99,22 +102,24 @@ def record(options: RecordOptions) -> None:
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
-    scheduled = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
+    scheduled = open_schedule(options.schedule or default_schedule(options.env_id), options.seed, options.env_id)
     if options.policy == "oracle" and scheduled.oracle is None:
         raise ArgumentError(
             f"there is no oracle for {options.env_id} with {scheduled.schedule.name}; use `--policy random`"
         )
     with without_display():
-        parts = IDS[options.env_id].parts
-        text = parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
-        env = gym.make(options.env_id, schedule=scheduled.schedule, render_mode="rgb_array", overlay=True, text=text)
+        parts = IDS[options.env_id].parts if options.env_id in IDS else None
+        text = parts is not None and (
+            parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
+        )
+        env = scheduled.make_env("rgb_array", text=text)
         try:
             if isinstance(options.episodes, range):
                 found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
             else:
                 each = options.episodes or 1
                 found = film(env, scheduled, options.policy, options.phases, each, options.steps, options.seed)
-            return list(found), int(env.metadata["render_fps"])
+            return list(found), int(env.metadata.get("render_fps", FPS))
         finally:
             env.close()
 
@@ -134,12 +139,13 @@ def _read_policy(options: RecordOptions) -> Recording | None:
     """The recording, if the policy is a file.
 
     Raises:
-        ArgumentError: if the policy is neither a name nor a recording of this environment.
+        UnknownNameError: if the policy is neither a name nor a file of a run's folder.
+        ArgumentError: if the file is no recording of this environment.
     """
     if options.policy in POLICIES:
         return None
     if not options.policy.endswith(RECORDING_SUFFIX):
-        raise ArgumentError(
+        raise UnknownNameError(
             f"`--policy` should be one of {', '.join(POLICIES)}, or a file of a run's folder `traces` that ends in "
             f"{RECORDING_SUFFIX}. Received {options.policy!r}"
         )
