@@ -251,6 +251,22 @@ def _validate(
 
 
 @app.command(
+    "new-schedule",
+    short_help="Write a schedule file to start from.",
+    epilog="Example: drift-envs new-schedule DriftMountainCar-v0 --out mine.yaml",
+)
+def _new_schedule(
+    env_id: Id,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a valid schedule of an environment, with comments on its knobs and on other kinds of drift."""
+    from drift_envs.cli.new_schedule import write_draft
+
+    write_draft(env_id, out)
+
+
+@app.command(
     "check",
     short_help="Play both sides of every drift, and warn of knobs that change nothing.",
     epilog="Example: drift-envs check my_schedule.yaml --episodes 20",

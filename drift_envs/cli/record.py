@@ -14,6 +14,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ import numpy as np
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
-from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownNameError
+from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownNameError, load_all
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
@@ -86,8 +88,7 @@ def record(options: RecordOptions) -> None:
     suffix = options.out.suffix.lower()
     if suffix not in FORMATS:
         raise ArgumentError(f"`--out` should end in one of {', '.join(FORMATS)}. Received {str(options.out)!r}")
-    if suffix != ".png":
-        load_imageio(suffix)  # fails before the episodes are played
+    load_all(_needed(options, suffix))  # fails before the episodes are played
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
     recording = _read_policy(options)
@@ -98,6 +99,14 @@ def record(options: RecordOptions) -> None:
         frames = [frame for _, clip in clips for frame in [*clip, *[clip[-1]] * HOLD]]
         write_film(frames, options.out, options.fps or fps)
     print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
+
+
+def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object]]:
+    """What loads the libraries of the format and of the environment."""
+    if suffix != ".png":
+        yield partial(load_imageio, suffix)
+    if options.env_id in IDS:
+        yield partial(getattr, IDS[options.env_id].parts, "env_class")
 
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
@@ -330,16 +339,16 @@ def load_imageio(suffix: str) -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    try:
-        import imageio.v2 as imageio
-
-        if suffix == ".mp4":
-            import imageio_ffmpeg  # noqa: F401 - the codec that imageio loads
-    except ImportError as error:
-        raise MissingDependencyError(
-            f'`{error.name}` is not installed, run `pip install "drift-envs[video]"`; a .png needs no extra'
-        ) from error
-    return imageio
+    names = ["imageio.v2", *(["imageio_ffmpeg"] if suffix == ".mp4" else [])]  # the codec that imageio loads
+    missing = []
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError:
+            missing.append(name.partition(".")[0])
+    if missing:
+        raise MissingDependencyError.of(missing, ["video"])
+    return import_module(names[0])
 
 
 def _policy(env: gym.Env, name: str, seed: int) -> _Act:

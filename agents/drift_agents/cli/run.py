@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,12 @@ from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, ru
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 from drift_agents.registry import PartFile
+from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
 from webshop_server.command_line import Verbosity
+
+FIGURES = 48
+"""Columns beside the name of a schedule: bar, episodes and times."""
 
 PART_FILE_AXES = ("memory", "verifier")
 """The axes whose parts can be in a Python file of one's own."""
@@ -107,7 +112,7 @@ def run(options: RunOptions, console: Console) -> None:
         return
     folder = options.out or str(Path("runs") / experiment.name)
     logged = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
-    trackers = [make_tracker(name, logged / name, experiment.name) for name in options.trackers]
+    trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
     is_quiet = options.verbosity is Verbosity.QUIET
     service = make_service(experiment, options.models, _print_nothing if is_quiet else _print_note)
     begun = time.monotonic()
@@ -273,15 +278,16 @@ class _Bars(Progress):
 
     def __init__(self, service: Service | None, disable: bool) -> None:
         self._service = service  # before the base's constructor, which renders
+        console = Console(stderr=True)
         super().__init__(
-            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=console.width - FIGURES)),
             BarColumn(bar_width=None, table_column=Column(ratio=1)),
             MofNCompleteColumn(table_column=Column(no_wrap=True)),
             TextColumn("elapsed", table_column=Column(no_wrap=True)),
             TimeElapsedColumn(table_column=Column(no_wrap=True)),
             TextColumn("left", table_column=Column(no_wrap=True)),
             TimeRemainingColumn(table_column=Column(no_wrap=True)),
-            console=Console(stderr=True),
+            console=console,
             disable=disable,
             expand=True,
         )
