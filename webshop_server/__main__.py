@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, Verbosity, make_app, refuse, run_app, verbosity_of
 from webshop_server.errors import ArgumentError, ShopError
 
 PROGRAM = "python -m webshop_server"
@@ -167,6 +167,7 @@ def _generate(
     "--human items_human_ins.json --out shop.sqlite",
 )
 def _import(
+    context: typer.Context,
     products: Annotated[str, typer.Option(metavar="FILE", help="items_shuffle.json")],
     out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
     attributes: Annotated[str | None, typer.Option(metavar="FILE", help="items_ins_v2.json")] = None,
@@ -189,7 +190,7 @@ def _import(
         human,
         reviews,
         resume=not fresh,
-        progress=True,
+        progress=verbosity_of(context) is not Verbosity.QUIET,
         lenient=lenient,
         overwrite=force,
     )
