@@ -8,18 +8,23 @@
 * `DeclaredKnobsError` - a schedule declares knobs that the environment does not have
 * `DrivenKnobError` - a knob that the schedule drives was set from outside
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
+* `UnknownNameError` - there is no environment, phase or policy of that name
 * `UnknownArgumentError` - an environment has no such argument
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
 * `NoOracleError` - no oracle is known for this environment
 * `HiddenError` - an attribute for evaluators alone was read through a twin
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
+* `load_all` - loads several optional dependencies, with one error for all that is missing
 * `DriftWarning` - something that works but is probably unintended
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class DriftEnvsError(Exception):
@@ -119,6 +124,10 @@ class ArgumentError(DriftEnvsError, ValueError):
     """An argument breaks a rule; the message says which argument, which rule and which value."""
 
 
+class UnknownNameError(ArgumentError):
+    """There is no environment, phase or policy of that name; the message names the nearest one."""
+
+
 class UnknownArgumentError(ArgumentError, TypeError):
     """An environment has no such argument.
 
@@ -142,7 +151,55 @@ class HiddenError(DriftEnvsError, AttributeError):
 
 
 class MissingDependencyError(DriftEnvsError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """An optional dependency is not installed; the message names the extra that brings it.
+
+    Args:
+        message: the message.
+        packages: what is not installed.
+        extras: the extras of this package that bring it.
+
+    Example:
+        >>> print(MissingDependencyError.of(["imageio", "mujoco"], ["video", "mujoco"]))
+        `imageio`, `mujoco` are not installed, run `pip install "drift-envs[video,mujoco]"`
+    """
+
+    def __init__(self, message: str = "", packages: Iterable[str] = (), extras: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.packages, self.extras = tuple(packages), tuple(extras)
+
+    @classmethod
+    def of(cls, packages: Iterable[str], extras: Iterable[str]) -> MissingDependencyError:
+        """Build the error from what is not installed, and the extras that bring it."""
+        packages, extras = tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(extras))
+        names, verb = ", ".join(f"`{name}`" for name in packages), "is" if len(packages) == 1 else "are"
+        install = f'pip install "drift-envs[{",".join(extras)}]"'
+        return cls(f"{names} {verb} not installed, run `{install}`", packages, extras)
+
+
+def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
+    """Call functions that load optional dependencies; one error names all that is missing.
+
+    Args:
+        loaders: the functions.
+
+    Returns:
+        What they return.
+
+    Raises:
+        MissingDependencyError: if any of them raises it.
+    """
+    loaded, missing = [], []
+    for load in loaders:
+        try:
+            loaded.append(load())
+        except MissingDependencyError as error:
+            missing.append(error)
+    if len(missing) > 1 and all(error.extras for error in missing):
+        packages = [name for error in missing for name in error.packages]
+        raise MissingDependencyError.of(packages, [extra for error in missing for extra in error.extras])
+    if missing:
+        raise MissingDependencyError("; ".join(map(str, missing)))
+    return loaded
 
 
 class DriftWarning(UserWarning):

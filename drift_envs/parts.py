@@ -121,9 +121,7 @@ class EnvParts:
             if self.extra is None or isinstance(error, MissingDependencyError):
                 raise
             missing = getattr(error, "name", None) or self.extra
-            raise MissingDependencyError(
-                f'`{missing}` is not installed, run `pip install "drift-envs[{self.extra}]"`'
-            ) from error
+            raise MissingDependencyError.of([missing], [self.extra]) from error
 
 
 def parts_of(env: gym.Env[Any, Any]) -> EnvParts | None:

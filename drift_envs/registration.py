@@ -2,6 +2,7 @@
 
 * `IDS` - the table: declaration, step limit and default schedule of each id
 * `EnvEntry` - a row
+* `check_id` - refuses an id that is none of this package
 * `register_all` - registers the ids with Gymnasium; called when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may drive under an id
 """
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import UnknownNameError
 from drift_envs.lazy import load_object
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class EnvEntry(NamedTuple):
     limit: int
     schedule: str
     is_native: bool = False
+
+    @property
+    def group(self) -> str:
+        """The folder in `drift_envs.envs`, as in `frozen_lake`."""
+        return self.declaration.partition(":")[0]
 
     @property
     def parts(self) -> EnvParts:
@@ -98,6 +104,24 @@ def register_all() -> None:
         )
 
 
+def check_id(env_id: str) -> None:
+    """Refuse an id that is none of this package.
+
+    Raises:
+        UnknownNameError: if it is not in `IDS`.
+
+    Example:
+        >>> check_id("DriftFrozenLak-v0")
+        Traceback (most recent call last):
+        drift_envs.errors.UnknownNameError: there is no id 'DriftFrozenLak-v0' in drift-envs. Did you mean \
+`DriftFrozenLake-v0`?
+    """
+    if env_id not in IDS:
+        from drift_envs.schedule.findings import nearest  # imported here, since only the error needs it
+
+        raise UnknownNameError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
+
+
 def knob_table_of(env_id: str) -> KnobTable:
     """All knobs that a schedule may drive under an id of this package.
 
@@ -105,7 +129,7 @@ def knob_table_of(env_id: str) -> KnobTable:
         env_id: the id.
 
     Raises:
-        ArgumentError: if it is no id of this package.
+        UnknownNameError: if it is no id of this package.
         MissingDependencyError: if its extra is not installed.
 
     Example:
@@ -114,8 +138,7 @@ def knob_table_of(env_id: str) -> KnobTable:
         >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
         0.0
     """
-    if env_id not in IDS:
-        raise ArgumentError(f"`env_id` should be one of {', '.join(IDS)}. Received {env_id!r}")
+    check_id(env_id)
     from drift_envs.wrappers.binding import knob_table  # imported here, since `drift_envs` imports this module
 
     parts = IDS[env_id].parts

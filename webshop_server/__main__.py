@@ -10,12 +10,23 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, AllowHost, Debug, make_app, refuse, run_app
+from webshop_server.command_line import (
+    FAILED,
+    WRONG_USAGE,
+    AllowHost,
+    Debug,
+    Verbosity,
+    make_app,
+    refuse,
+    run_app,
+    verbosity_of,
+)
 from webshop_server.errors import ArgumentError, ShopError
 
 PROGRAM = "python -m webshop_server"
@@ -26,6 +37,7 @@ app = make_app(
     "A local WebShop: serve it, generate a catalogue, import the original's.",
     f"{PROGRAM} serve --port 3000",
     completion=False,
+    version=lambda: f"webshop_server of drift-envs {metadata.version('drift-envs')}",
 )
 
 
@@ -49,11 +61,6 @@ def _status_of(error: Exception) -> int | None:
     if isinstance(error, ArgumentError):
         return WRONG_USAGE
     return FAILED if isinstance(error, ShopError) else None
-
-
-@app.callback()
-def _options(debug: Debug = False) -> None:
-    pass
 
 
 @app.command(
@@ -172,6 +179,7 @@ def _generate(
     "--human items_human_ins.json --out shop.sqlite",
 )
 def _import(
+    context: typer.Context,
     products: Annotated[str, typer.Option(metavar="FILE", help="items_shuffle.json")],
     out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
     attributes: Annotated[str | None, typer.Option(metavar="FILE", help="items_ins_v2.json")] = None,
@@ -194,7 +202,7 @@ def _import(
         human,
         reviews,
         resume=not fresh,
-        progress=True,
+        progress=verbosity_of(context) is not Verbosity.QUIET,
         lenient=lenient,
         overwrite=force,
     )

@@ -5,6 +5,8 @@
 * `run_app` - runs a command and returns its exit status
 * `Debug` - the option `--debug` of a command
 * `AllowHost` - the option `--allow-host` of a command that serves
+* `Json`, `print_json` - the option `--json` of a command, and its output
+* `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
 * `refuse` - the error of an option with a wrong value
 
 It is part of the package that all others may import, and imports nothing but Typer and `hosts`, so that `--help` stays
@@ -13,13 +15,17 @@ fast.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import time
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup, TyperOption
 
 from webshop_server.hosts import is_host_name
 
@@ -31,6 +37,8 @@ _DEBUG = "--debug"
 
 Debug = Annotated[bool, typer.Option(_DEBUG, help="Show the traceback of an error.")]
 """The option `--debug`; `run_app` reads it, the command itself has no use for the value."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]
 
 
 def _check_hosts(names: list[str] | None) -> list[str]:
@@ -52,7 +60,67 @@ AllowHost = Annotated[
 """The option `--allow-host`, which may be repeated; see `webshop_server.hosts`."""
 
 
-def make_app(description: str, example: str, completion: bool = True) -> typer.Typer:
+_VERBOSITY = "webshop_server.verbosity"
+"""The key of the context's `meta`."""
+
+
+class Verbosity(IntEnum):
+    """How much a command writes to standard error beside its errors."""
+
+    QUIET = -1
+    NORMAL = 0
+    VERBOSE = 1
+
+
+def verbosity_of(context: typer.Context) -> Verbosity:
+    """What `--quiet` and `--verbose` of the running command say; the last one counts."""
+    return Verbosity(context.meta.get(_VERBOSITY, Verbosity.NORMAL))
+
+
+def _set_quiet(context: typer.Context, _: Any, is_given: bool) -> None:
+    if is_given:
+        context.meta[_VERBOSITY] = Verbosity.QUIET
+
+
+def _set_verbose(context: typer.Context, _: Any, is_given: bool) -> None:
+    if is_given:
+        context.meta[_VERBOSITY] = Verbosity.VERBOSE
+        begun = time.perf_counter()
+
+        def print_duration() -> None:
+            print(f"{context.command_path}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
+
+        context.call_on_close(print_duration)
+
+
+class _Group(TyperGroup):
+    """Commands that all have the options `--quiet` and `--verbose`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for command in self.commands.values():
+            if not isinstance(command, TyperGroup):
+                command.params += [
+                    TyperOption(
+                        param_decls=["-q", "--quiet"],
+                        is_flag=True,
+                        expose_value=False,
+                        callback=_set_quiet,
+                        help="Print results and errors only.",
+                    ),
+                    TyperOption(
+                        param_decls=["-v", "--verbose"],
+                        is_flag=True,
+                        expose_value=False,
+                        callback=_set_verbose,
+                        help="Print the duration too, and of a run each finished cell.",
+                    ),
+                ]
+
+
+def make_app(
+    description: str, example: str, completion: bool = True, version: Callable[[], str] | None = None
+) -> typer.Typer:
     """Make a Typer application without commands.
 
     Args:
@@ -60,14 +128,57 @@ def make_app(description: str, example: str, completion: bool = True) -> typer.T
         example: a command line, shown under the help.
         completion: whether to add `--install-completion` and `--show-completion`; shells complete by the name of a
             program, which `python -m package` has not.
+        version: what `--version` prints; without it there is no such option.
     """
-    return typer.Typer(
+    app = typer.Typer(
+        cls=_Group,
         help=description,
         epilog=f"Example: {example}",
         add_completion=completion,
         rich_markup_mode=None,  # importing rich's formatter would double the time of `--help`
         pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
+    if version is not None:
+
+        def print_version(is_given: bool) -> None:
+            if is_given:
+                print(version())
+                raise typer.Exit
+
+        @app.callback()
+        def _options(
+            is_version: bool = typer.Option(
+                False, "-V", "--version", callback=print_version, is_eager=True, help="Print the version."
+            ),
+        ) -> None:
+            pass
+
+    return app
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print a JSON document, which begins with its `version`; numbers that are not finite become `null`.
+
+    Args:
+        content: the other fields; a change of their names or meanings needs a new version.
+
+    Example:
+        >>> print_json({"loss": float("nan")})
+        {
+          "version": 1,
+          "loss": null
+        }
+    """
+    print(json.dumps(_without_nan({"version": 1, **content}), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value
 
 
 def refuse(option: str, rule: str, value: object) -> typer.BadParameter:

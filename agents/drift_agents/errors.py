@@ -26,6 +26,9 @@ import difflib
 from collections.abc import Iterable
 from importlib.util import find_spec
 
+_MANY = 8
+"""Above so many names a message names the nearest ones only."""
+
 
 class DriftAgentsError(Exception):
     """The base of all errors of this package."""
@@ -40,7 +43,7 @@ class PartError(ArgumentError):
 
 
 class UnknownNameError(DriftAgentsError, KeyError):
-    """No memory, verifier, policy or experiment has that name.
+    """No memory, verifier, policy or experiment has that name; the message has the nearest one, or the known ones.
 
     Args:
         kind: the kind of part, as in `memory`.
@@ -49,14 +52,22 @@ class UnknownNameError(DriftAgentsError, KeyError):
 
     Example:
         >>> print(UnknownNameError("memory", "vanila", ["none", "vanilla"]))
-        no memory is called 'vanila', did you mean 'vanilla'? Known: none, vanilla
+        no memory is called 'vanila', did you mean 'vanilla'?
+        >>> print(UnknownNameError("memory", "x", ["none", "vanilla"]))
+        no memory is called 'x'. Known: none, vanilla
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
         near = difflib.get_close_matches(str(name), self.known, n=1)
-        hint = f", did you mean {near[0]!r}?" if near else "."
-        super().__init__(f"no {kind} is called {name!r}{hint} Known: {', '.join(self.known)}")
+        if near:
+            hint = f", did you mean {near[0]!r}?"
+        elif len(self.known) > _MANY:
+            nearest = difflib.get_close_matches(str(name), self.known, n=3, cutoff=0)
+            hint = f". The nearest of {len(self.known)}: {', '.join(nearest)}"
+        else:
+            hint = f". Known: {', '.join(self.known)}"
+        super().__init__(f"no {kind} is called {name!r}{hint}")
 
     def __str__(self) -> str:
         """The message as it is: a `KeyError` would print its repr."""

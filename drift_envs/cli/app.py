@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drift_envs._version import PROJECT_URL, __version__
-from drift_envs.errors import DriftEnvsError, UnknownScheduleError
-from webshop_server.command_line import FAILED, WRONG_USAGE, AllowHost, Debug, make_app, refuse, run_app
+from drift_envs.errors import DriftEnvsError, UnknownNameError, UnknownScheduleError
+from webshop_server.command_line import (
+    FAILED,
+    WRONG_USAGE,
+    AllowHost,
+    Debug,
+    Json,
+    make_app,
+    print_json,
+    refuse,
+    run_app,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +35,7 @@ PIPE_WIDTH = 110
 app = make_app(
     "Environments that drift on a schedule: list and check schedules, play, record.",
     "drift-envs show frozen_lake/explicit",
+    version=lambda: f"drift-envs {__version__}{f' ({PROJECT_URL})' if PROJECT_URL else ''}",
 )
 
 
@@ -49,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status_of(error: Exception) -> int | None:
-    if isinstance(error, UnknownScheduleError):
+    if isinstance(error, (UnknownScheduleError, UnknownNameError)):
         return WRONG_USAGE
     return FAILED if isinstance(error, (DriftEnvsError, OSError)) else None
 
@@ -67,10 +78,12 @@ def _make_console() -> Console:
 
 
 def _parse_id(text: str) -> str:
-    from drift_envs.registration import IDS
+    from drift_envs.registration import check_id
 
-    if text not in IDS:
-        raise typer.BadParameter(f"should be one of {', '.join(IDS)}. Received {text!r}")
+    try:
+        check_id(text)
+    except UnknownNameError as error:
+        raise typer.BadParameter(str(error)) from None
     return text
 
 
@@ -96,19 +109,29 @@ def _complete_schedules(incomplete: str) -> list[str]:
     return [name for name in shipped_schedules() if name.startswith(incomplete)]
 
 
-def _show_version(is_given: bool) -> None:
-    if is_given:
-        print(f"drift-envs {__version__}{f' ({PROJECT_URL})' if PROJECT_URL else ''}")
-        raise typer.Exit
-
-
 Id = Annotated[
     str,
     typer.Argument(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="Id, as in DriftFrozenLake-v0."),
 ]
+GymnasiumId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        autocompletion=_complete_ids,
+        help="Id, as in DriftFrozenLake-v0; with --schedule that of any environment of Gymnasium.",
+    ),
+]
 Name = Annotated[
     str,
     typer.Argument(metavar="NAME", autocompletion=_complete_schedules, help="Shipped schedule, or path of a file."),
+]
+NameOrId = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME|ID]",
+        autocompletion=_complete_schedules,
+        help="Shipped schedule, path of a file, or id, of which it is the default schedule.",
+    ),
 ]
 ScheduleOption = Annotated[
     str | None,
@@ -117,6 +140,15 @@ ScheduleOption = Annotated[
         metavar="NAME",
         autocompletion=_complete_schedules,
         help="Shipped schedule, or path of a file (default: that of the id).",
+    ),
+]
+ShownScheduleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schedule",
+        metavar="NAME",
+        autocompletion=_complete_schedules,
+        help="Shipped schedule, or path of a file, for the environment ID.",
     ),
 ]
 LARGEST = 1_000_000
@@ -129,34 +161,57 @@ EnvOption = Annotated[
 ]
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
+def _choose_schedule(name: str | None, schedule: str | None, env: str | None) -> tuple[str, str | None]:
+    """The schedule of `show` and `plot`, and its environment if one is given: `NAME`, `ID` or `ID --schedule NAME`."""
+    from drift_envs.registration import IDS
+
+    if schedule is None and name is None:
+        raise refuse("NAME", "should be given, or `--schedule`", "neither")
+    if schedule is None and name in IDS:
+        return IDS[name].schedule, env or name
+    if schedule is None:
+        return str(name), env
+    if name is not None and env is not None:
+        raise refuse("--env", "should not be given with an ID", env)
+    return schedule, name or env
 
 
 @app.command(
-    "list", short_help="List environments and schedules.", epilog="Example: drift-envs list --env DriftFrozenLake-v0"
+    "list",
+    short_help="List environments and schedules.",
+    epilog="Example: drift-envs list --schedules DriftFrozenLake-v0",
 )
 def _list(
     env: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID",
-            parser=_parse_id,
-            autocompletion=_complete_ids,
-            help="List this environment and its schedules alone.",
-        ),
+        typer.Option(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="Show its knobs."),
     ] = None,
+    schedules: Annotated[
+        str | None,
+        typer.Option(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="List its schedules."),
+    ] = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """List the environments with their knobs, and the schedules that come with the package."""
-    from drift_envs.cli.listing import print_list
+    """List the environments, the knobs of one, or the schedules that come with the package for one."""
+    if env is not None and schedules is not None:
+        raise refuse("--env", "should not be given with `--schedules`", env)
+    from drift_envs.cli import listing
 
-    print_list(_make_console(), env)
+    if env is not None:
+        if json:
+            print_json(listing.describe_environment(env))
+        else:
+            listing.print_environment(_make_console(), env)
+    elif schedules is not None:
+        if json:
+            print_json(listing.describe_schedules(schedules))
+        else:
+            listing.print_schedules(_make_console(), schedules)
+    elif json:
+        print_json(listing.describe_list())
+    else:
+        listing.print_list(_make_console())
 
 
 @app.command(
@@ -165,17 +220,24 @@ def _list(
     epilog="Example: drift-envs show frozen_lake/explicit:family --seed 7",
 )
 def _show(
-    name: Name,
+    name: NameOrId = None,
+    schedule: ShownScheduleOption = None,
     seed: SeedOption = 0,
     phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to show.")] = 6,
     env: EnvOption = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
     from drift_envs.cli.scheduled import open_schedule
-    from drift_envs.cli.show import print_phases
+    from drift_envs.cli.show import describe_phases, print_phases
 
-    print_phases(_make_console(), open_schedule(name, seed, env), phases)
+    chosen, env_id = _choose_schedule(name, schedule, env)
+    scheduled = open_schedule(chosen, seed, env_id)
+    if json:
+        print_json(describe_phases(scheduled, phases))
+    else:
+        print_phases(_make_console(), scheduled, phases)
 
 
 @app.command(
@@ -197,6 +259,22 @@ def _validate(
     from drift_envs.cli.schedules import validate_schedules
 
     return 0 if validate_schedules(files) else FAILED
+
+
+@app.command(
+    "new-schedule",
+    short_help="Write a schedule file to start from.",
+    epilog="Example: drift-envs new-schedule DriftMountainCar-v0 --out mine.yaml",
+)
+def _new_schedule(
+    env_id: Id,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a valid schedule of an environment, with comments on its knobs and on other kinds of drift."""
+    from drift_envs.cli.new_schedule import write_draft
+
+    write_draft(env_id, out)
 
 
 @app.command(
@@ -225,7 +303,8 @@ def _check(
     "plot", short_help="Draw knobs over ticks.", epilog="Example: drift-envs plot frozen_lake/thaw --out thaw.png"
 )
 def _plot(
-    name: Name,
+    name: NameOrId = None,
+    schedule: ShownScheduleOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .png, .svg or .pdf file; needs the extra `plots`.")
     ] = None,
@@ -237,7 +316,8 @@ def _plot(
     """Draw the knobs of a schedule over its ticks: as text, or with --out as a picture."""
     from drift_envs.cli.plot import plot_schedule
 
-    plot_schedule(_make_console(), name, out, ticks, seed, env)
+    chosen, env_id = _choose_schedule(name, schedule, env)
+    plot_schedule(_make_console(), chosen, out, ticks, seed, env_id)
 
 
 @app.command(
@@ -252,6 +332,7 @@ def _severity(
     ],
     seed: SeedOption = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file with the figures.")] = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Measure drifts by the oracle: the share of the transition table that changes, and of optimal ways that meet it.
@@ -259,9 +340,15 @@ def _severity(
     Lakes are exact; elsewhere the best known policy plays five episodes of the phase before. The third figure is the
     share of the new optimum that the policies which were optimal before miss.
     """
-    from drift_envs.cli.severity import print_severities
+    from drift_envs.cli.severity import measure_schedules, print_severities, write_severities
 
-    print_severities(_make_console(), names, seed, out)
+    rows = measure_schedules(names, seed)
+    if out is not None:
+        write_severities(rows, out)
+    if json:
+        print_json({"seed": seed, "drifts": [row._asdict() for row in rows]})
+    else:
+        print_severities(_make_console(), rows)
 
 
 @app.command(
@@ -282,7 +369,7 @@ def _schema(debug: Debug = False) -> None:
     epilog="Example: drift-envs play DriftMountainCar-v0 --schedule mountain_car/reversed --every 2",
 )
 def _play(
-    env_id: Id,
+    env_id: GymnasiumId,
     schedule: ScheduleOption = None,
     episodes: Annotated[int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="End after N episodes.")] = None,
     every: Annotated[
@@ -296,12 +383,14 @@ def _play(
 ) -> None:
     """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
     from drift_envs.cli.play import play_in_terminal, play_in_window
-    from drift_envs.registration import IDS
+    from drift_envs.registration import IDS, check_id
 
-    parts = IDS[env_id].parts
-    if parts.text_mode is not None:
+    if schedule is None:
+        check_id(env_id)
+    parts = IDS[env_id].parts if env_id in IDS else None
+    if parts is not None and parts.text_mode is not None:
         play_in_terminal(env_id, schedule, episodes, every, seed)
-    elif parts.controls is not None:
+    elif parts is not None and parts.controls is not None:
         play_in_window(env_id, schedule, parts.controls, episodes, every, seed)
     else:
         raise refuse(
@@ -315,7 +404,7 @@ def _play(
     epilog="Example: drift-envs record DriftFrozenLake-v0 --out lake.gif",
 )
 def _record(
-    env_id: Id,
+    env_id: GymnasiumId,
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .gif, .mp4 or .png file.")],
     schedule: ScheduleOption = None,
     policy: Annotated[

@@ -1,6 +1,8 @@
 """The command `drift-envs list`: environments with their knobs, shipped schedules with their drifts.
 
-* `print_list` - the command
+* `print_list`, `print_environment`, `print_schedules` - the command, without options, with `--env` and `--schedules`
+* `describe_list`, `describe_environment`, `describe_schedules` - the same as data
+* `schedules_by_id` - which schedules fit which id
 * `ScheduleSummary`, `read_summaries` - what the list shows of each shipped schedule
 * `WRAPPER_KNOBS` - the knobs that `DriftWrapper` adds to those of an id
 
@@ -19,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from drift_envs.knobs import thaw
 from drift_envs.registration import IDS
-from drift_envs.schedule.files import shipped_schedules
 from drift_envs.schedule.variants import SECTION
 
 WRAPPER_KNOBS = (
@@ -33,6 +35,9 @@ WRAPPER_KNOBS = (
 )
 WIDE = 100
 """Columns from which drifts and descriptions of schedules stand side by side."""
+
+NUMBERS = ("steps", "schedules")
+"""Heads of columns of numbers."""
 
 MAX_DRIFTS = 4
 """Drifts of a schedule that the list names."""
@@ -54,38 +59,23 @@ class ScheduleSummary(NamedTuple):
     is_control: bool
 
 
-def print_list(console: Console, env_id: str | None = None) -> None:
-    """Print the list.
-
-    Args:
-        console: where to print.
-        env_id: the environment to show in full; `None` for the names of all.
-    """
-    if env_id is None:
-        _print_names(console)
-    else:
-        _print_one(console, env_id)
-    console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
-
-
-def _print_names(console: Console) -> None:
-    """A line for each environment, and the names of all schedules, grouped by folder."""
-    environments = _make_table("Environments", "id", "steps", "default schedule")
-    for each, entry in IDS.items():
-        environments.add_row(each, str(entry.limit), entry.schedule)
-    folders: dict[str, list[str]] = {}
-    for name in shipped_schedules():
-        folder, _, rest = name.partition("/")
-        folders.setdefault(folder, []).append(rest)
-    schedules = _make_table("Schedules, named folder/name", "folder", "names")
-    for folder, names in folders.items():
-        schedules.add_row(folder, ", ".join(names))
-    console.print(environments, "", schedules, "")
-    console.print("--env ID shows the knobs of an environment, and what its schedules change", style="dim")
+def print_list(console: Console) -> None:
+    """Print a line for each environment, grouped by folder."""
+    table = _make_table("Environments", "id", "steps", "schedules", "default schedule")
+    table.padding = (0, 1, 0, 0)  # the longest names fit into 80 columns
+    group = ""
+    for each, schedules in schedules_by_id().items():
+        entry = IDS[each]
+        if entry.group != group:
+            group = entry.group
+            table.add_row(Text(group, style="bold"))
+        table.add_row(f" {each}", str(entry.limit), str(len(schedules)), entry.schedule)
+    console.print(table, "")
+    console.print("--env ID shows the knobs of an environment, --schedules ID its schedules", style="dim")
 
 
-def _print_one(console: Console, env_id: str) -> None:
-    """An environment with its knobs, and its schedules with their drifts."""
+def print_environment(console: Console, env_id: str) -> None:
+    """Print an environment with its knobs."""
     environments = _make_table("Environment", "id", "steps", "default schedule")
     environments.add_row(env_id, str(IDS[env_id].limit), IDS[env_id].schedule)
     knobs = _make_table("Knobs", "name", "bounds or choices", "meaning")
@@ -94,31 +84,103 @@ def _print_one(console: Console, env_id: str) -> None:
         is_range = knob.is_numeric and allowed
         values = f"{allowed[0]:g} to {allowed[1]:g}" if is_range else ", ".join(str(value) for value in allowed)
         knobs.add_row(knob.name, values, knob.doc)
+    console.print(environments, "", knobs, "")
+    console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
+    console.print(f"drift-envs list --schedules {env_id} shows its schedules", style="dim")
+
+
+def print_schedules(console: Console, env_id: str) -> None:
+    """Print the schedules of an environment with their drifts."""
     schedules = _make_table("Schedules", "name", "drifts, with the first tick of each", "description")
     is_narrow = console.width < WIDE
-    for name, summary in read_summaries().items():
-        if summary.env == env_id:
-            shown = [f"{drift} {'at random' if tick is None else tick}" for drift, tick in summary.drifts[:MAX_DRIFTS]]
-            shown += ["..."] if len(summary.drifts) > MAX_DRIFTS else []
-            description = Text(summary.description)
-            if summary.is_control:
-                description.append(" (control)", style="dim")
-            if is_narrow:
-                schedules.add_row(name, Text(", ".join(shown)))
-                schedules.add_row("", description)
-            else:
-                schedules.add_row(name, ", ".join(shown), description)
+    for name, summary in schedules_by_id()[env_id].items():
+        shown = [f"{drift} {'at random' if tick is None else tick}" for drift, tick in summary.drifts[:MAX_DRIFTS]]
+        shown += ["..."] if len(summary.drifts) > MAX_DRIFTS else []
+        description = Text(summary.description)
+        if summary.is_control:
+            description.append(" (control)", style="dim")
+        if is_narrow:
+            schedules.add_row(name, Text(", ".join(shown)))
+            schedules.add_row("", description)
+        else:
+            schedules.add_row(name, ", ".join(shown), description)
     if is_narrow:  # the description under the drifts, where three columns would break words
         schedules.columns[1].header = "drifts, with the first tick of each; description"
         del schedules.columns[2]
-    console.print(environments, "", knobs, "", schedules, "")
+    console.print(schedules)
+
+
+def describe_list() -> dict[str, Any]:
+    """The list as JSON has it: for each environment its group, step limit, default schedule and schedules."""
+    return {
+        "environments": [
+            {
+                "id": each,
+                "group": IDS[each].group,
+                "steps": IDS[each].limit,
+                "schedule": IDS[each].schedule,
+                "schedules": list(schedules),
+            }
+            for each, schedules in schedules_by_id().items()
+        ]
+    }
+
+
+def describe_environment(env_id: str) -> dict[str, Any]:
+    """An environment as JSON has it; `bounds` are the ends of an interval, or the allowed values."""
+    knobs = [
+        {
+            "name": knob.name,
+            "kind": knob.kind,
+            "default": thaw(knob.default),
+            "bounds": None if knob.bounds is None else list(knob.bounds),
+            "meaning": knob.doc,
+        }
+        for knob in IDS[env_id].parts.knob_table.knobs
+    ]
+    (found,) = (one for one in describe_list()["environments"] if one["id"] == env_id)
+    return {**found, "knobs": knobs, "wrapper_knobs": list(WRAPPER_KNOBS)}
+
+
+def describe_schedules(env_id: str) -> dict[str, Any]:
+    """The schedules of an environment as JSON has them; `at` is `None` for random times."""
+    return {
+        "id": env_id,
+        "schedules": [
+            {
+                "name": name,
+                "description": summary.description,
+                "control": summary.is_control,
+                "drifts": [{"name": drift, "at": tick} for drift, tick in summary.drifts],
+            }
+            for name, summary in schedules_by_id()[env_id].items()
+        ],
+    }
+
+
+def schedules_by_id() -> dict[str, dict[str, ScheduleSummary]]:
+    """For each id the schedules that name it, and those of its default schedule's folder.
+
+    Example:
+        >>> "miniwob/words" in schedules_by_id()["DriftMiniWoBClickTab-v0"]
+        True
+    """
+    summaries = read_summaries()
+    return {
+        each: {
+            name: summary
+            for name, summary in summaries.items()
+            if summary.env == each or name.partition("/")[0] == entry.schedule.partition("/")[0]
+        }
+        for each, entry in IDS.items()
+    }
 
 
 def _make_table(title: str, *heads: str) -> Table:
     """A table without lines, in whose first column nothing is broken."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for head in heads:
-        table.add_column(head, justify="right" if head == "steps" else "left", no_wrap=head in (heads[0], "steps"))
+        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in (heads[0], *NUMBERS))
     return table
 
 

@@ -14,6 +14,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
-from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownNameError, load_all
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
@@ -30,6 +32,9 @@ SHOP = "DriftWebShop-v0"
 POLICIES = ("oracle", "random")
 RECORDING_SUFFIX = ".jsonl.gz"
 """The ending of files with the steps of a finished run."""
+
+FPS = 10
+"""Frames per second of an environment that does not state its own."""
 
 HOLD = 6
 """Repetitions of the last frame of an episode, so that its end is visible."""
@@ -51,7 +56,7 @@ class RecordOptions:
     """What is recorded.
 
     Args:
-        env_id: an id of this package.
+        env_id: an id of this package; with a schedule of any environment.
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
         policy: `oracle`, `random`, or a file of a run's folder `traces`.
@@ -83,8 +88,7 @@ def record(options: RecordOptions) -> None:
     suffix = options.out.suffix.lower()
     if suffix not in FORMATS:
         raise ArgumentError(f"`--out` should end in one of {', '.join(FORMATS)}. Received {str(options.out)!r}")
-    if suffix != ".png":
-        load_imageio(suffix)  # fails before the episodes are played
+    load_all(_needed(options, suffix))  # fails before the episodes are played
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
     recording = _read_policy(options)
@@ -97,24 +101,34 @@ def record(options: RecordOptions) -> None:
     print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
 
 
+def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object]]:
+    """What loads the libraries of the format and of the environment."""
+    if suffix != ".png":
+        yield partial(load_imageio, suffix)
+    if options.env_id in IDS:
+        yield partial(getattr, IDS[options.env_id].parts, "env_class")
+
+
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
-    scheduled = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
+    scheduled = open_schedule(options.schedule or default_schedule(options.env_id), options.seed, options.env_id)
     if options.policy == "oracle" and scheduled.oracle is None:
         raise ArgumentError(
             f"there is no oracle for {options.env_id} with {scheduled.schedule.name}; use `--policy random`"
         )
     with without_display():
-        parts = IDS[options.env_id].parts
-        text = parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
-        env = gym.make(options.env_id, schedule=scheduled.schedule, render_mode="rgb_array", overlay=True, text=text)
+        parts = IDS[options.env_id].parts if options.env_id in IDS else None
+        text = parts is not None and (
+            parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
+        )
+        env = scheduled.make_env("rgb_array", text=text)
         try:
             if isinstance(options.episodes, range):
                 found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
             else:
                 each = options.episodes or 1
                 found = film(env, scheduled, options.policy, options.phases, each, options.steps, options.seed)
-            return list(found), int(env.metadata["render_fps"])
+            return list(found), int(env.metadata.get("render_fps", FPS))
         finally:
             env.close()
 
@@ -134,12 +148,13 @@ def _read_policy(options: RecordOptions) -> Recording | None:
     """The recording, if the policy is a file.
 
     Raises:
-        ArgumentError: if the policy is neither a name nor a recording of this environment.
+        UnknownNameError: if the policy is neither a name nor a file of a run's folder.
+        ArgumentError: if the file is no recording of this environment.
     """
     if options.policy in POLICIES:
         return None
     if not options.policy.endswith(RECORDING_SUFFIX):
-        raise ArgumentError(
+        raise UnknownNameError(
             f"`--policy` should be one of {', '.join(POLICIES)}, or a file of a run's folder `traces` that ends in "
             f"{RECORDING_SUFFIX}. Received {options.policy!r}"
         )
@@ -324,16 +339,16 @@ def load_imageio(suffix: str) -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    try:
-        import imageio.v2 as imageio
-
-        if suffix == ".mp4":
-            import imageio_ffmpeg  # noqa: F401 - the codec that imageio loads
-    except ImportError as error:
-        raise MissingDependencyError(
-            f'`{error.name}` is not installed, run `pip install "drift-envs[video]"`; a .png needs no extra'
-        ) from error
-    return imageio
+    names = ["imageio.v2", *(["imageio_ffmpeg"] if suffix == ".mp4" else [])]  # the codec that imageio loads
+    missing = []
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError:
+            missing.append(name.partition(".")[0])
+    if missing:
+        raise MissingDependencyError.of(missing, ["video"])
+    return import_module(names[0])
 
 
 def _policy(env: gym.Env, name: str, seed: int) -> _Act:

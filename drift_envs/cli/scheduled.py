@@ -1,6 +1,7 @@
 """A schedule with its environment, as the commands use it.
 
 * `ScheduledEnv`, `open_schedule` - a schedule with its environment, timeline and oracle
+* `default_schedule` - the schedule of an id of this package
 * `read_schedule` - a schedule by name or path
 * `table_of` - the knobs of an environment by its id
 """
@@ -13,10 +14,11 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError, ScheduleError
+from drift_envs.entry_points import make_from_schedule
+from drift_envs.errors import ArgumentError, ScheduleError, UnknownNameError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import IDS, check_id, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import knob_table
@@ -49,6 +51,16 @@ class ScheduledEnv(NamedTuple):
         """The first tick of full weight of a phase, or its last tick if it ends earlier."""
         return min(self.timeline.first_tick(phase.id), phase.stop - 1)
 
+    def make_env(self, render_mode: str, *, text: bool = False) -> gym.Env[Any, Any]:
+        """Make the environment, with phase, tick and changes on its pictures.
+
+        Args:
+            render_mode: one of its render modes.
+            text: whether observations are texts.
+        """
+        schedule = self.schedule.model_copy(update={"env": self.env_id})
+        return make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
+
 
 def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledEnv:
     """Read a schedule, with its environment, timeline and oracle.
@@ -60,7 +72,8 @@ def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> Schedu
 
     Raises:
         ScheduleError: if the schedule breaks a rule.
-        ArgumentError: if there is no such environment.
+        ArgumentError: if no environment is named.
+        UnknownNameError: if there is no such environment.
     """
     schedule = read_schedule(name, None)
     chosen = env_id or schedule.env
@@ -70,6 +83,16 @@ def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> Schedu
     schedule = read_schedule(name, table)
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
     return ScheduledEnv(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
+
+
+def default_schedule(env_id: str) -> str:
+    """The default schedule of an id of this package.
+
+    Raises:
+        UnknownNameError: if it is none.
+    """
+    check_id(env_id)
+    return IDS[env_id].schedule
 
 
 def read_schedule(name: str, table: Tables) -> Schedule:
@@ -96,14 +119,14 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
         schedule: whose declarations of knobs are added.
 
     Raises:
-        ArgumentError: if there is no such environment.
+        UnknownNameError: if there is no such environment.
     """
     if env_id in IDS:
         return knob_table_of(env_id)
     try:
         env = gym.make(env_id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        raise ArgumentError(f"there is no environment `{env_id}`: {error}") from None
+        raise UnknownNameError(f"there is no environment `{env_id}`: {error}") from None
     try:
         return knob_table(env, schedule)
     finally:

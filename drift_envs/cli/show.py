@@ -1,12 +1,14 @@
 """The command `show`: the phases of a schedule, their changes, and the loss of the former optimum.
 
 * `print_phases` - the command
+* `describe_phases` - the same as data
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.cli.scheduled import ScheduledEnv
-from drift_envs.knobs import Value
+from drift_envs.knobs import Value, thaw
 from drift_envs.oracle import ChangeEffect
 from drift_envs.schedule import NEVER, Phase
 from drift_envs.wrappers.overlay.overlay import describe_change, show_value
@@ -67,6 +69,52 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
         is_car = scheduled.oracle.effect(0, 0).replayed is not None
         console.print()
         console.print(Text(f"{LEGEND} {REPLAYED}" if is_car else LEGEND, style="dim"))
+
+
+def describe_phases(scheduled: ScheduledEnv, count: int) -> dict[str, Any]:
+    """The first phases of a schedule as JSON has them.
+
+    Args:
+        scheduled: the schedule.
+        count: how many phases.
+
+    Returns:
+        The schedule with its environment, and for each phase its ticks, its knob values, and what it changes against
+        the phase before; `stop` is the first tick after it, `None` of the last one.
+    """
+    schedule, phases = scheduled.schedule, scheduled.phases(count)
+    effects = _effects(scheduled, phases)
+    described: list[dict[str, Any]] = []
+    for index, phase in enumerate(phases):
+        full = scheduled.full_tick(phase)
+        one: dict[str, Any] = {
+            "id": phase.id,
+            "start": phase.start,
+            "stop": None if phase.stop == NEVER else phase.stop,
+            "full": full,
+            "knobs": {name: thaw(value) for name, value in scheduled.timeline.values(full).items()},
+        }
+        if effects:
+            effect = effects[index]
+            one["optimum"] = effect.after
+            if index:
+                one["change"] = {
+                    "table": effect.magnitude,
+                    "old_best": effect.carried,
+                    "replayed": effect.replayed,
+                    "loss": effect.loss,
+                }
+        described.append(one)
+    return {
+        "name": schedule.name,
+        "description": schedule.description,
+        "env": scheduled.env_id,
+        "seed": scheduled.timeline.seed,
+        "clock": schedule.clock,
+        "visibility": schedule.visibility,
+        "control": schedule.control,
+        "phases": described,
+    }
 
 
 def _effects(scheduled: ScheduledEnv, phases: list[Phase]) -> list[ChangeEffect]:

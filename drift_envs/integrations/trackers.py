@@ -58,7 +58,7 @@ def _load(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingDependencyError(f'`{extra}` is not installed, run `pip install "drift-envs[{extra}]"`') from error
+        raise MissingDependencyError.of([extra], [extra]) from error
 
 
 class TensorBoardTracker:

@@ -16,6 +16,8 @@ Path = tuple[str | int, ...]
 Finding = tuple[Path, str]
 
 _MAX_SHOWN = 60
+_MANY = 20
+"""Above so many names a message names the nearest ones only."""
 
 
 def key_path(path: Iterable[str | int]) -> str:
@@ -45,7 +47,7 @@ def show(value: Any) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggests the known name that is most like an unknown one, or lists them all.
+    """Suggests the known name that is most like an unknown one, or lists them all, of many names the nearest.
 
     Example:
         >>> nearest("slipp", ["map", "slip"])
@@ -57,4 +59,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"Did you mean `{close[0]}`?"
+    if len(names) > _MANY:
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0)
+        return f"The nearest of {len(names)}: {', '.join(f'`{name}`' for name in near)}"
     return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, Debug, make_app, refuse
+from webshop_server.command_line import FAILED, Debug, make_app, refuse, verbosity_of
 
 if TYPE_CHECKING:
     from drift_agents.submission.track import Track
@@ -224,6 +224,7 @@ def _enter(
     epilog="Example: drift-agents track run lakes.json mine.json --salt lakes.salt --out runs/mine",
 )
 def _run(
+    context: typer.Context,
     track: TrackPath,
     agent: AgentPath,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
@@ -256,7 +257,7 @@ def _run(
     check_entry(entry, experiment)
     held = [layer for layer, holds in measure_isolation()._asdict().items() if holds]
     print(f"agents play in processes of their own; layers of the sandbox: {', '.join(held) or 'none'}")
-    with ProgressBars() as bars:
+    with ProgressBars(verbosity=verbosity_of(context)) as bars:
         run_experiment(experiment, out, jobs=jobs, resume=resume, progress=bars)
     print(f"wrote {out}: {experiment.name}, {len(seeds)} instances{' for practice' if practice else ''}")
     print(f"next: drift-agents submit prepare {out}")

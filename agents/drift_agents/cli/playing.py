@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import app, main, make_console
-from webshop_server.command_line import Debug, refuse
+from webshop_server.command_line import Debug, refuse, verbosity_of
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -251,6 +251,7 @@ def _run(
             fresh=fresh,
             words=context.obj,
             dry_run=dry_run,
+            verbosity=verbosity_of(context),
             models=ModelOptions(
                 names=model if isinstance(model, tuple) else None,
                 base_url=base_url,

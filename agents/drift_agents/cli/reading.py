@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import FolderArgument, app, make_console
-from webshop_server.command_line import AllowHost, Debug, refuse
+from webshop_server.command_line import AllowHost, Debug, Json, print_json, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
@@ -22,11 +22,24 @@ def _report(
     full: Annotated[
         bool, typer.Option("--full", help="Print scores by phase, costs and verification of each schedule too.")
     ] = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print the scores of a finished run, and write its report to report.md in the run's folder."""
-    from drift_agents.analysis.report import write_report
+    """Print the scores of a finished run, and write its report to report.md in the run's folder.
+
+    With --json nothing is written.
+    """
+    if json and (html or full):
+        raise refuse("--json", "should not be given with `--html` or `--full`", "both")
     from drift_agents.experiment.remote import open_run
+
+    if json:
+        from drift_agents.analysis.as_json import describe_run
+
+        with open_run(folder) as path:
+            print_json(describe_run(path))
+        return
+    from drift_agents.analysis.report import write_report
 
     with open_run(folder, steps=html) as path:
         write_report(path, make_console(), folder, full=full)
@@ -95,27 +108,36 @@ def _leaderboard(
             metavar="DIR|FILE...", help="Folders of runs, addresses of runs, Parquet files, or folders of these."
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The Markdown page.")] = None,
     charge: Annotated[
         Literal["0", "10", "50"], typer.Option(help="Interactions that a failed episode costs beyond its own steps.")
     ] = "0",
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an interactive HTML page too; needs the extra `board`.")
     ] = None,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Rank agents by success per price, over all schedules that are no controls.
 
     Several sources are ranked together, over the instances that all agents played. Writes one Markdown page; equal
-    lines give equal bytes.
+    lines give equal bytes. With --json the standings are printed.
     """
+    if not json and out is None:
+        raise refuse("--out", "should be given, or `--json`", "neither")
+    if json and (out is not None or page is not None):
+        raise refuse("--json", "should not be given with `--out` or `--page`", "both")
     from contextlib import ExitStack
 
+    from drift_agents.analysis.as_json import describe_board
     from drift_agents.analysis.leaderboard import write_leaderboard
     from drift_agents.experiment.remote import open_run
 
     with ExitStack() as runs:
         paths = [runs.enter_context(open_run(source)) for source in sources]
+        if out is None:
+            print_json(describe_board(paths, int(charge)))
+            return
         print(f"wrote {write_leaderboard(paths, out, int(charge))}")
         if page is not None:
             from drift_agents.analysis.html.board import write_board_page

@@ -25,9 +25,17 @@ if TYPE_CHECKING:
 WIDTH = 100
 """Columns of tables where the output is not a terminal."""
 
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"drift-envs {version('drift-envs')}"
+
+
 app = make_app(
     "Agents with memory in drifting environments: run experiments, report and inspect their results.",
     "drift-agents run glove-quick --jobs 2",
+    version=_version,
 )
 
 FolderArgument = Annotated[
@@ -49,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status_of(error: Exception) -> int | None:
-    from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
-    from drift_envs.errors import DriftEnvsError
+    from drift_agents import errors
+    from drift_envs.errors import DriftEnvsError, UnknownNameError, UnknownScheduleError
 
-    if isinstance(error, (UnknownNameError, ArgumentError)):
+    if isinstance(error, (errors.UnknownNameError, errors.ArgumentError, UnknownNameError, UnknownScheduleError)):
         return WRONG_USAGE
-    return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
+    return FAILED if isinstance(error, (errors.DriftAgentsError, DriftEnvsError)) else None
 
 
 def make_console() -> Console:
@@ -63,23 +71,6 @@ def make_console() -> Console:
 
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(width=None if is_known else WIDTH, highlight=False, emoji=False)
-
-
-def _show_version(is_given: bool) -> None:
-    if is_given:
-        from importlib.metadata import version
-
-        print(f"drift-envs {version('drift-envs')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
 
 
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")

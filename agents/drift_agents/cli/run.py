@@ -10,23 +10,26 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
-    Task,
     TaskID,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 from drift_agents.analysis.report import write_report
@@ -39,7 +42,12 @@ from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, ru
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 from drift_agents.registry import PartFile
+from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
+from webshop_server.command_line import Verbosity
+
+FIGURES = 48
+"""Columns beside the name of a schedule: bar, episodes and times."""
 
 PART_FILE_AXES = ("memory", "verifier")
 """The axes whose parts can be in a Python file of one's own."""
@@ -66,6 +74,7 @@ class RunOptions:
         models: the options about language models.
         trackers: names of experiment trackers.
         dry_run: print what language models would cost, and play nothing.
+        verbosity: of what is printed beside the report.
     """
 
     experiment: str
@@ -84,6 +93,7 @@ class RunOptions:
     models: ModelOptions
     trackers: Sequence[str] = ()
     dry_run: bool = False
+    verbosity: Verbosity = Verbosity.NORMAL
 
 
 def run(options: RunOptions, console: Console) -> None:
@@ -102,13 +112,15 @@ def run(options: RunOptions, console: Console) -> None:
         return
     folder = options.out or str(Path("runs") / experiment.name)
     logged = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
-    trackers = [make_tracker(name, logged / name, experiment.name) for name in options.trackers]
-    service = make_service(experiment, options.models, _print_note)
+    trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
+    is_quiet = options.verbosity is Verbosity.QUIET
+    service = make_service(experiment, options.models, _print_nothing if is_quiet else _print_note)
+    begun = time.monotonic()
     jobs = options.jobs
     if service is not None:
         jobs = min(options.models.concurrency, jobs or options.models.concurrency)
     try:
-        with _interrupted_by_signals(), ProgressBars(service) as bars:
+        with _interrupted_by_signals(), ProgressBars(service, options.verbosity) as bars:
             settings: dict[str, Any] = {
                 "jobs": jobs,
                 "backend": options.backend,
@@ -136,11 +148,15 @@ def run(options: RunOptions, console: Console) -> None:
     finally:
         if service is not None:
             service.close()
-            print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
-    for name in options.trackers:
-        print(f"drift-agents: {name} has the run in {logged / name}", file=sys.stderr)
+            if not is_quiet:
+                print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
+    seconds = round(time.monotonic() - begun)
     with open_run(folder) as path:
         write_report(path, console, folder)
+    if not is_quiet:
+        for name in options.trackers:
+            _print_note(f"{name} has the run in {logged / name}")
+        _print_note(f"played in {timedelta(seconds=seconds)}; the run is in {folder}")
 
 
 @contextmanager
@@ -216,23 +232,21 @@ def _print_note(text: str) -> None:
     print(f"drift-agents: {text}", file=sys.stderr)
 
 
+def _print_nothing(_: str) -> None:
+    pass
+
+
 class ProgressBars:
-    """A bar for every schedule, on standard error, with the requests to language models.
+    """A bar of one line for every schedule, on standard error; below them the requests to language models.
 
     Args:
         service: the language models, if the experiment has any.
+        verbosity: quiet ones print nothing, verbose ones a line for each finished cell.
     """
 
-    def __init__(self, service: Service | None = None) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("episodes"),
-            TimeRemainingColumn(),
-            *(() if service is None else (_TotalsColumn(service),)),
-            console=Console(stderr=True),
-        )
+    def __init__(self, service: Service | None = None, verbosity: Verbosity = Verbosity.NORMAL) -> None:
+        self._progress = _Bars(service, disable=verbosity is Verbosity.QUIET)
+        self._verbosity = verbosity
         self._bars: dict[str, TaskID] = {}
 
     def __enter__(self) -> ProgressBars:
@@ -249,19 +263,37 @@ class ProgressBars:
     def advance(self, schedule: str, episodes: int) -> None:
         """Count finished episodes of a schedule."""
         self._progress.advance(self._bars[schedule], episodes)
+        if episodes and self._verbosity is Verbosity.VERBOSE:
+            bar = self._progress.tasks[self._bars[schedule]]
+            self.note(f"{schedule}: {bar.completed:.0f} of {bar.total:.0f} episodes")
 
     def note(self, text: str) -> None:
         """Print a line above the bars."""
-        self._progress.console.print(f"drift-agents: {text}", markup=False, highlight=False)
+        if self._verbosity is not Verbosity.QUIET:
+            self._progress.console.print(f"drift-agents: {text}", markup=False, highlight=False)
 
 
-class _TotalsColumn(ProgressColumn):
-    """Requests to language models, beside the first bar."""
+class _Bars(Progress):
+    """The bars of schedules, and one line for the requests, which change while no bar does."""
 
-    def __init__(self, service: Service) -> None:
-        super().__init__()
-        self._service = service
+    def __init__(self, service: Service | None, disable: bool) -> None:
+        self._service = service  # before the base's constructor, which renders
+        console = Console(stderr=True)
+        super().__init__(
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=console.width - FIGURES)),
+            BarColumn(bar_width=None, table_column=Column(ratio=1)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("elapsed", table_column=Column(no_wrap=True)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
+            TextColumn("left", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
+            console=console,
+            disable=disable,
+            expand=True,
+        )
 
-    def render(self, task: Task) -> Text:
-        """The totals, which change while a bar does not."""
-        return Text(describe_totals(self._service.totals()) if task.id == 0 else "")
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bars, then the requests."""
+        yield self.make_tasks_table(self.tasks)
+        if self._service is not None:
+            yield Text(describe_totals(self._service.totals()), no_wrap=True, overflow="ellipsis")

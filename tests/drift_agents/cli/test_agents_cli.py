@@ -7,19 +7,23 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.cli.listing import read_summaries
+from drift_agents.cli.run import ProgressBars
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
+from drift_agents.llm.service import Totals
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.export import export_memory
 from drift_agents.registry import ENVIRONMENTS
 from drift_agents.types import AgentClock, Experience, Outcome
+from rich.console import Console, Group
 
 COMMANDS = ("list", "run", "report", "inspect", "leaderboard", "export-stepmft")
 
@@ -57,7 +61,9 @@ def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureF
     assert run(file) == 0
     printed = capsys.readouterr()
     assert "played 1 schedule with 2 seeds: 12 episodes" in " ".join(printed.out.split())
-    assert "12/12 episodes" in printed.err
+    assert re.search(r"frozen_lake/explicit .* 12/12 elapsed \d:\d\d:\d\d left 0:00:00", printed.err)
+    last = printed.err.splitlines()[-1]
+    assert re.fullmatch(rf"drift-agents: played in \d:\d\d:\d\d; the run is in {file.parent / 'run'}", last)
     assert sorted(path.name for path in (file.parent / "run").iterdir()) == [
         "cells",
         "episodes.jsonl",
@@ -70,6 +76,55 @@ def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureF
     assert main(["report", str(file.parent / "run"), "--full"]) == 0
     title = "frozen_lake/explicit (DriftFrozenLake-v0, explicit drift; success in percent, 2 instances)"
     assert title in " ".join(capsys.readouterr().out.split())
+
+
+def test_quiet_and_verbose_runs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file, "-q") == 0
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    assert run(file, "--fresh", "-v") == 0
+    verbose = capsys.readouterr()
+    assert verbose.out == quiet.out
+    counts = re.findall(r"^drift-agents: frozen_lake/explicit: (\d+) of 12 episodes", verbose.err, re.MULTILINE)
+    assert counts == ["3", "6", "9", "12"], "a line for each cell"
+    assert re.search(r"^drift-agents run: [0-9.]+ s$", verbose.err, re.MULTILINE)
+
+
+def test_report_and_leaderboard_as_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file, "--policy", "planner", "-q") == 0
+    folder, rows = str(file.parent / "run"), read_rows(file.parent / "run" / "episodes.jsonl")
+    capsys.readouterr()
+    assert main(["report", folder, "--json"]) == 0
+    (schedule,) = json.loads(capsys.readouterr().out)["schedules"]
+    assert (schedule["name"], schedule["measure"]) == ("frozen_lake/explicit", "success")
+    assert [agent["memory"] for agent in schedule["agents"]] == ["none", "vanilla"]
+    for agent in schedule["agents"]:
+        for phase in agent["phases"]:
+            played = [row for row in rows if row["memory"] == agent["memory"] and row["phase"] == phase["id"]]
+            assert phase["mean"] == pytest.approx(100 * sum(row["success"] for row in played) / len(played))
+        steps = [row for row in rows if row["memory"] == agent["memory"]]
+        assert sum(agent["per_seed"]["steps"]) == sum(row["steps"] for row in steps)
+    assert main(["leaderboard", folder, "--json"]) == 0
+    board = json.loads(capsys.readouterr().out)
+    assert (board["version"], board["measure"]) == (1, "unlimited")
+    assert {agent["memory"] for agent in board["agents"]} == {"none", "vanilla"}
+    assert min(agent["rank"] for agent in board["agents"]) == 1
+    assert all(agent["success"]["area"] is None for agent in board["agents"]), "the clairvoyant did not play"
+    for arguments in (["report", folder, "--json", "--html"], ["leaderboard", folder]):
+        assert main(arguments) == 2
+
+
+def test_a_bar_is_one_line_with_a_model_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    service = SimpleNamespace(totals=lambda: Totals(123_456, 3_000, 45_000_000, 12.0123, 5, 7))
+    bars = ProgressBars(service)  # type: ignore[arg-type]
+    bars.begin("mountain_car_continuous/reversed:transient", 6_000)
+    console = Console(width=80)
+    lines = console.render_lines(Group(*bars._progress.get_renderables()), console.options)
+    texts = ["".join(segment.text for segment in line) for line in lines]
+    assert len(texts) == 2
+    assert re.search(r"0/6000 elapsed 0:00:0\d left -:--:--", texts[0])
+    assert texts[1].startswith("123456 requests")
 
 
 def test_options_replace_what_the_file_says(file: Path) -> None:
@@ -111,6 +166,7 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
         (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: cannot be read: No such file or directory"),
         (["report", "absent"], 1, "drift-agents: absent: holds no run, run.json is missing"),
         (["lst"], 2, "No such command 'lst'"),
+        (["run", "zzz"], 2, "The nearest of "),
     ],
 )
 def test_errors_are_told_without_a_traceback(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,13 @@ import typer
 from drift_envs.cli import main
 from drift_envs.cli.app import app
 from drift_envs.cli.listing import WRAPPER_KNOBS
+from drift_envs.knobs import thaw
+from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.effects import effect_knobs
 from tests.core_ids import CORE_IDS
 
-COMMANDS = ("list", "show", "validate", "plot", "schema", "play", "record")
+COMMANDS = ("list", "show", "validate", "new-schedule", "plot", "schema", "play", "record")
 OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in CORE_IDS]
 LAKES = [name for name in OURS if name.startswith("frozen_lake/")]
 
@@ -52,7 +55,10 @@ def test_the_example_works(command: str, capsys: pytest.CaptureFixture) -> None:
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("arguments", [[], ["nosuch"], ["show"], ["list", "--nosuch"], ["plot", "x", "--ticks", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nosuch"], ["show"], ["list", "--nosuch"], ["plot", "x", "--ticks", "0"], ["list", "--env", "DriftTool-v0"]],
+)
 def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture) -> None:
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -67,6 +73,20 @@ def test_a_failure_is_status_1_and_one_line(capsys: pytest.CaptureFixture) -> No
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "drift-envs: nosuch.yaml: can't be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["play", "record"])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("DriftFrozenLak-v0", "Did you mean `DriftFrozenLake-v0`?"), ("zzzz", "The nearest of 31: `Drift")],
+)
+def test_an_unknown_id_is_wrong_usage_with_the_nearest_ids(
+    command: str, name: str, hint: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main([command, name, *(["--out", "a.png"] if command == "record" else [])]) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("Drift") <= 3, "not all of them"
 
 
 @pytest.mark.parametrize("command", ["show", "validate", "plot", "severity"])
@@ -129,12 +149,14 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 
 def test_list_names_everything(capsys: pytest.CaptureFixture) -> None:
     assert main(["list"]) == 0
-    text = capsys.readouterr().out
-    assert len(text.splitlines()) < 80
-    words = set(text.replace(",", " ").split())
-    assert {*CORE_IDS, "observation_noise"} <= words
-    for name in OURS:
-        assert set(name.split("/")) <= words, name
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 80
+    assert set(IDS) <= {line.split()[0] for line in lines if line}
+    listed = set()
+    for env_id in CORE_IDS:
+        assert main(["list", "--schedules", env_id]) == 0
+        listed |= {line.split()[0] for line in capsys.readouterr().out.splitlines() if line}
+    assert set(OURS) <= listed
 
 
 def test_the_list_names_all_knobs_of_the_wrapper() -> None:
@@ -143,11 +165,14 @@ def test_the_list_names_all_knobs_of_the_wrapper() -> None:
 
 
 def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
-    assert main(["list", "--env", "DriftMountainCar-v0"]) == 0
-    text = capsys.readouterr().out
-    for part in ("mountain_car/reversed", "goal_position", "-0.3 to 0.6", "drift-1 20", "(control)"):
-        assert part in text
-    assert "frozen_lake" not in text
+    for option, parts in {
+        "--env": ("goal_position", "-0.3 to 0.6", "observation_noise"),
+        "--schedules": ("mountain_car/reversed", "drift-1 20", "(control)"),
+    }.items():
+        assert main(["list", option, "DriftMountainCar-v0"]) == 0
+        text = capsys.readouterr().out
+        assert all(part in text for part in parts)
+        assert "frozen_lake" not in text
 
 
 @pytest.mark.integration
@@ -190,7 +215,9 @@ def test_show_of_another_environment(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "names no environment; give one with `--env ID`" in capsys.readouterr().err
     assert main(["show", str(file), "--env", "CartPole-v1"]) == 0
     assert "length 0.5 -> 1" in capsys.readouterr().out
-    assert main(["show", str(file), "--env", "Nosuch-v0"]) == 1
+    assert main(["show", "CartPole-v1", "--schedule", str(file)]) == 0
+    assert "length 0.5 -> 1" in capsys.readouterr().out
+    assert main(["show", str(file), "--env", "Nosuch-v0"]) == 2
     assert "there is no environment `Nosuch-v0`" in capsys.readouterr().err
 
 
@@ -254,6 +281,71 @@ def test_schema_is_the_published_one(capsys: pytest.CaptureFixture) -> None:
     assert json.loads(capsys.readouterr().out) == schedule_schema()
 
 
-def test_version(capsys: pytest.CaptureFixture) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("drift-envs 0.")
+def test_short_options(capsys: pytest.CaptureFixture) -> None:
+    for options in (["-V"], ["--version"]):
+        assert main(options) == 0
+        assert capsys.readouterr().out.startswith("drift-envs 0.")
+    assert main(["show", "-h"]) == 0
+    text = capsys.readouterr().out
+    assert all(option in text for option in ("-q, --quiet", "-v, --verbose", "-h, --help"))
+    assert main(["validate", "frozen_lake/null", "-v"]) == 0
+    assert re.fullmatch(r"drift-envs validate: [0-9.]+ s\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", [["frozen_lake/explicit"], ["DriftFrozenLake-v0"]], ids=" ".join)
+def test_show_as_json_has_the_values_of_the_timeline(name: list[str], capsys: pytest.CaptureFixture) -> None:
+    assert main(["show", *name, "--seed", "3", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["version"], shown["env"], shown["seed"]) == (1, "DriftFrozenLake-v0", 3)
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit")
+    for phase in shown["phases"]:
+        env.reset(seed=3)
+        env.reset(options={"drift_phase": phase["id"]})
+        state = env.get_wrapper_attr("drift_state")
+        assert state.tick == phase["start"] == phase["full"]
+        assert thaw(state.knobs["map"]) == phase["knobs"]["map"]
+    assert [phase.get("change", {}).get("loss") for phase in shown["phases"]] == [None, 1.0, 1.0]
+    assert shown["phases"][-1]["stop"] is None
+
+
+def test_list_as_json_agrees_with_the_registry(capsys: pytest.CaptureFixture) -> None:
+    assert main(["list", "--json"]) == 0
+    listed = {one["id"]: one for one in json.loads(capsys.readouterr().out)["environments"]}
+    assert {name: (one["steps"], one["schedule"]) for name, one in listed.items()} == {
+        name: (entry.limit, entry.schedule) for name, entry in IDS.items()
+    }
+    for one in listed.values():
+        assert one["schedule"] in one["schedules"]
+    assert main(["list", "--env", "DriftMountainCar-v0", "--json"]) == 0
+    knobs = {one["name"]: one for one in json.loads(capsys.readouterr().out)["knobs"]}
+    assert knobs["goal_position"]["bounds"] == [-0.3, 0.6]
+    assert main(["list", "--schedules", "DriftMountainCar-v0", "--json"]) == 0
+    schedules = {one["name"]: one for one in json.loads(capsys.readouterr().out)["schedules"]}
+    assert {"name": "drift-1", "at": 20} in schedules["mountain_car/explicit"]["drifts"]
+
+
+def test_severity_as_json(capsys: pytest.CaptureFixture) -> None:
+    assert main(["severity", "frozen_lake/explicit", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["drifts"][0]
+    assert (first["drift"], first["loss"]) == ("drift-1", 1.0)
+
+
+@pytest.mark.parametrize(("variable", "is_colored"), [("FORCE_COLOR", True), ("NO_COLOR", False)])
+def test_variables_decide_on_colors(
+    variable: str, is_colored: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv(variable, "1")
+    assert main(["show", "frozen_lake/implicit"]) == 0
+    assert ("\x1b[1;36m" in capsys.readouterr().out) is is_colored, "the start tile of a map"
+
+
+def test_what_stands_for_a_schedule(capsys: pytest.CaptureFixture) -> None:
+    for arguments, message in (
+        ([], "should be given, or `--schedule`"),
+        (["CartPole-v1", "--schedule", "frozen_lake/null", "--env", "Acrobot-v1"], "should not be given with an ID"),
+    ):
+        assert main(["plot", *arguments]) == 2
+        assert message in capsys.readouterr().err

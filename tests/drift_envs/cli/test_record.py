@@ -146,6 +146,31 @@ def test_without_the_extra_the_error_names_it(
     assert 'is not installed, run `pip install "drift-envs[video]"`' in capsys.readouterr().err
 
 
+def test_one_error_names_all_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for module in ("imageio.v2", "imageio_ffmpeg", "mujoco"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for module in [name for name in sys.modules if name.startswith(("drift_envs.envs.mujoco.", "gymnasium.envs.muj"))]:
+        monkeypatch.delitem(sys.modules, module)
+    assert main(["record", "DriftHopper-v0", "--out", str(tmp_path / "a.mp4")]) == 1
+    assert capsys.readouterr().err == (
+        "drift-envs: `imageio`, `imageio_ffmpeg`, `mujoco` are not installed, run "
+        '`pip install "drift-envs[video,mujoco]"`\n'
+    )
+
+
+def test_any_environment_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file, out = tmp_path / "pole.yaml", tmp_path / "pole.png"
+    file.write_text("version: 1\ndrifts:\n  - {name: long, at: 3, set: {length: 1.0}}\n", encoding="utf-8")
+    arguments = ["record", "CartPole-v1", "--schedule", str(file), "--steps", "2", "--out", str(out)]
+    assert main(arguments) == 1
+    assert "use `--policy random`" in capsys.readouterr().err
+    assert main([*arguments, "--policy", "random"]) == 0
+    assert "source 3 frames, long 3 frames" in capsys.readouterr().out
+    assert out.is_file()
+
+
 def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "a.png"
     assert main(["record", LAKE, "--out", str(out), "--episodes", "19-20", "--steps", "2"]) == 0

@@ -19,7 +19,13 @@ def words_at(
 
 @pytest.mark.parametrize(
     "command",
-    [["list", "--env", "DriftWebShop-v0"], ["show", "frozen_lake/tides"], ["show", "webshop/explicit"]],
+    [
+        ["list", "--env", "DriftWebShop-v0"],
+        ["list", "--schedules", "DriftWebShop-v0"],
+        ["list"],
+        ["show", "frozen_lake/tides"],
+        ["show", "webshop/explicit"],
+    ],
     ids=" ".join,
 )
 def test_no_word_is_broken(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
