@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["validate", "frozen_lake/implicit"])
         frozen_lake/implicit: ok, 2 phases
         frozen_lake/implicit:family: ok, 2 phases
-        frozen_lake/implicit:choice: ok, many phases
+        frozen_lake/implicit:choice: ok, many phases; random drifts: ticks up to 1500000015
         0
     """
     return run_app(app, "drift-envs", arguments, _status_of)
