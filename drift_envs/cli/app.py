@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         frozen_lake/implicit: ok, 2 phases
         frozen_lake/implicit:family: ok, 2 phases
         frozen_lake/implicit:choice: ok, many phases; random drifts: ticks up to 1500000015
+        frozen_lake/implicit:all-or-nothing: ok, many phases
         0
     """
     return run_app(app, "drift-envs", arguments, _status_of)

@@ -14,6 +14,7 @@ import typer
 from drift_envs.cli import main
 from drift_envs.cli.app import app
 from drift_envs.cli.listing import WRAPPER_KNOBS
+from drift_envs.errors import ArgumentError
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.effects import effect_knobs
 from tests.core_ids import CORE_IDS
