@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["validate", "frozen_lake/implicit"])
         frozen_lake/implicit: ok, 2 phases
         frozen_lake/implicit:family: ok, 2 phases
-        frozen_lake/implicit:choice: ok, many phases
+        frozen_lake/implicit:choice: ok, many phases; random drifts: ticks up to 1500000015
         frozen_lake/implicit:all-or-nothing: ok, many phases
         0
     """

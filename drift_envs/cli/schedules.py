@@ -19,6 +19,8 @@ from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
 from drift_envs.schedule.files import variants_of
+from drift_envs.schedule.model import MAX_TICK
+from drift_envs.schedule.occurrences import last_readable_tick
 from drift_envs.schedule.variants import split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 
@@ -47,6 +49,8 @@ def validate_schedules(names: Sequence[str]) -> bool:
             else:
                 count = len(open_schedule(name).phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+            last = last_readable_tick(schedule.drifts)
+            note += f"; random drifts: ticks up to {last}" if last < MAX_TICK else ""
         except UnknownScheduleError:
             raise
         except ScheduleError as error:

@@ -15,6 +15,7 @@ import typer
 from drift_envs.cli import main
 from drift_envs.cli.app import app
 from drift_envs.cli.listing import WRAPPER_KNOBS
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
@@ -242,6 +243,20 @@ class TestValidate:
         assert lines[:3] == [f"frozen_lake/slippery{one}: ok, 3 phases" for one in ("", ":family", ":long")]
         assert lines[3] == "frozen_lake/flapping: ok, many phases"
         assert lines[4] == f"{plain}: ok; it names no `env`, so that its knobs were not checked"
+
+    def test_the_last_tick_of_random_drifts_is_told_and_later_ones_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture
+    ) -> None:
+        often = tmp_path / "often.yaml"
+        often.write_text(
+            "version: 1\nname: often\nenv: DriftFrozenLake-v0\ndrifts:\n- {name: a, rate: 0.5, walk: {slip: 0.1}}\n",
+            encoding="utf-8",
+        )
+        assert main(["validate", str(often)]) == 0
+        last = int(capsys.readouterr().out.rsplit(" ", 1)[1])
+        timeline = gym.make("DriftFrozenLake-v0", schedule=str(often)).get_wrapper_attr("timeline")
+        with pytest.raises(ArgumentError, match="`tick` should have at most 100000000 random events before it"):
+            timeline.values(last + 1)
 
     def test_every_error_of_every_file_with_its_line(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         bad = tmp_path / "bad [1].yaml"
