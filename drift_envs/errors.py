@@ -8,7 +8,7 @@
 * `DeclaredKnobsError` - a schedule declares knobs that the environment does not have
 * `DrivenKnobError` - a knob that the schedule drives was set from outside
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
-* `UnknownNameError` - there is no environment, phase or policy of that name
+* `UnknownChoiceError` - there is no environment, phase or policy of that name
 * `UnknownArgumentError` - an environment has no such argument
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
 * `NoOracleError` - no oracle is known for this environment
@@ -124,7 +124,7 @@ class ArgumentError(DriftEnvsError, ValueError):
     """An argument breaks a rule; the message says which argument, which rule and which value."""
 
 
-class UnknownNameError(ArgumentError):
+class UnknownChoiceError(ArgumentError):
     """There is no environment, phase or policy of that name; the message names the nearest one."""
 
 

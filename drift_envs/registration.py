@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.errors import UnknownNameError
+from drift_envs.errors import UnknownChoiceError
 from drift_envs.lazy import load_object
 
 if TYPE_CHECKING:
@@ -108,18 +108,18 @@ def check_id(env_id: str) -> None:
     """Refuse an id that is none of this package.
 
     Raises:
-        UnknownNameError: if it is not in `IDS`.
+        UnknownChoiceError: if it is not in `IDS`.
 
     Example:
         >>> check_id("DriftFrozenLak-v0")
         Traceback (most recent call last):
-        drift_envs.errors.UnknownNameError: there is no id 'DriftFrozenLak-v0' in drift-envs. Did you mean \
+        drift_envs.errors.UnknownChoiceError: there is no id 'DriftFrozenLak-v0' in drift-envs. Did you mean \
 `DriftFrozenLake-v0`?
     """
     if env_id not in IDS:
         from drift_envs.schedule.findings import nearest  # imported here, since only the error needs it
 
-        raise UnknownNameError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
+        raise UnknownChoiceError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
 
 
 def knob_table_of(env_id: str) -> KnobTable:
@@ -129,7 +129,7 @@ def knob_table_of(env_id: str) -> KnobTable:
         env_id: the id.
 
     Raises:
-        UnknownNameError: if it is no id of this package.
+        UnknownChoiceError: if it is no id of this package.
         MissingDependencyError: if its extra is not installed.
 
     Example:

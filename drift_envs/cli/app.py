@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drift_envs._version import PROJECT_URL, __version__
-from drift_envs.errors import DriftEnvsError, UnknownNameError, UnknownScheduleError
+from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
 from webshop_server.command_line import (
     FAILED,
     WRONG_USAGE,
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status_of(error: Exception) -> int | None:
-    if isinstance(error, (UnknownScheduleError, UnknownNameError)):
+    if isinstance(error, (UnknownScheduleError, UnknownChoiceError)):
         return WRONG_USAGE
     return FAILED if isinstance(error, (DriftEnvsError, OSError)) else None
 
@@ -82,7 +82,7 @@ def _parse_id(text: str) -> str:
 
     try:
         check_id(text)
-    except UnknownNameError as error:
+    except UnknownChoiceError as error:
         raise typer.BadParameter(str(error)) from None
     return text
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
-from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownNameError, load_all
+from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownChoiceError, load_all
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
@@ -148,13 +148,13 @@ def _read_policy(options: RecordOptions) -> Recording | None:
     """The recording, if the policy is a file.
 
     Raises:
-        UnknownNameError: if the policy is neither a name nor a file of a run's folder.
+        UnknownChoiceError: if the policy is neither a name nor a file of a run's folder.
         ArgumentError: if the file is no recording of this environment.
     """
     if options.policy in POLICIES:
         return None
     if not options.policy.endswith(RECORDING_SUFFIX):
-        raise UnknownNameError(
+        raise UnknownChoiceError(
             f"`--policy` should be one of {', '.join(POLICIES)}, or a file of a run's folder `traces` that ends in "
             f"{RECORDING_SUFFIX}. Received {options.policy!r}"
         )

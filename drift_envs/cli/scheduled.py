@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from drift_envs.entry_points import make_from_schedule
-from drift_envs.errors import ArgumentError, ScheduleError, UnknownNameError
+from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.registration import IDS, check_id, knob_table_of
@@ -73,7 +73,7 @@ def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> Schedu
     Raises:
         ScheduleError: if the schedule breaks a rule.
         ArgumentError: if no environment is named.
-        UnknownNameError: if there is no such environment.
+        UnknownChoiceError: if there is no such environment.
     """
     schedule = read_schedule(name, None)
     chosen = env_id or schedule.env
@@ -89,7 +89,7 @@ def default_schedule(env_id: str) -> str:
     """The default schedule of an id of this package.
 
     Raises:
-        UnknownNameError: if it is none.
+        UnknownChoiceError: if it is none.
     """
     check_id(env_id)
     return IDS[env_id].schedule
@@ -119,14 +119,14 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
         schedule: whose declarations of knobs are added.
 
     Raises:
-        UnknownNameError: if there is no such environment.
+        UnknownChoiceError: if there is no such environment.
     """
     if env_id in IDS:
         return knob_table_of(env_id)
     try:
         env = gym.make(env_id)
     except (gym.error.Error, ModuleNotFoundError) as error:
-        raise UnknownNameError(f"there is no environment `{env_id}`: {error}") from None
+        raise UnknownChoiceError(f"there is no environment `{env_id}`: {error}") from None
     try:
         return knob_table(env, schedule)
     finally:

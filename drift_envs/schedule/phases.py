@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_envs.errors import ArgumentError, UnknownNameError
+from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.schedule.findings import nearest
 from drift_envs.schedule.model import MAX_TICK
 from drift_envs.schedule.ramps import DriftRamp
@@ -164,7 +164,7 @@ class PhaseTable:
         """The phase of that id.
 
         Raises:
-            UnknownNameError: if there is no such phase, or none within the first million or so.
+            UnknownChoiceError: if there is no such phase, or none within the first million or so.
         """
         name, _, visit = phase_id.partition("#")
         if name in self._names and (not visit or (visit.isdecimal() and len(visit) <= 18 and int(visit) > 1)):
@@ -177,7 +177,7 @@ class PhaseTable:
                     repeat, nth = divmod(wanted - earlier - 1, len(hits))
                     return self._phase(number, chunk, int(hits[nth]), repeat)
         known = [phase.id for phase in self._first(_LISTED)]
-        raise UnknownNameError(
+        raise UnknownChoiceError(
             f"`drift_phase` should be the id of a phase. Received {phase_id!r}. {nearest(phase_id, known)}"
         )
 

@@ -58,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status_of(error: Exception) -> int | None:
     from drift_agents import errors
-    from drift_envs.errors import DriftEnvsError, UnknownNameError, UnknownScheduleError
+    from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
 
-    if isinstance(error, (errors.UnknownNameError, errors.ArgumentError, UnknownNameError, UnknownScheduleError)):
+    if isinstance(error, (errors.UnknownNameError, errors.ArgumentError, UnknownChoiceError, UnknownScheduleError)):
         return WRONG_USAGE
     return FAILED if isinstance(error, (errors.DriftAgentsError, DriftEnvsError)) else None
 

@@ -89,7 +89,7 @@ def test_an_empty_memory_contradicts_nothing(tmp_path: Path, capsys: pytest.Capt
     [
         ((), 2, "one of `--tick` and `--phase` should be given"),
         (("--tick", 1, "--phase", "drift-1"), 2, "one of `--tick` and `--phase` should be given"),
-        (("--phase", "drift-9"), 1, "drift-9"),
+        (("--phase", "drift-9"), 2, "drift-9"),
         (("--tick", 0, "--kind", "chroma"), 1, "chroma"),
     ],
 )
