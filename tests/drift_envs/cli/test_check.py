@@ -57,5 +57,5 @@ def test_each_of_two_knobs_is_compared_alone(tmp_path: Path, capsys: pytest.Capt
 def test_an_environment_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "none.yaml"
     file.write_text(POLE.replace("CartPole-v1", "NoSuch-v1"), encoding="utf-8")
-    assert main(["check", str(file)]) == 1
+    assert main(["check", str(file)]) == 2
     assert "there is no environment `NoSuch-v1`" in capsys.readouterr().err
