@@ -78,13 +78,13 @@ def make_table(rows: Rows) -> list[str]:
     groups: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         groups[row["schedule"], row["memory"]][row["verifier"]].append(row)
-    lines = [f"{'':40}before  plain  overwrite  GLOVE  probes"]
+    lines = [f"{'frozen_lake/':40}before  plain  overwrite  GLOVE  probes"]
     for (schedule, memory), by_verifier in groups.items():
         before = percent_of_best([row for each in by_verifier.values() for row in each if row["phase"] == "source"])
         after = [percent_of_best([row for row in by_verifier[name] if row["phase"] != "source"]) for name in VERIFIERS]
         probes = sum(row["probe_steps"] for row in by_verifier["glove"])
         share = 100 * probes / (probes + sum(row["steps"] for row in by_verifier["glove"]))
-        name = f"{schedule}, {memory}"
+        name = f"{schedule.partition('/')[2]}, {memory}"
         lines.append(f"{name:40}{before:6.0f}{after[0]:7.0f}{after[1]:11.0f}{after[2]:7.0f}{share:8.1f}")
     return lines
 
