@@ -78,7 +78,7 @@ def make_table(rows: Rows) -> list[str]:
     groups: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         groups[row["schedule"], row["memory"]][row["verifier"]].append(row)
-    lines = [f"{'frozen_lake/':40}before  plain  overwrite  GLOVE  probes"]
+    lines = [f"{'':40}before  plain  overwrite  GLOVE  probes"]
     for (schedule, memory), by_verifier in groups.items():
         before = percent_of_best([row for each in by_verifier.values() for row in each if row["phase"] == "source"])
         after = [percent_of_best([row for row in by_verifier[name] if row["phase"] != "source"]) for name in VERIFIERS]

@@ -33,7 +33,7 @@ def test_the_demo_prints_a_small_table_and_resumes(demo, tmp_path, monkeypatch, 
     lines = first.splitlines()
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
-    assert lines[0].split() == ["frozen_lake/", "before", "plain", "overwrite", "GLOVE", "probes"]
+    assert lines[0].split() == ["before", "plain", "overwrite", "GLOVE", "probes"]
     assert lines[1].startswith("implicit, vanilla")
     for column in lines[0].split():
         assert any(line.startswith(f"{column} ") for line in lines[2:])
