@@ -53,8 +53,8 @@ def read_summaries() -> dict[str, str]:
     """The line `about` of every shipped experiment, by name.
 
     Example:
-        >>> read_summaries()["controls"]
-        'every control beside GLOVE - wiping, forgetting, windows and drift detectors - on lakes and shop'
+        >>> read_summaries()["false-alarms"]
+        'slippery lakes without and with drift - alarms in 1,000 interactions, drifts found, delays'
     """
     folder = resources.files("drift_agents") / "experiment" / "experiments"
     found = {}
