@@ -4,10 +4,13 @@
 * `listen` - a listening socket at a port of it
 * `HostRule` - the `Host` headers that are answered, see `webshop_server.hosts`
 * `guard` - refuses requests to other names, and large bodies
+* `refuse` - answers a request with a status and a reason, so that the client reads it
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 from typing import Any
 
@@ -15,12 +18,16 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from webshop_server.hosts import HostRule
 
-__all__ = ["LOOPBACK", "MAX_BODY", "HostRule", "guard", "listen"]
+__all__ = ["LOOPBACK", "MAX_BODY", "HostRule", "guard", "listen", "refuse"]
 
 LOOPBACK = "127.0.0.1"
 
 MAX_BODY = 64 * 1024
 """The maximum size of a request body, in bytes."""
+
+_MAX_DISCARDED = 16 * 1024 * 1024
+_DISCARD_SECONDS = 5.0
+# what is read of a refused body: a client that is still sending when the connection closes sees a reset, not the status
 
 
 def listen(port: int = 0) -> socket.socket:
@@ -66,14 +73,14 @@ def guard(app: Any, hosts: HostRule) -> Any:
             return
         host = dict(scope["headers"]).get(b"host")
         if not hosts.allows(None if host is None else host.decode("latin-1")):
-            await _refuse(scope, send, 421, "the server is not known under this name; see --allow-host")
+            await refuse(scope, receive, send, 421, "the server is not known under this name; see --allow-host")
             return
         if scope["type"] == "websocket":
             await app(scope, receive, send)
             return
         body = await _read_body(scope, receive)
         if body is None:
-            await _refuse(scope, send, 413, f"a body has at most {MAX_BODY} bytes")
+            await _answer(send, 413, f"a body has at most {MAX_BODY} bytes")
             return
         first = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -85,10 +92,30 @@ def guard(app: Any, hosts: HostRule) -> Any:
     return guarded
 
 
+async def refuse(scope: Any, receive: Any, send: Any, status: int, reason: str) -> None:
+    """Answer with a status and a reason; a WebSocket is closed before it is accepted.
+
+    The body of the request is read and discarded first, within bounds of size and time.
+
+    Args:
+        scope: of the request, `http` or `websocket`.
+        receive: of ASGI; no message of the request has been received.
+        send: of ASGI.
+        status: of the answer.
+        reason: the text of the answer.
+    """
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
+        return
+    await _discard(receive)
+    await _answer(send, status, reason)
+
+
 async def _read_body(scope: Any, receive: Any) -> bytes | None:
     """The body of a request; `None` if it is larger than `MAX_BODY`, or the client has gone."""
     announced = dict(scope["headers"]).get(b"content-length", b"0")
     if announced.isdigit() and int(announced) > MAX_BODY:
+        await _discard(receive)
         return None
     body, is_open = b"", True
     while is_open:
@@ -98,15 +125,27 @@ async def _read_body(scope: Any, receive: Any) -> bytes | None:
         body += message.get("body", b"")
         is_open = message.get("more_body", False)
         if len(body) > MAX_BODY:
+            if is_open:
+                await _discard(receive)
             return None
     return body
 
 
-async def _refuse(scope: Any, send: Any, status: int, reason: str) -> None:
-    """Answer with a status and a reason; a WebSocket is closed before it is accepted."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": reason})
-        return
+async def _discard(receive: Any) -> None:
+    """Read the rest of a body without storing it, at most `_MAX_DISCARDED` bytes for `_DISCARD_SECONDS`."""
+
+    async def read() -> None:
+        size, is_open = 0, True
+        while is_open and size < _MAX_DISCARDED:
+            message = await receive()
+            size += len(message.get("body", b""))
+            is_open = message.get("more_body", False)
+
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(read(), _DISCARD_SECONDS)
+
+
+async def _answer(send: Any, status: int, reason: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{reason}\n".encode()})

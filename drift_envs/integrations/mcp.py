@@ -20,14 +20,13 @@ from typing import Any, Literal, Protocol
 
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime
-from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen
+from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen, refuse
 from drift_envs.wrappers.drift import Source
 
 try:
     import uvicorn
     from mcp.server.fastmcp import Context, FastMCP
     from mcp.server.fastmcp.exceptions import ToolError
-    from starlette.responses import PlainTextResponse
 except ImportError as error:
     raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
@@ -168,8 +167,8 @@ def _require_token(app: Any, token: str) -> Any:
         if scope["type"] == "http":
             received = dict(scope["headers"]).get(b"authorization", b"")
             if not secrets.compare_digest(received, expected):
-                refusal = PlainTextResponse("the header `Authorization: Bearer TOKEN` is missing or wrong\n", 401)
-                await refusal(scope, receive, send)
+                reason = "the header `Authorization: Bearer TOKEN` is missing or wrong"
+                await refuse(scope, receive, send, 401, reason)
                 return
         await app(scope, receive, send)
 

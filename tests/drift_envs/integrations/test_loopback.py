@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from drift_envs.errors import ArgumentError
+from drift_envs.integrations import loopback
 from drift_envs.integrations.loopback import LOOPBACK, MAX_BODY, HostRule, guard, listen
 
 pytestmark = pytest.mark.integration
@@ -36,7 +37,7 @@ def test_what_is_no_port_is_refused():
 
 
 def call(kind, host, parts=(), announced=None):
-    """What the guard sends, and the body that the application behind it has received."""
+    """What the guard sends, the body that the application behind it has received, and the messages left unread."""
     headers = [(b"host", host)] if host is not None else []
     headers += [] if announced is None else [(b"content-length", announced)]
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
@@ -53,16 +54,17 @@ def call(kind, host, parts=(), announced=None):
         sent.append(message)
 
     asyncio.run(guard(app, HostRule())({"type": kind, "headers": headers}, receive, send))
-    return sent, received
+    return sent, received, messages
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_names_of_other_sites_are_refused(kind):
     for host in (b"127.0.0.1:8000", b"localhost", None):
-        sent, received = call(kind, host)
+        sent, received, _ = call(kind, host)
         assert (sent, bool(received)) == ([], True)
-    sent, received = call(kind, b"evil.example:8000")
+    sent, received, unread = call(kind, b"evil.example:8000", [b"a" * 100])
     assert not received
+    assert kind == "websocket" or [message["type"] for message in unread] == ["http.disconnect"]
     assert sent[0].get("status", sent[0].get("code")) == (421 if kind == "http" else 1008)
 
 
@@ -72,12 +74,12 @@ def test_names_of_other_sites_are_refused(kind):
         ([b"a" * 1000, b"b" * (MAX_BODY - 1000)], None, True),
         ([b"a" * 1000, b"b" * (MAX_BODY - 999)], None, False),
         ([b"a" * 10] * 7000, None, False),
-        ([], b"1000000000", False),
+        ([b"a" * 1000] * 1000, b"1000000", False),
     ],
     ids=["largest", "one byte more", "many parts", "announced"],
 )
 def test_large_bodies_are_refused(parts, announced, is_small):
-    sent, received = call("http", b"localhost", parts, announced)
+    sent, received, unread = call("http", b"localhost", parts, announced)
     if is_small:
         assert not sent
         assert received == [
@@ -86,3 +88,24 @@ def test_large_bodies_are_refused(parts, announced, is_small):
         ]
     else:
         assert (sent[0]["status"], received) == (413, [])
+        assert [message["type"] for message in unread] == ["http.disconnect"]  # or the client would see a reset
+
+
+@pytest.mark.parametrize("is_endless", [True, False], ids=["endless", "stalled"])
+def test_a_refused_body_is_read_within_bounds(monkeypatch, is_endless):
+    monkeypatch.setattr(loopback, "_DISCARD_SECONDS", 60.0 if is_endless else 0.01)
+    sent, read = [], []
+
+    async def receive():
+        if not is_endless:
+            await asyncio.Event().wait()
+        read.append(1_000_000)
+        return {"type": "http.request", "body": b"a" * 1_000_000, "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [(b"content-length", b"1000000000000")]}
+    asyncio.run(guard(None, HostRule())(scope, receive, send))
+    assert sent[0]["status"] == 413
+    assert sum(read) < 20_000_000

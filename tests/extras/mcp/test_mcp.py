@@ -219,7 +219,7 @@ def test_a_wrong_action_changes_nothing(env_id, wrong, right):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["NoSuch-v0"], 2, "should be one of"),
+        (["NoSuch-v0"], 2, "there is no id 'NoSuch-v0'"),
         (["DriftFrozenLake-v0", "--schedule", "nowhere"], 2, "nowhere"),
         (["DriftFrozenLake-v0", "--port", "1"], 2, "--http"),
         (["DriftFrozenLake-v0", "--log", "/no/such/folder/log"], 1, "`log`"),

@@ -138,6 +138,18 @@ def test_drifts_are_announced_over_stdio_if_they_can_be_seen(schedule, tmp_path)
 
 
 @asynccontextmanager
+async def connected(address):
+    """A session over HTTP, and its id."""
+    async with (
+        httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120) as http,
+        streamable_http_client(address, http_client=http) as (read, write, get_session_id),
+        ClientSession(read, write) as session,
+    ):
+        await session.initialize()
+        yield session, get_session_id()
+
+
+@asynccontextmanager
 async def serving(schedule, *more):
     """A server over HTTP in a process of its own; yields how to open a session."""
     environment = {**os.environ, TOKEN_VARIABLE: TOKEN, EVALUATOR_VARIABLE: EVALUATOR}
@@ -152,13 +164,7 @@ async def serving(schedule, *more):
 
         @asynccontextmanager
         async def opened():
-            headers = {"Authorization": f"Bearer {TOKEN}"}
-            async with (
-                httpx.AsyncClient(headers=headers, timeout=120) as http,
-                streamable_http_client(address, http_client=http) as (read, write, _),
-                ClientSession(read, write) as session,
-            ):
-                await session.initialize()
+            async with connected(address) as (session, _):
                 yield session
 
         yield opened, address
@@ -197,30 +203,63 @@ def test_two_clients_over_http_do_not_touch_each_other_and_an_evaluator_sees_bot
     anyio.run(client)
 
 
-def test_bad_calls_are_answered_and_the_session_goes_on(schedule):
+def make_wrong_calls():
+    """Calls that the desk refuses, each with the code of its answer."""
     deep = "x"
     for _ in range(60):
         deep = [deep]
-    wrong = (
+    return (
         ("no_such_tool", {}, "unknown_tool"),
         ("find_customer", {}, "missing_argument"),
-        ("find_customer", {"email": "x" * 1_000_000}, "invalid_call"),
+        ("find_customer", {"email": "x" * 60_000}, "invalid_call"),
         ("find_customer", {"email": deep}, "invalid_value"),
         ("find_customer", {"email": "'; DROP TABLE customers; --"}, "not_found"),
         ("get_order", {"order_id": "O-2000"}, "not_looked_up"),
         ("refund", {"payment_id": "P-4000", "amount": "5"}, "invalid_value"),
     )
-    calls = plans(schedule, 1)
+
+
+async def check_bad_calls(session, calls, wrong):
+    """Bad calls are answered, and the request that is open can still be met."""
+    await session.call_tool("next_request", {})
+    for name, arguments, code in wrong:
+        result = await session.call_tool(name, arguments)
+        assert (result.isError, data(result)["error"]) == (True, code)
+    assert (await meet(session, calls))["score"] == 1.0
+    over = await session.call_tool("finish", {})
+    assert data(over)["error"] == "no_request"
+
+
+def test_bad_calls_are_answered_over_stdio(schedule):
+    wrong = (*make_wrong_calls(), ("find_customer", {"email": "x" * 1_000_000}, "invalid_call"))
+    calls = plans(schedule, 1)[0]
 
     async def client():
-        async with serving(schedule) as (opened, _), opened() as session:
-            await session.call_tool("next_request", {})
-            for name, arguments, code in wrong:
-                result = await session.call_tool(name, arguments)
-                assert (result.isError, data(result)["error"]) == (True, code)
-            assert (await meet(session, calls[0]))["score"] == 1.0
-            over = await session.call_tool("finish", {})
-            assert data(over)["error"] == "no_request"
+        server = StdioServerParameters(command=sys.executable, args=command(schedule), env=dict(os.environ))
+        async with stdio_client(server) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            await check_bad_calls(session, calls, wrong)
+
+    anyio.run(client)
+
+
+def test_bad_calls_are_answered_over_http_and_large_ones_refused(schedule):
+    calls = plans(schedule, 1)[0]
+
+    async def client():
+        async with serving(schedule) as (_, address), connected(address) as (session, number):
+            large = {"name": "find_customer", "arguments": {"email": "x" * 1_000_000}}
+            message = {"jsonrpc": "2.0", "id": 1000, "method": "tools/call", "params": large}
+            headers = {
+                "Authorization": f"Bearer {TOKEN}",
+                "Accept": "application/json, text/event-stream",
+                "Mcp-Session-Id": number,
+            }
+            async with httpx.AsyncClient(headers=headers, timeout=120) as http:
+                for _ in range(20):  # each over a connection of its own: a reset would show in some
+                    assert (await http.post(address, json=message)).status_code == 413
+            assert (await httpx.AsyncClient(timeout=120).post(address, json=message)).status_code == 401
+            await check_bad_calls(session, calls, make_wrong_calls())
 
     anyio.run(client)
 
