@@ -18,7 +18,7 @@ from drift_envs.envs.bfcl.episode import BfclEpisode
 from drift_envs.envs.bfcl.interface import make_interface
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS
 from drift_envs.envs.bfcl.package import EngineCall, load_tasks
-from drift_envs.envs.bfcl.pool import ORDERS, TaskSequence, is_played, make_interfaces
+from drift_envs.envs.bfcl.pool import ORDERS, BfclSequence, is_played, make_interfaces
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
@@ -112,7 +112,7 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         self.observation_mode = observation_mode
         for name, value in BFCL_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
-        self._tasks = TaskSequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
+        self._tasks = BfclSequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
         self._is_seeded = False
         self._current: BfclEpisode | None = None
         self._states: dict[str, tuple[int, dict[str, Any]]] = {}

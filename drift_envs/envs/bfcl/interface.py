@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from drift_envs.checks import is_integer, is_number
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS, CONFIRM, QUANTITIES, UNITS
-from drift_envs.envs.bfcl.package import FINISH, ArgumentSpec, BfclTask, EngineCall, ToolSpec, load_tools
+from drift_envs.envs.bfcl.package import FINISH, BfclTask, EngineCall, PackageArgument, PackageTool, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw
 from drift_envs.tool_calls import MOST_CHARACTERS, Refusal, read_call, write_error
@@ -36,8 +36,8 @@ class _Offer(NamedTuple):
     """A tool by its present name, with its arguments by their present names."""
 
     name: str
-    tool: ToolSpec
-    arguments: dict[str, ArgumentSpec]
+    tool: PackageTool
+    arguments: dict[str, PackageArgument]
 
 
 class BfclInterface:
@@ -81,7 +81,7 @@ class BfclInterface:
         """The same object."""
         return self
 
-    def _check_paths(self, tools: Mapping[str, ToolSpec]) -> None:
+    def _check_paths(self, tools: Mapping[str, PackageTool]) -> None:
         known = {**tools, **{f"{tool.name}.{name}": one for tool in tools.values() for name, one in _arguments(tool)}}
         for knob, paths in (("names", self._names), ("required", self._required), ("defaults", self._defaults)):
             for path in paths:
@@ -89,16 +89,16 @@ class BfclInterface:
                     raise KnobError(f"`{knob}` should name tools or arguments of the package. Received {path!r}")
         for path, value in self._defaults.items():
             one = known[path]
-            if not isinstance(one, ArgumentSpec) or one.default is None or one.required:
+            if not isinstance(one, PackageArgument) or one.default is None or one.required:
                 raise KnobError(f"`defaults` should name arguments with a default that can be given. Received {path!r}")
             if not _fits(one.schema, value):
                 raise KnobError(f"`defaults` should give {path!r} a value of its schema. Received {value!r}")
 
-    def _make_offer(self, tool: ToolSpec) -> _Offer:
+    def _make_offer(self, tool: PackageTool) -> _Offer:
         arguments = dict(tool.arguments)
         if tool.name in self._required:
             schema = {"type": "boolean", "enum": [True], "description": "Whether the call is meant."}
-            arguments[CONFIRM] = ArgumentSpec(CONFIRM, schema)
+            arguments[CONFIRM] = PackageArgument(CONFIRM, schema)
         named = {self._names.get(f"{tool.name}.{name}", name): one for name, one in arguments.items()}
         if len(named) < len(arguments):
             raise KnobError(f"`names`: two arguments of {tool.name} should not have one name. Received {list(named)}")
@@ -195,10 +195,10 @@ class BfclInterface:
             del arguments[tool_requires]
         return EngineCall(offer.tool.name, arguments)
 
-    def _default_of(self, tool: ToolSpec, one: ArgumentSpec) -> Any:
+    def _default_of(self, tool: PackageTool, one: PackageArgument) -> Any:
         return self._defaults.get(f"{tool.name}.{one.name}", one.default)
 
-    def _read(self, tool: ToolSpec, shown: str, one: ArgumentSpec, value: Any) -> Any:
+    def _read(self, tool: PackageTool, shown: str, one: PackageArgument, value: Any) -> Any:
         """The value of an argument in the package's unit."""
         if not _fits(one.schema, value) or (one.name in _SMALL and abs(value) > _SMALL[one.name]):
             raise Refusal("invalid_value", f"{shown} should be {_name_type(one.schema)}")
@@ -230,7 +230,7 @@ class BfclInterface:
             raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
         return text
 
-    def _show(self, tool: str, one: ArgumentSpec, value: Any) -> Any:
+    def _show(self, tool: str, one: PackageArgument, value: Any) -> Any:
         factor = self._factors.get(f"{tool}.{one.name}", 1)
         return value if factor == 1 or not is_number(value) else round(value * factor, 2 * _PLACES)
 
@@ -256,7 +256,7 @@ class BfclInterface:
         return shown
 
 
-def _arguments(tool: ToolSpec) -> Iterable[tuple[str, ArgumentSpec]]:
+def _arguments(tool: PackageTool) -> Iterable[tuple[str, PackageArgument]]:
     return tool.arguments.items()
 
 

@@ -72,7 +72,7 @@ def _parse_units(value: Mapping[str, Any]) -> FrozenMapping:
     for quantity, unit in value.items():
         if quantity not in UNITS:
             raise KnobError(f"`units` should name one of {', '.join(UNITS)}. Received {quantity!r}")
-        if unit not in UNITS[quantity]:
+        if unit not in list(UNITS[quantity]):  # a list, since a wrong unit may not be hashable
             raise KnobError(f"`units` should give {quantity!r} one of {', '.join(UNITS[quantity])}. Received {unit!r}")
     return FrozenMapping(value)
 

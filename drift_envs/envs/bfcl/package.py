@@ -3,7 +3,7 @@
 * `find_package` - refuses with one line where the package is missing
 * `load_tools`, `load_tasks` - its tools and tasks by name and number, read once
 * `make_engine` - a new engine with its scenario
-* `ToolSpec`, `ArgumentSpec` - a tool and an argument
+* `PackageTool`, `PackageArgument` - a tool and an argument
 * `BfclTask`, `EngineCall` - a task with its published calls
 * `parse_published_call` - a published call, read with `ast`
 * `FINISH` - the tool that ends a turn, which is none of the package's
@@ -52,7 +52,7 @@ REQUIRED: Any = inspect.Parameter.empty
 """The default of an argument that has none."""
 
 
-class ArgumentSpec(NamedTuple):
+class PackageArgument(NamedTuple):
     """An argument of a tool.
 
     Args:
@@ -71,7 +71,7 @@ class ArgumentSpec(NamedTuple):
         return self.default is REQUIRED
 
 
-class ToolSpec(NamedTuple):
+class PackageTool(NamedTuple):
     """A tool.
 
     Args:
@@ -84,7 +84,7 @@ class ToolSpec(NamedTuple):
     name: str
     engine: str
     about: str
-    arguments: Mapping[str, ArgumentSpec]
+    arguments: Mapping[str, PackageArgument]
 
 
 class EngineCall(NamedTuple):
@@ -119,7 +119,7 @@ class BfclTask(NamedTuple):
     reference: tuple[tuple[EngineCall, ...], ...]
 
 
-FINISH = ToolSpec("finish", "", "End this turn: its request is met, or cannot be met.", {})
+FINISH = PackageTool("finish", "", "End this turn: its request is met, or cannot be met.", {})
 
 
 def find_package() -> Path:
@@ -140,7 +140,7 @@ def find_package() -> Path:
 
 
 @lru_cache(maxsize=1)
-def load_tools() -> Mapping[str, ToolSpec]:
+def load_tools() -> Mapping[str, PackageTool]:
     """The tools of all engines, and `FINISH`, by name.
 
     Raises:
@@ -164,7 +164,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> ToolSpec:
+def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> PackageTool:
     name, described = entry["name"], entry["parameters"]["properties"]
     arguments = {}
     for one in list(inspect.signature(method).parameters.values())[1:]:
@@ -172,8 +172,8 @@ def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> ToolSpec:
         if f"{name}.{one.name}" in _ENUMS:
             schema["enum"] = _ENUMS[f"{name}.{one.name}"]
         # Engines change the lists that they have as defaults.
-        arguments[one.name] = ArgumentSpec(one.name, schema, copy.deepcopy(one.default))
-    return ToolSpec(name, engine, entry["description"].rpartition("Tool description: ")[2], arguments)
+        arguments[one.name] = PackageArgument(one.name, schema, copy.deepcopy(one.default))
+    return PackageTool(name, engine, entry["description"].rpartition("Tool description: ")[2], arguments)
 
 
 def _to_json_schema(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _read_task(entry: Mapping[str, Any], published: list[list[str]]) -> BfclTask
     )
 
 
-def parse_published_call(text: str, tools: Mapping[str, ToolSpec]) -> EngineCall:
+def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineCall:
     """A published call; nothing is evaluated but literals.
 
     Args:
@@ -237,7 +237,7 @@ def parse_published_call(text: str, tools: Mapping[str, ToolSpec]) -> EngineCall
         ArgumentError: it is not a call of a tool with literals.
 
     Example:
-        >>> tools = {"cd": ToolSpec("cd", "", "", {"folder": ArgumentSpec("folder", {"type": "string"})})}
+        >>> tools = {"cd": PackageTool("cd", "", "", {"folder": PackageArgument("folder", {"type": "string"})})}
         >>> parse_published_call("cd('temp')", tools)
         EngineCall(tool='cd', arguments={'folder': 'temp'})
     """

@@ -4,7 +4,7 @@
 * `make_interfaces` - the interfaces of the conditions of a schedule
 * `carry_reference` - the score of published calls after a drift, cached
 * `draw_tasks` - tasks that drifts affect
-* `TaskSequence` - a pool of recurring tasks, with a random stream of its own
+* `BfclSequence` - a pool of recurring tasks, with a random stream of its own
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def draw_tasks(
     return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
 
 
-class TaskSequence:
+class BfclSequence:
     """The sequence of tasks, with a random stream of its own: the length of episodes does not change it.
 
     Args:
