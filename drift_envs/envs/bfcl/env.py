@@ -31,7 +31,7 @@ OBSERVATION_MODES = ("answer", "state")
 CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " "
 """Every character that an observation can have."""
 
-MAX_LENGTH = 131_072
+MAX_LENGTH = 262_144
 """No observation is longer."""
 
 MOST_TASKS = 1_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -74,22 +74,20 @@ class BfclInterface:
         self._by_tool = {offer.tool.name: offer for offer in self._offers.values()}
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        """Copies are made from the knobs."""
+        """A copy is the interface of the same knobs."""
         return _interface, (self._values,)
 
-    def __deepcopy__(self, memo: Any) -> BfclInterface:
-        """The same object."""
-        return self
-
     def _check_paths(self, tools: Mapping[str, PackageTool]) -> None:
-        known = {**tools, **{f"{tool.name}.{name}": one for tool in tools.values() for name, one in _arguments(tool)}}
-        for knob, paths in (("names", self._names), ("required", self._required), ("defaults", self._defaults)):
-            for path in paths:
-                if path not in known:
-                    raise KnobError(f"`{knob}` should name tools or arguments of the package. Received {path!r}")
+        arguments = {f"{tool.name}.{name}": one for tool in tools.values() for name, one in tool.arguments.items()}
+        for path in self._names:
+            if path not in tools and path not in arguments:
+                raise KnobError(f"`names` should name tools or arguments of the package. Received {path!r}")
+        for path in self._required:
+            if path not in tools:
+                raise KnobError(f"`required` should name tools of the package. Received {path!r}")
         for path, value in self._defaults.items():
-            one = known[path]
-            if not isinstance(one, PackageArgument) or one.default is None or one.required:
+            one = arguments.get(path)
+            if one is None or one.default is None or one.required:
                 raise KnobError(f"`defaults` should name arguments with a default that can be given. Received {path!r}")
             if not _fits(one.schema, value):
                 raise KnobError(f"`defaults` should give {path!r} a value of its schema. Received {value!r}")
@@ -176,6 +174,8 @@ class BfclInterface:
         Raises:
             Refusal: it is no call of a tool of the task, with arguments as its schema has them.
         """
+        if _measure(text) > MOST_CHARACTERS:
+            raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
         name, given = read_call(text)
         offer = self._offers.get(name)
         if offer is None or offer not in self.offers_of(task):
@@ -191,8 +191,8 @@ class BfclInterface:
                 raise Refusal("missing_argument", f"{shown} is missing")
             else:
                 arguments[one.name] = self._default_of(offer.tool, one)
-        if tool_requires := self._required.get(offer.tool.name):
-            del arguments[tool_requires]
+        if offer.tool.name in self._required:
+            del arguments[CONFIRM]
         return EngineCall(offer.tool.name, arguments)
 
     def _default_of(self, tool: PackageTool, one: PackageArgument) -> Any:
@@ -256,8 +256,9 @@ class BfclInterface:
         return shown
 
 
-def _arguments(tool: PackageTool) -> Iterable[tuple[str, PackageArgument]]:
-    return tool.arguments.items()
+def _measure(text: str) -> int:
+    """The length of a text whose characters beyond ASCII are escaped, as observations have them."""
+    return len(text) if text.isascii() else sum(1 if one < "\x80" else 6 if one < "\U00010000" else 12 for one in text)
 
 
 def is_error(answer: Any) -> bool:

@@ -171,8 +171,10 @@ def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> PackageToo
         schema = _to_json_schema(described[one.name])
         if f"{name}.{one.name}" in _ENUMS:
             schema["enum"] = _ENUMS[f"{name}.{one.name}"]
-        # Engines change the lists that they have as defaults.
-        arguments[one.name] = PackageArgument(one.name, schema, copy.deepcopy(one.default))
+        default = copy.deepcopy(one.default)  # engines change the lists that they have as defaults
+        if default is not None and default is not REQUIRED:
+            schema["default"] = default
+        arguments[one.name] = PackageArgument(one.name, schema, default)
     return PackageTool(name, engine, entry["description"].rpartition("Tool description: ")[2], arguments)
 
 

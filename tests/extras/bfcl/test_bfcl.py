@@ -203,6 +203,7 @@ DEEP = '{"tool": "cd", "arguments": {"folder": ' + "[" * 900 + "]" * 900 + "}}"
         ("cd", "invalid_call"),
         ("x" * 1_000_000, "invalid_call"),
         ('{"tool": "cd", "arguments": {"folder": "' + "x" * 1_000_000 + '"}}', "invalid_call"),
+        ('{"tool": "cd", "arguments": {"folder": "' + "\U0001f600" * 200 + '"}}', "invalid_call"),
         ("[" * 1_000, "invalid_call"),
         ("[]", "invalid_call"),
         ('{"tool": ["cd"]}', "invalid_call"),
@@ -304,6 +305,8 @@ def test_what_a_user_gets_wrong_is_named():
         KnobError, match=re.escape("`names` should name tools or arguments of the package. Received 'fly'")
     ):
         env.unwrapped.names = {"fly": "walk"}
+    with pytest.raises(KnobError, match=r"`required` should name tools of the package. Received 'cd.folder'"):
+        env.unwrapped.required = {"cd.folder": "confirm"}
     with pytest.raises(KnobError, match="two tools should not have one name"):
         env.unwrapped.names = {"cd": "ls"}
     with pytest.raises(KnobError, match="a value of its schema"):
