@@ -375,6 +375,12 @@ for number, task in list(load_tasks().items())[::7]:
         arguments = {name: samples[one.schema["type"]] for name, one in offer.arguments.items()}
         seen.update(episode.act(json.dumps({"tool": offer.name, "arguments": arguments})).encode())
         seen.update(episode.write_state().encode())
+    episode = BfclEpisode(plain, task)
+    for call in (call for turn in task.reference for call in turn):
+        for name in call.arguments:
+            wrong = call._replace(arguments={**call.arguments, name: "x"})
+            seen.update(episode.act(plain.write(wrong)).encode())
+        seen.update(episode.act(plain.write(call)).encode())
 seen.update(repr(draw_tasks(8, (plain, cents), 3)).encode())
 print(seen.hexdigest())
 """
