@@ -67,7 +67,8 @@ test-slow: $(STAMP)  ## the long tests too
 	$(BIN)/python -m pytest -n 2
 
 # An environment for each folder of tests/extras, so that what one needs cannot change what another tests. It has the
-# extra of that name, or what `requirements.txt` there says: packages that only the tests need are no extras.
+# extra of that name, or what `requirements.txt` there says: packages that only the tests need are no extras. What
+# `no-deps.txt` names is installed without its dependencies.
 COMMA := ,
 EXTRAS_READY = $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/extras/*/)))
 .PHONY: test-extras test-extras-all
@@ -84,6 +85,8 @@ test-extras-all:  ## the tests of every extra, one after the other
 	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable \
 		".[agents,test$(if $(wildcard tests/extras/$*/requirements.txt),,$(COMMA)$*)]" \
 		$(addprefix --requirement ,$(wildcard tests/extras/$*/requirements.txt))
+	$(if $(wildcard tests/extras/$*/no-deps.txt),.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--requirement tests/extras/$*/no-deps.txt)
 	@touch $@
 
 RL_BOARD := .venvs/baselines/bin/python -m baselines

@@ -31,7 +31,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "errors"],
-        ["checks", "lazy"],
+        ["checks", "lazy", "tool_calls"],
         ["chromium", "drawing", "knobs"],
         ["parts"],
         ["tunable"],

@@ -18,8 +18,9 @@ from drift_envs.envs.tools.interface import INTERFACE_KNOBS, ParsedCall, ToolInt
 from drift_envs.envs.tools.operations import OPERATIONS
 from drift_envs.envs.tools.page import write_page
 from drift_envs.envs.tools.rules import POLICY, RULE_KNOBS, UNITS, DeskRules, make_rules
-from drift_envs.envs.tools.state import MOST_STALE, DeskState, Refusal, Transaction
+from drift_envs.envs.tools.state import MOST_STALE, DeskState, Transaction
 from drift_envs.knobs import FrozenMapping, Value, freeze
+from drift_envs.tool_calls import Refusal
 
 DESK_KNOBS = (*INTERFACE_KNOBS, *RULE_KNOBS, "page")
 """The knobs on which a desk depends, beside the number of the shop."""

@@ -17,13 +17,13 @@ from drift_envs.checks import check_choice, check_flag, check_integer
 from drift_envs.envs.tools import TOOLS
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode
-from drift_envs.envs.tools.interface import MOST_CHARACTERS
 from drift_envs.envs.tools.knobs import MOST_SHOPS, TOOLS_KNOBS
 from drift_envs.envs.tools.pool import MOST_REQUESTS, ORDERS, RequestSequence, find_request, freeze_conditions
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
+from drift_envs.tool_calls import MOST_CHARACTERS
 from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
 
 OBSERVATION_MODES = ("answer", "state")

@@ -13,9 +13,10 @@ from typing import Any
 from drift_envs.envs.tools.desk import LOST, Desk
 from drift_envs.envs.tools.interface import ToolInterface
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, score
-from drift_envs.envs.tools.state import DeskState, Refusal, ids_in
+from drift_envs.envs.tools.state import DeskState, ids_in
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
+from drift_envs.tool_calls import Refusal
 
 
 class DeskEpisode:

@@ -3,7 +3,6 @@
 * `ToolInterface` - the tools on offer: schemas, and calls and answers to and from plain values
 * `make_interface` - the interface for knob values; equal values share one
 * `ParsedCall` - a call that fits its schema
-* `ERROR_NUMBERS` - the codes of errors, and the numbers that can take their place
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from drift_envs.envs.tools.catalogue import (
     ToolSpec,
 )
 from drift_envs.envs.tools.database import RecordKind, kind_of
-from drift_envs.envs.tools.state import Refusal
 from drift_envs.knobs import Value, freeze
+from drift_envs.tool_calls import ERRORS, Refusal, read_call, write_error
 
 INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
 """The knobs on which the interface depends."""
@@ -41,26 +40,6 @@ DATE_FORMS = {
 ID_FORMS = ("string", "number")
 TYPES = {"id": ID_FORMS, "date": tuple(DATE_FORMS)}
 """The forms of ids and dates; the first one is the default."""
-
-ERRORS = ("words", "numbers", "terse")
-"""Errors with a code and a message, with a number alone, or with no reason at all."""
-
-ERROR_NUMBERS = {
-    "invalid_call": 400,
-    "unknown_tool": 404,
-    "missing_argument": 421,
-    "unexpected_argument": 422,
-    "invalid_value": 423,
-    "not_found": 440,
-    "not_looked_up": 441,
-    "conflict": 409,
-    "redundant": 424,
-    "policy": 403,
-    "gone": 410,
-}
-
-MOST_CHARACTERS = 2000
-"""The longest call that is read."""
 
 MOST_TEXT = 80
 """The longest text in an argument."""
@@ -215,18 +194,7 @@ class ToolInterface:
         Raises:
             Refusal: it is no call of a tool on offer, with arguments as its schema has them.
         """
-        if len(text) > MOST_CHARACTERS:
-            raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
-        try:
-            call = json.loads(text)
-        except (ValueError, RecursionError):
-            call = None
-        if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or set(call) - {"tool", "arguments"}:
-            raise Refusal("invalid_call", 'a call should be JSON: {"tool": NAME, "arguments": {...}}')
-        given = call.get("arguments", {})
-        if not isinstance(given, dict):
-            raise Refusal("invalid_call", "`arguments` should be an object")
-        name = call["tool"]
+        name, given = read_call(text)
         offer = self._offers.get(name)
         if offer is None:
             answer = self._gone.get(name)
@@ -324,9 +292,7 @@ class ToolInterface:
         Args:
             refusal: the error.
         """
-        if self._errors == "words":
-            return {"error": refusal.code, "message": refusal.message}
-        return {"error": ERROR_NUMBERS[refusal.code] if self._errors == "numbers" else "failed"}
+        return write_error(refusal, self._errors)
 
 
 def _read_amount(value: Any) -> float | None:

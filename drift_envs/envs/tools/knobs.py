@@ -14,11 +14,12 @@ import numpy as np
 
 from drift_envs.checks import is_integer
 from drift_envs.envs.tools.catalogue import CATALOGUE, EXTRAS, MERGERS, REASONS, SPEEDS, SPLITS
-from drift_envs.envs.tools.interface import ERRORS, TYPES
+from drift_envs.envs.tools.interface import TYPES
 from drift_envs.envs.tools.rules import OPEN, ORDERINGS, POLICY, UNITS
 from drift_envs.envs.tools.state import MOST_STALE
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.tool_calls import ERRORS
 
 MOST_SHOPS = 1_000_000
 MOST_SILENT = 3

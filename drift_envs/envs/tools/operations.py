@@ -13,7 +13,8 @@ from typing import Any
 
 from drift_envs.envs.tools.database import TODAY
 from drift_envs.envs.tools.rules import OPEN
-from drift_envs.envs.tools.state import Refusal, Transaction
+from drift_envs.envs.tools.state import Transaction
+from drift_envs.tool_calls import Refusal
 
 Arguments = Mapping[str, Any]
 Operation = Callable[[Transaction, Arguments], dict[str, Any]]

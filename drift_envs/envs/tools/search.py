@@ -21,7 +21,8 @@ from drift_envs.envs.tools.desk import Desk
 from drift_envs.envs.tools.interface import ParsedCall
 from drift_envs.envs.tools.operations import PAGE
 from drift_envs.envs.tools.requests import DeskGoal, ServiceRequest, find_goal, score
-from drift_envs.envs.tools.state import DeskState, Refusal
+from drift_envs.envs.tools.state import DeskState
+from drift_envs.tool_calls import Refusal
 
 LIMIT = 30
 """The calls of an episode."""

@@ -2,7 +2,6 @@
 
 * `DeskState` - what was looked up and written so far
 * `Transaction` - a call in progress: reads, writes, and what is looked up
-* `Refusal` - a tool's error; the call has changed nothing
 """
 
 from __future__ import annotations
@@ -18,19 +17,6 @@ Changes = tuple[tuple[tuple[int, str], Any], ...]
 
 MOST_STALE = 5
 """The largest number of calls that reads can lag behind."""
-
-
-class Refusal(Exception):
-    """A tool's error, which a client gets as an answer.
-
-    Args:
-        code: its code, a key of `drift_envs.envs.tools.interface.ERROR_NUMBERS`.
-        message: the message.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code, self.message = code, message
 
 
 class DeskState(NamedTuple):

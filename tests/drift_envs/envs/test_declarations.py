@@ -23,7 +23,8 @@ from drift_envs.wrappers.describe import find_describer
 def require(env_id: str) -> EnvParts:
     """The declaration; skips where the environment's extra is not installed."""
     parts = IDS[env_id].parts
-    if parts.extra is not None and find_spec({"box2d": "Box2D"}.get(parts.extra, parts.extra)) is None:
+    packages = {"bfcl": "bfcl_eval", "box2d": "Box2D"}
+    if parts.extra is not None and find_spec(packages.get(parts.extra, parts.extra)) is None:
         pytest.skip(f"needs the extra `{parts.extra}`")
     return parts
 

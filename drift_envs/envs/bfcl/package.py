@@ -1,0 +1,259 @@
+"""What is read from the package `bfcl-eval`: tools, engines and multi-turn tasks. Nothing of it is stored here.
+
+* `find_package` - refuses with one line where the package is missing
+* `load_tools`, `load_tasks` - its tools and tasks by name and number, read once
+* `make_engine` - a new engine with its scenario
+* `PackageTool`, `PackageArgument` - a tool and an argument
+* `BfclTask`, `EngineCall` - a task with its published calls
+* `parse_published_call` - a published call, read with `ast`
+* `FINISH` - the tool that ends a turn, which is none of the package's
+
+Source: Patil et al., "The Berkeley Function Calling Leaderboard", 2025; package `bfcl-eval`, Apache-2.0.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from drift_envs.errors import ArgumentError, MissingDependencyError
+
+CATEGORY = "multi_turn_base"
+"""The category whose tasks are played; the others change what an agent is told, not what tools do."""
+
+_CODE = "bfcl_eval.constants.executable_backend_config"
+_DOCUMENTS = "multi_turn_func_doc"
+_ENGINES = (
+    "GorillaFileSystem",
+    "MathAPI",
+    "MessageAPI",
+    "TicketAPI",
+    "TradingBot",
+    "TravelAPI",
+    "TwitterAPI",
+    "VehicleControlAPI",
+)
+_TYPES = {"dict": "object", "float": "number", "tuple": "array"}
+"""JSON Schema's names of the package's types, where they differ."""
+
+_ENUMS = {"book_flight.travel_class": ["economy", "business", "first"]}
+"""Values that the engine checks with an error whose text differs between processes."""
+
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of an argument that has none."""
+
+
+class PackageArgument(NamedTuple):
+    """An argument of a tool.
+
+    Args:
+        name: its name in the package.
+        schema: the JSON Schema of its values.
+        default: what the engine takes where it is left out; `REQUIRED` if it may not be.
+    """
+
+    name: str
+    schema: dict[str, Any]
+    default: Any = REQUIRED
+
+    @property
+    def required(self) -> bool:
+        """Whether it may not be left out."""
+        return self.default is REQUIRED
+
+
+class PackageTool(NamedTuple):
+    """A tool.
+
+    Args:
+        name: its name in the package.
+        engine: the class that executes it; empty for `FINISH`.
+        about: what it does, as the package says.
+        arguments: its arguments by name, in the order of the engine's method.
+    """
+
+    name: str
+    engine: str
+    about: str
+    arguments: Mapping[str, PackageArgument]
+
+
+class EngineCall(NamedTuple):
+    """A call by the names and units of the package.
+
+    Args:
+        tool: the tool.
+        arguments: the arguments that are given.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class BfclTask(NamedTuple):
+    """A multi-turn task.
+
+    Args:
+        number: the number in its name, as 17 in `multi_turn_base_17`.
+        requests: what the user says, a text for each turn.
+        engines: the classes whose tools it has.
+        scenario: the engines' contents at the beginning; never changed.
+        excluded: tools that it does not have.
+        reference: the published calls of each turn.
+    """
+
+    number: int
+    requests: tuple[str, ...]
+    engines: tuple[str, ...]
+    scenario: Mapping[str, Any]
+    excluded: frozenset[str]
+    reference: tuple[tuple[EngineCall, ...], ...]
+
+
+FINISH = PackageTool("finish", "", "End this turn: its request is met, or cannot be met.", {})
+
+
+def find_package() -> Path:
+    """The folder of the package's data.
+
+    Raises:
+        MissingDependencyError: the package, or what its engines import, is not installed.
+    """
+    missing = [name for name in ("bfcl_eval", "mpmath") if find_spec(name) is None]
+    if missing:
+        names = " and ".join(f"`{name}`" for name in missing)
+        raise MissingDependencyError(
+            f'{names} should be installed, run `pip install "drift-envs[bfcl]"` and `pip install --no-deps bfcl-eval`',
+            missing,
+            ["bfcl"],
+        )
+    return Path(str(import_module("bfcl_eval").__file__)).parent / "data"
+
+
+@lru_cache(maxsize=1)
+def load_tools() -> Mapping[str, PackageTool]:
+    """The tools of all engines, and `FINISH`, by name.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    folder, files = find_package() / _DOCUMENTS, import_module(_CODE).MULTI_TURN_FUNC_DOC_FILE_MAPPING
+    tools = {FINISH.name: FINISH}
+    for engine in _ENGINES:
+        owner = _find_class(engine)
+        for entry in _read_lines(folder / files[engine]):
+            tools[entry["name"]] = _read_tool(engine, entry, getattr(owner, entry["name"]))
+    return MappingProxyType(tools)
+
+
+def _find_class(engine: str) -> Any:
+    return getattr(import_module(import_module(_CODE).CLASS_FILE_PATH_MAPPING[engine]), engine)
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> PackageTool:
+    name, described = entry["name"], entry["parameters"]["properties"]
+    arguments = {}
+    for one in list(inspect.signature(method).parameters.values())[1:]:
+        schema = _to_json_schema(described[one.name])
+        if f"{name}.{one.name}" in _ENUMS:
+            schema["enum"] = _ENUMS[f"{name}.{one.name}"]
+        default = copy.deepcopy(one.default)  # engines change the lists that they have as defaults
+        if default is not None and default is not REQUIRED:
+            schema["default"] = default
+        arguments[one.name] = PackageArgument(one.name, schema, default)
+    return PackageTool(name, engine, entry["description"].rpartition("Tool description: ")[2], arguments)
+
+
+def _to_json_schema(described: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of a type that the package describes."""
+    schema: dict[str, Any] = {"type": _TYPES.get(described["type"], described["type"])}
+    if "description" in described:
+        schema["description"] = described["description"].strip()
+    if "items" in described:
+        schema["items"] = _to_json_schema(described["items"])
+    if "properties" in described:
+        schema["properties"] = {name: _to_json_schema(one) for name, one in described["properties"].items()}
+        schema["additionalProperties"] = False
+    return schema
+
+
+def make_engine(engine: str, scenario: Mapping[str, Any]) -> Any:
+    """A new engine.
+
+    Args:
+        engine: its class.
+        scenario: its contents; they are copied.
+    """
+    made = _find_class(engine)()
+    if hasattr(made, "_load_scenario"):
+        made._load_scenario(copy.deepcopy(dict(scenario)), long_context=False)
+    return made
+
+
+@lru_cache(maxsize=1)
+def load_tasks() -> Mapping[int, BfclTask]:
+    """The tasks with a published call sequence for each turn, by number.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    folder, name = find_package(), f"BFCL_v4_{CATEGORY}.json"
+    published = {entry["id"]: entry["ground_truth"] for entry in _read_lines(folder / "possible_answer" / name)}
+    tasks = (_read_task(entry, published[entry["id"]]) for entry in _read_lines(folder / name))
+    return MappingProxyType({task.number: task for task in tasks if len(task.requests) == len(task.reference)})
+
+
+def _read_task(entry: Mapping[str, Any], published: list[list[str]]) -> BfclTask:
+    return BfclTask(
+        number=int(entry["id"].rpartition("_")[2]),
+        requests=tuple("\n".join(one["content"] for one in turn) for turn in entry["question"]),
+        engines=tuple(entry["involved_classes"]),
+        scenario=entry["initial_config"],
+        excluded=frozenset(entry.get("excluded_function", ())),
+        reference=tuple(tuple(parse_published_call(text, load_tools()) for text in turn) for turn in published),
+    )
+
+
+def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineCall:
+    """A published call; nothing is evaluated but literals.
+
+    Args:
+        text: the call in Python, as `cd(folder='temp')`.
+        tools: the tools, by name.
+
+    Raises:
+        ArgumentError: it is not a call of a tool with literals.
+
+    Example:
+        >>> tools = {"cd": PackageTool("cd", "", "", {"folder": PackageArgument("folder", {"type": "string"})})}
+        >>> parse_published_call("cd('temp')", tools)
+        EngineCall(tool='cd', arguments={'folder': 'temp'})
+    """
+    try:
+        node = ast.parse(text, mode="eval").body
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            raise ValueError("no call by name")
+        names = tuple(tools[node.func.id].arguments)
+        found = dict(zip(names[: len(node.args)], map(ast.literal_eval, node.args), strict=True))
+        found |= {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
+        if set(found) - set(names):
+            raise ValueError("unknown arguments")
+    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        raise ArgumentError(
+            f"a published call should be a tool with literals, as `cd(folder='temp')`. Received {text[:200]!r}"
+        ) from error
+    return EngineCall(node.func.id, found)

@@ -1,0 +1,158 @@
+"""The tasks of the episodes, and their order.
+
+* `is_played`, `list_tasks` - the tasks that can be scored
+* `make_interfaces` - the interfaces of the conditions of a schedule
+* `carry_reference` - the score of published calls after a drift, cached
+* `draw_tasks` - tasks that drifts affect
+* `BfclSequence` - a pool of recurring tasks, with a random stream of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from drift_envs.envs.bfcl.engines import replay_reference
+from drift_envs.envs.bfcl.episode import play_reference
+from drift_envs.envs.bfcl.interface import BfclInterface, make_interface
+from drift_envs.envs.bfcl.package import load_tasks
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
+
+ORDERS = ("shuffled", "fixed")
+
+Interfaces = tuple[BfclInterface, ...]
+
+_OTHERS = 0xBFC1
+"""The stream of tasks outside the pool."""
+
+
+@lru_cache(maxsize=4096)
+def is_played(number: int) -> bool:
+    """Whether a task can be scored.
+
+    Not so if its published calls change nothing, since doing nothing would solve it, or if one of them does not fit the
+    tool's own schema.
+
+    Args:
+        number: the number of the task.
+    """
+    before, *after = replay_reference(number)
+    plain = make_interface({})
+    return any(state != before for state in after) and carry_reference(number, plain, plain) == 1.0
+
+
+def list_tasks() -> tuple[int, ...]:
+    """The numbers of the tasks that can be scored, in order."""
+    return tuple(filter(is_played, load_tasks()))
+
+
+def make_interfaces(conditions: Sequence[Mapping[str, Value]]) -> Interfaces:
+    """The interfaces of conditions; that of the defaults if there is none.
+
+    Args:
+        conditions: knob values, in temporal order.
+    """
+    return tuple(make_interface(one) for one in conditions) or (make_interface({}),)
+
+
+@lru_cache(maxsize=4096)
+def carry_reference(number: int, before: BfclInterface, after: BfclInterface) -> float:
+    """The score of a task's published calls as they were right before, sent after; cached.
+
+    Args:
+        number: the number of the task.
+        before: the interface for which they are written.
+        after: the interface that executes them.
+    """
+    return play_reference(number, before, after)
+
+
+@lru_cache(maxsize=128)
+def draw_tasks(
+    count: int, interfaces: Interfaces, seed: int, without: Collection[int] = (), affected: bool = True
+) -> tuple[int, ...]:
+    """Draw tasks whose published calls, carried through the drifts, are right under all conditions.
+
+    Those that the most drifts affect come first: the calls that were right before score nothing after. For a control,
+    those that the fewest affect.
+
+    Args:
+        count: how many.
+        interfaces: those of the conditions, in temporal order.
+        seed: of the stream.
+        without: the numbers of tasks that are excluded.
+        affected: whether drifts should affect the tasks that come first.
+
+    Returns:
+        The numbers of the tasks.
+
+    Raises:
+        ArgumentError: there are too few such tasks.
+    """
+    changes = [(old, new) for old, new in pairwise(interfaces) if old is not new]
+    hits: dict[int, int] = {}
+    for number in map(
+        int, np.random.default_rng(seed).permutation([one for one in load_tasks() if one not in without])
+    ):
+        if sum(one == len(changes) for one in hits.values()) >= count:
+            break
+        if is_played(number) and all(carry_reference(number, one, one) == 1.0 for one in interfaces):
+            lost = sum(carry_reference(number, old, new) < 1.0 for old, new in changes)
+            hits[number] = lost if affected else len(changes) - lost
+    if len(hits) < count:
+        raise ArgumentError(f"`pool` should be at most {len(hits)}, the tasks that there are. Received {count}")
+    return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
+
+
+class BfclSequence:
+    """The sequence of tasks, with a random stream of its own: the length of episodes does not change it.
+
+    Args:
+        size: the number of recurring tasks; `None` draws from all tasks.
+        order: `shuffled` (repeated permutations of the pool) or `fixed`.
+        interfaces: those of the conditions, in temporal order.
+        affected: whether tasks come first that drifts affect, or those that none does.
+    """
+
+    def __init__(self, size: int | None, order: str, interfaces: Interfaces, affected: bool = True) -> None:
+        self._size, self._order, self._interfaces, self._affected = size, order, interfaces, affected
+        self.seed(0)
+
+    def seed(self, seed: int) -> None:
+        """Start again.
+
+        Args:
+            seed: of pool and order.
+        """
+        self._seed = seed
+        self._queue: list[int] = []
+        self._rng = np.random.default_rng([seed, 1])
+
+    @property
+    def pool(self) -> tuple[int, ...] | None:
+        """The numbers of the recurring tasks, or `None` for all tasks."""
+        if self._size is None:
+            return None
+        return draw_tasks(self._size, self._interfaces, self._seed, (), self._affected)
+
+    def next(self) -> int:
+        """The number of the next task."""
+        pool = self.pool
+        if pool is None:
+            return next(one for one in map(int, self._rng.permutation([*load_tasks()])) if is_played(one))
+        if not self._queue:
+            self._queue = [*self._rng.permutation(pool)] if self._order == "shuffled" else [*pool]
+        return int(self._queue.pop(0))
+
+    def others(self, count: int) -> tuple[int, ...]:
+        """Tasks outside the pool, drawn by the same rules.
+
+        Args:
+            count: how many.
+        """
+        seed = int(np.random.SeedSequence([self._seed, _OTHERS]).generate_state(1)[0])
+        return draw_tasks(count, self._interfaces, seed, self.pool or (), self._affected)
