@@ -287,7 +287,7 @@ def test_states_can_be_restored_from_their_text(house, seed):
 def test_one_house_serves_many_tasks():
     env = House(pool=4)
     _, info = env.reset(seed=3)
-    tasks, house = [info["task"]], env.drawn_house
+    tasks, house = [info["task"]], env.drawn_place
     for _ in range(11):
         tasks.append(env.reset()[1]["task"])
         assert env.episode.model.number == house

@@ -152,7 +152,8 @@ def test_plans_made_without_losses_do_not_repeat_calls():
     """Each call of a plan has to get through: the product of their probabilities."""
     _, _, _, oracle = make("tools/transient")
     effect = oracle.effect(0, 20)
-    lengths = [solve_request(oracle._desk(0), one).length for one in oracle._requests(oracle._desk(0))]
+    desk = oracle.setting(0)
+    lengths = [solve_request(desk, one).length for one in oracle._tasks(desk)]
     assert effect.carried == pytest.approx(sum(0.7**length for length in lengths) / len(lengths))
 
 
