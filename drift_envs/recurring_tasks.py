@@ -133,9 +133,9 @@ Task = TypeVar("Task")
 class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     """The base of environments in numbered places, such as houses, where commands in words do a task.
 
-    The knob `place_knob` is the number of the place; 0 draws one from the seed. The knob `transient` loses commands.
-    `observation_modes` are the last answer, and the state as JSON. A subclass finds a task by its number, begins an
-    episode, updates its place when knobs change, and writes `info`.
+    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. The knob
+    `transient` loses commands. `observation_modes` are the last answer, and the state as JSON. A subclass finds a task
+    by its number, begins an episode, updates its place when knobs change, and writes `info`.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.
@@ -153,6 +153,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         "render_fps": 4,
     }
     place_knob: ClassVar[str]
+    most_places: ClassVar[int]
     observation_modes: ClassVar[tuple[str, str]]
     _transient: float
 
@@ -168,7 +169,6 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         for name, value in self.knobs.defaults().items():
             setattr(self, f"_{name}", value)
         self._tasks = tasks
-        self._most = int(self.knobs[self.place_knob].bounds[1])
         self._drawn = 0
         """The place that the seed has drawn; 0 before."""
         self._current: Episode | None = None
@@ -252,7 +252,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         Raises:
             ArgumentError: no task has this number, or there is no such option.
         """
-        index = self._read_goal_index(options or {}, (self._most + 1) * MOST_TASKS)
+        index = self._read_goal_index(options or {}, (self.most_places + 1) * MOST_TASKS)
         if index is not None:
             self._find_task(index)  # refuses a number that no place has
         super().reset(seed=seed)
@@ -299,7 +299,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     def _seed_tasks(self, seed: int | None) -> None:
         """Draw the place and the order of tasks, from a stream that is independent of other draws."""
         if seed is not None or not self._drawn:
-            self._drawn = int(self.np_random.integers(1, self._most))
+            self._drawn = int(self.np_random.integers(1, self.most_places))
             self._tasks.seed(int(self.np_random.integers(2**31)))
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:

@@ -365,10 +365,6 @@ POLICIES = Registry(
             "drift_agents.policy.planner:Planner",
             "Parses the rendered prompt and hands it to the planner of its environment.",
         ),
-        "reader": Part(
-            "drift_agents.policy.reader:Reader",
-            "The planner with an imperfect reading of the prompt, a model of a weak language model.",
-        ),
         "energy_pumping": Part(
             "drift_agents.envs.mountain_car.energy:EnergyPumping",
             "Accelerates in the direction of the velocity, so that each swing is higher than the one before.",

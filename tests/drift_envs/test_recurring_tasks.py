@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import gymnasium as gym
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import given
 from drift_envs.envs.house.env import House
 from drift_envs.envs.tools.env import ServiceDesk
 from drift_envs.errors import ArgumentError, StateError
+from drift_envs.oracle.recurring import RecurringTasksOracle
 from drift_envs.task_sequence import TaskSequence, take_turns
+from drift_envs.wrappers.twin import twin
 
 every_env = pytest.mark.parametrize("env_class", [House, ServiceDesk], ids=lambda one: one.__name__)
 
@@ -52,18 +55,21 @@ def test_types_take_turns_until_they_are_used_up(types: list[str], seed: int) ->
 
 
 @every_env
-def test_a_render_mode_order_or_pool_that_does_not_exist_is_refused(env_class: type[House | ServiceDesk]) -> None:
-    for options in ({"render_mode": "x"}, {"observation_mode": "x"}, {"order": "x"}, {"pool": 0}, {"affected": 1}):
-        with pytest.raises(ArgumentError, match=f"`{next(iter(options))}` should be"):
-            env_class(**options)  # type: ignore[arg-type]
-
-
-@every_env
-def test_before_the_first_reset_there_is_no_episode(env_class: type[House | ServiceDesk]) -> None:
-    env = env_class()
+def test_wrong_use_is_refused_with_name_and_value(env_class: type[House | ServiceDesk]) -> None:
+    wrong = {"render_mode": "svg", "observation_mode": "html", "order": "random", "pool": 0, "affected": 1}
+    for name, value in wrong.items():
+        with pytest.raises(ArgumentError, match=f"`{name}` should be"):
+            env_class(**{name: value})  # type: ignore[arg-type]
+    env = env_class(pool=2)
     for use in (lambda: env.episode, lambda: env.task, lambda: env.step("look")):
         with pytest.raises(StateError, match="call `reset` first"):
             use()
+    env.reset(seed=1)
+    for action in (5, b"look"):
+        with pytest.raises(ArgumentError, match=r"`action` should be a text\. Received"):
+            env.step(action)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"no keys but goal_index\. Received task"):
+        env.reset(options={"task": 1})
 
 
 @every_env
@@ -71,6 +77,19 @@ def test_a_task_that_no_place_has_is_refused_and_changes_nothing(env_class: type
     env = env_class(pool=2)
     env.reset(seed=1)
     before = env.goal_index, env.np_random.bit_generator.state
-    with pytest.raises(ArgumentError, match="`goal_index` should be"):
-        env.reset(seed=5, options={"goal_index": 9_999})
+    with pytest.raises(ArgumentError, match=r"`goal_index` should be a (task of house|request of shop) 7, which has"):
+        env.reset(seed=5, options={"goal_index": 79_999})
     assert (env.goal_index, env.np_random.bit_generator.state) == before
+
+
+@pytest.mark.parametrize("env_id", ["DriftHouse-v0", "DriftTools-v0", "DriftWebShop-v0"])
+def test_the_oracle_without_a_schedule_and_in_a_twin(env_id: str) -> None:
+    env = gym.make(env_id, schedule=None, text=True, pool=2)
+    state, _ = env.reset(seed=2)
+    oracle = env.get_wrapper_attr("oracle")
+    assert isinstance(oracle, RecurringTasksOracle)
+    assert oracle.value(0) == 1.0
+    second = twin(env)
+    other, _ = second.reset()
+    assert other == state
+    assert second.step(oracle.action(state, 0))[0] == env.step(oracle.action(state, 0))[0]

@@ -15,7 +15,7 @@ import numpy as np
 from drift_envs.checks import check_flag
 from drift_envs.envs.house import HOUSE
 from drift_envs.envs.house.episode import HouseEpisode
-from drift_envs.envs.house.knobs import HOUSE_KNOBS
+from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
 from drift_envs.envs.house.tasks import HouseTask
@@ -103,6 +103,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     parts: ClassVar[EnvParts | None] = HOUSE
     window_title = "House"
     place_knob = "house"
+    most_places = MOST_HOUSES
     observation_modes = ("text", "state")
     house = KnobAttribute()
     arrangement = KnobAttribute()

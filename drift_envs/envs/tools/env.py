@@ -17,7 +17,7 @@ from drift_envs.envs.tools import TOOLS
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode
 from drift_envs.envs.tools.interface import MOST_CHARACTERS
-from drift_envs.envs.tools.knobs import TOOLS_KNOBS
+from drift_envs.envs.tools.knobs import MOST_SHOPS, TOOLS_KNOBS
 from drift_envs.envs.tools.pool import OTHERS, draw_requests, find_request, number_requests
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.knobs import KnobTable, Value
@@ -101,6 +101,7 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     parts: ClassVar[EnvParts | None] = TOOLS
     window_title = "Service desk"
     place_knob = "shop"
+    most_places = MOST_SHOPS
     observation_modes = ("answer", "state")
     shop = KnobAttribute()
     names = KnobAttribute()
