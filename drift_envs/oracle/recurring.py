@@ -37,12 +37,14 @@ class Carried(NamedTuple):
     """What a change does to the plans that were best for one task before it.
 
     Args:
-        score: the score of the best of these plans after the change.
+        score: the score of the best of these plans after the change, if no action is lost.
+        length: the number of actions of a plan.
         differing: the number of actions with another response, in the states of such a plan.
         compared: the number of actions that were compared.
     """
 
     score: float
+    length: int
     differing: int
     compared: int
 
@@ -69,7 +71,7 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
     def __init__(self, source: KnobSource, limit: int) -> None:
         self._source = source
         self._limit = check_integer("limit", limit, 1)
-        self._carried: dict[tuple[Setting, Setting, Task, float, float], Carried] = {}
+        self._carried: dict[tuple[Setting, Setting, Task], Carried] = {}
 
     @abstractmethod
     def setting(self, tick: int) -> Setting:
@@ -88,8 +90,8 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         """The expected score of the best known policy for a task."""
 
     @abstractmethod
-    def _carry(self, old: Setting, new: Setting, task: Task, before: float, after: float) -> Carried:
-        """What a change does to the plans for a task; `before` and `after` are the probabilities of lost actions."""
+    def _carry(self, old: Setting, new: Setting, task: Task) -> Carried:
+        """What a change does to the plans for a task."""
 
     @abstractmethod
     def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
@@ -98,6 +100,10 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
     @abstractmethod
     def _lose(self, state: Any, tick: int) -> str:
         """The state after a lost action."""
+
+    def _score(self, carried: Carried, before: float, after: float) -> float:
+        """The score of carried plans where actions were lost before, and are lost after, with these probabilities."""
+        return carried.score
 
     def _place(self, setting: Setting) -> int:
         """The number of the place that the tasks belong to."""
@@ -179,11 +185,11 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
             return ChangeEffect(1.0, before, 0.0, after, 0.0)
         found = []
         for task in self._tasks(old):
-            key = (old, new, task, *lost)
+            key = (old, new, task)
             if key not in self._carried:
-                self._carried[key] = self._carry(old, new, task, *lost)
+                self._carried[key] = self._carry(old, new, task)
             found.append(self._carried[key])
-        carried = _mean([one.score for one in found])
+        carried = _mean([self._score(one, *lost) for one in found])
         differing, compared = sum(one.differing for one in found), sum(one.compared for one in found)
         return ChangeEffect(differing / compared if compared else 0.0, before, carried, after, carried)
 

@@ -96,7 +96,7 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
         plans = solve_task(setting, task, HouseState(), self._limit)
         return plans.score * (completion_probability(plans.length, self._limit, lost) if lost else 1.0)
 
-    def _carry(self, old: HouseModel, new: HouseModel, task: HouseTask, before: float, after: float) -> Carried:
+    def _carry(self, old: HouseModel, new: HouseModel, task: HouseTask) -> Carried:
         plans, differing, compared = solve_task(old, task, HouseState(), self._limit), 0, 0
         episode = HouseEpisode(old, task)
         while episode.state in plans.best:
@@ -107,7 +107,7 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
                     restore_episode(new, task, here), command
                 )
             episode.act(old.write(plans.best[episode.state][0]))
-        return Carried(replay_plans(old, new, task, self._limit), differing, compared)
+        return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
 
     def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
         return _execute(self._restore(state, tick), action)

@@ -90,8 +90,6 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
     def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does; another probability of lost calls changes all responses.
 
-        Lost calls are repeated if calls were lost at `t0` too; plans of a time when none was lost do not foresee it.
-
         Args:
             t0: a tick before the drift.
             t1: a tick after it.
@@ -112,19 +110,22 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
         plans = solve_request(setting, task, START, self._limit)
         return plans.score * (completion_probability(plans.length, self._limit, lost) if lost else 1.0)
 
-    def _carry(self, old: Desk, new: Desk, task: ServiceRequest, before: float, after: float) -> Carried:
+    def _carry(self, old: Desk, new: Desk, task: ServiceRequest) -> Carried:
         """The magnitude counts listed calls with another answer, effect or score."""
-        score, differing, compared, state = replay_plans(old, new, task, self._limit), 0, 0, START
-        plans = solve_request(old, task, START, self._limit)
-        if score and after:
-            length = plans.length
-            score *= completion_probability(length, self._limit, after) if before else (1.0 - after) ** length
+        plans, differing, compared, state = solve_request(old, task, START, self._limit), 0, 0, START
         while key_of(old, state) in plans.best:
             for call in old.list_calls(state.seen, task.stated):
                 compared += 1
                 differing += _react(old, task, state, call) != _react(new, task, state, call)
             state, _ = old.call(state, plans.best[key_of(old, state)][0])
-        return Carried(score, differing, compared)
+        return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
+
+    def _score(self, carried: Carried, before: float, after: float) -> float:
+        """Lost calls are repeated if calls were lost before too; plans of a time when none was do not foresee it."""
+        if not carried.score or not after:
+            return carried.score
+        repeated = completion_probability(carried.length, self._limit, after)
+        return carried.score * (repeated if before else (1.0 - after) ** carried.length)
 
     def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
         episode = self._restore(state, tick)

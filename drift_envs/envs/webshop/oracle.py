@@ -105,14 +105,16 @@ class ShopOracle(RecurringTasksOracle[Settings, Goal]):
         steps = len(self._plan(task, setting, purchase))
         return purchase.score.reward * completion_probability(steps, self._limit, lost)
 
-    def _carry(self, old: Settings, new: Settings, task: Goal, before: float, after: float) -> Carried:
+    def _carry(self, old: Settings, new: Settings, task: Goal) -> Carried:
         """Plans are sequences of actions, since pages that exist at the new settings only have no best action before.
 
         The magnitude counts clicks on the pages of the first sequence.
         """
         plans = [self._plan(task, old, purchase) for purchase in best_purchases(self._shop, task, old)]
-        score = max((self._replay(task, new, plan) for plan in plans), default=0.0)
-        return Carried(score, *(self._compare(task, old, new, plans[0]) if plans else (0, 0)))
+        if not plans:
+            return Carried(0.0, 0, 0, 0)
+        score = max(self._replay(task, new, plan) for plan in plans)
+        return Carried(score, len(plans[0]), *self._compare(task, old, new, plans[0]))
 
     def _lose(self, state: Any, tick: int) -> str:
         return str(state)
