@@ -31,8 +31,8 @@ import scipy
 
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.appended_file import AppendedFile
-from drift_agents.experiment.loader import part_files
 from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
