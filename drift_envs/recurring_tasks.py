@@ -26,7 +26,7 @@ from drift_envs.tunable import TunableEnv
 class RecurringTasksEnv(TunableEnv):
     """A `TunableEnv` with numbered tasks that come again, in an order drawn from the seed.
 
-    Its page is text and picture: a subclass supplies `_write_page` and `_draw_page`.
+    Its page is text, and mostly a picture: a subclass supplies `_write_page` and `_draw_page`.
     """
 
     surfaces: ClassVar[tuple[str, ...]] = ("_window",)
@@ -65,9 +65,9 @@ class RecurringTasksEnv(TunableEnv):
     def _write_page(self) -> str:
         """The page as text."""
 
-    @abstractmethod
     def _draw_page(self) -> np.ndarray:
-        """The page as a picture."""
+        """The page as a picture, where `render_modes` have one."""
+        raise NotImplementedError
 
     def render(self) -> Any:
         """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
