@@ -25,7 +25,8 @@ from drift_envs.metrics import Cusum, Detector, DetectorSummary, Estimate, score
 class SequentialTest:
     """The Shiryaev-Roberts statistic of the verifier `glove_passive`, over the newest values of a stream.
 
-    Each distinct value is an outcome. At an alarm the values before the most probable place of the change are dropped.
+    Each value, rounded to a tenth, is an outcome. At an alarm the values before the most probable place of
+    the change are dropped.
 
     Args:
         alarm: the value of the statistic that fires.
@@ -48,7 +49,7 @@ class SequentialTest:
 
     def update(self, x: float) -> None:
         """Add a value."""
-        self._values = [*self._values[1 - self.window :], x]
+        self._values = [*self._values[1 - self.window :], round(x, 1)]
         outcomes, codes = np.unique(self._values, return_inverse=True)
         self.drift_detected = False
         if len(outcomes) > 1:
@@ -59,7 +60,9 @@ class SequentialTest:
 
 
 class SurpriseTest:
-    """GLOVE's trigger on a stream: several values in a row that were rare before (GLOVE, equations 2 and 3).
+    """GLOVE's trigger on a stream: one or several values in a row that were rare before (GLOVE, equations 2 and 3).
+
+    Each value, rounded to a tenth, is an outcome. The defaults are those of the verifiers.
 
     Args:
         epsilon: values with a smaller share of the earlier ones are surprises.
@@ -68,13 +71,13 @@ class SurpriseTest:
 
     Example:
         >>> test = SurpriseTest()
-        >>> for x in [0.0] * 20 + [1.0] * 3:
+        >>> for x in [0.0, 0.0, 1.0]:
         ...     test.update(x)
         >>> test.drift_detected
         True
     """
 
-    def __init__(self, epsilon: float = 0.2, persistence: int = 3, minimum: int = 10) -> None:
+    def __init__(self, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
         self.epsilon, self.persistence, self.minimum = epsilon, persistence, minimum
         self.drift_detected = False
         self._counts: Counter[float] = Counter()
@@ -82,7 +85,7 @@ class SurpriseTest:
 
     def update(self, x: float) -> None:
         """Add a value."""
-        total = self._counts.total()
+        x, total = round(x, 1), self._counts.total()
         self.drift_detected = False
         if total >= self.minimum and self._counts[x] < self.epsilon * total:
             self._surprises.append(x)
@@ -114,6 +117,7 @@ DETECTORS: Mapping[str, Callable[[], Detector]] = {
     "CUSUM": Cusum,
     "Shiryaev-Roberts, ours": SequentialTest,
     "surprise, ours": SurpriseTest,
+    "surprise, persistence 3": lambda: SurpriseTest(persistence=3),
 }
 """The rows of the table. Without settings: the library's defaults."""
 

@@ -86,14 +86,12 @@ def read_traces(options: DatasetOptions) -> tuple[DatasetOptions, list[RecordedE
     kept = [episode for episode in recording.episodes if episode.actions][: options.episodes]
     check_integer("the number of episodes with steps", len(kept), 1)
     episodes = [
-        RecordedEpisode(one.number, one.seed, one.tick, [to_action(space, action) for action in one.actions])
+        RecordedEpisode(one.number, one.seed, one.tick, [to_action(space, each) for each in one.actions], one.rewards)
         for one in kept
     ]
     digest = hashlib.sha256(json.dumps([[one.number, *one.actions] for one in kept]).encode()).hexdigest()
     policy = f"{path.name.removesuffix(RECORDING_SUFFIX)} {digest[:16]}"
-    return replace(
-        options, schedule=schedule, policy=policy, episodes=len(kept), seed=recording.seed
-    ), episodes
+    return replace(options, schedule=schedule, policy=policy, episodes=len(kept), seed=recording.seed), episodes
 
 
 def score(detector: str, data: Path, stream: str, window: int | None) -> DetectorSummary:

@@ -50,7 +50,7 @@ def column_names(name: str, space: gym.Space[Any]) -> list[str]:
 
     Example:
         >>> column_names("observation", gym.spaces.Dict({"mission": gym.spaces.Text(9), "image": gym.spaces.Box(0, 1)}))
-        ['observation.mission', 'observation.image']
+        ['observation.image', 'observation.mission']
     """
     return [column for column, _ in _leaves(name, space)]
 

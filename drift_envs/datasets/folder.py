@@ -46,8 +46,8 @@ class DatasetFolder:
             for key in dict.fromkeys((*found, *manifest)):
                 if found.get(key) != manifest.get(key):
                     raise ArgumentError(
-                        f"{self.path}: was begun with `{key}` = {_short(found.get(key))}; it is continued with the same "
-                        f"settings only. Received {_short(manifest.get(key))}"
+                        f"{self.path}: was begun with `{key}` = {_short(found.get(key))}; it is continued with the "
+                        f"same settings only. Received {_short(manifest.get(key))}"
                     )
             return
         try:

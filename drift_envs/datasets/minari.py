@@ -35,8 +35,8 @@ def minari_id(manifest: Mapping[str, Any]) -> str:
     """The id of a data set.
 
     Example:
-        >>> minari_id({"env": "DriftFrozenLake-v0", "schedule": {"name": "frozen_lake/tides:family"}, "policy": "a.b:c"})
-        'drift/DriftFrozenLake/frozen_lake-tides-family-a-b-c-v0'
+        >>> minari_id({"env": "DriftFrozenLake-v0", "schedule": {"name": "frozen_lake/tides"}, "policy": "my.own:make"})
+        'drift/DriftFrozenLake/frozen_lake-tides-my-own-make-v0'
     """
 
     def plain(text: str) -> str:
@@ -65,8 +65,8 @@ def write_minari(
 ) -> str:
     """Write the Minari form of a data set into its own folder.
 
-    With `MINARI_DATASETS_PATH` set to the folder, `minari.load_dataset(id)` reads it. It is written as a whole: one that
-    is there is replaced.
+    With `MINARI_DATASETS_PATH` set to the folder, `minari.load_dataset(id)` reads it. It is written as a whole, and
+    replaces one that is there.
 
     Args:
         path: the folder of a complete data set.

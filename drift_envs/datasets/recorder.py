@@ -4,6 +4,8 @@
 * `RecordedEpisode` - an episode whose actions are replayed
 * `write_dataset` - plays what is missing in a folder
 * `make_dataset_env` - the environment of a data set
+* `episode_seeds` - the seeds of an episode
+* `make_labels` - the truth about steps as columns
 
 Every part is played in a new environment, from the seed of its lifetime and seeds of its episodes, so that parts are
 equal byte for byte whether they were played in one go or after an interruption.
@@ -22,7 +24,7 @@ import numpy as np
 
 from drift_envs._version import __version__
 from drift_envs.checks import check_integer, check_number
-from drift_envs.datasets.columns import EXTRA, encode, load_pyarrow
+from drift_envs.datasets.columns import column_names, encode, load_pyarrow
 from drift_envs.datasets.folder import DatasetFolder, part_count
 from drift_envs.datasets.policies import Act, Policy, make_policy
 from drift_envs.entry_points import MOST_STEPS, make_from_schedule
@@ -30,9 +32,13 @@ from drift_envs.errors import ArgumentError, NoOracleError, StateError
 from drift_envs.knobs import thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, Timeline, load_schedule
+from drift_envs.tunable import RecurringTasksEnv
 
 STEPS_PER_PART = 100_000
 """The most steps of a part, if episodes last until the limit."""
+
+ROUNDING = 1e-9
+"""The difference up to which two rewards are equal."""
 
 EPISODE_STREAM = 0xDA7A
 """The key of the seeds of episodes among the streams of a lifetime's seed."""
@@ -92,12 +98,14 @@ class RecordedEpisode(NamedTuple):
         seed: of its random stream.
         tick: the tick at its reset.
         actions: in the form of the action space.
+        rewards: of its steps; `None` where they are not known.
     """
 
     number: int
     seed: int
     tick: int
     actions: Sequence[Any]
+    rewards: Sequence[float | None]
 
 
 class _Episode(NamedTuple):
@@ -135,15 +143,16 @@ def write_dataset(
 
     Example:
         >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as out:  # doctest: +SKIP
-        ...     options = DatasetOptions("DriftFrozenLake-v0", "frozen_lake/implicit", episodes=40)
-        ...     folder = write_dataset(options, out)
-        ...     print(sum(table.num_rows for table in folder.tables(0)))
-        294
+        >>> with TemporaryDirectory() as out:
+        ...     options = DatasetOptions("DriftFrozenLake-v0", "frozen_lake/implicit", "optimal", episodes=21)
+        ...     (table,) = write_dataset(options, out).tables(0)
+        >>> table.select(["episode", "reward", "phase"]).slice(table.num_rows - 1).to_pylist()
+        [{'episode': 20, 'reward': 1.0, 'phase': 'reversal'}]
     """
     load_pyarrow()
     schedule = options.schedule_object()
     manifest = _describe(options, schedule)
+    _check_playable(options, manifest, replayed is None)  # before anything is written
     folder = DatasetFolder(out)
     folder.begin(manifest)
     size = manifest["episodes_per_part"]
@@ -156,13 +165,27 @@ def write_dataset(
                     tick = folder.last_tick(lifetime, part) + 1
                 progress(len(numbers), 0)
                 continue
-            chosen = None if replayed is None else replayed[numbers.start : numbers.stop]
             player = _PartPlayer(options, manifest, lifetime, tick)
-            columns = player.play(numbers, chosen)
+            columns = player.play(numbers, replayed)
             folder.write_part(lifetime, part, columns)
             tick = player.tick
             progress(len(numbers), len(columns["tick"]))
     return folder
+
+
+def episode_seeds(seed: int, number: int) -> tuple[int, int]:
+    """The seeds of an episode: of the environment's reset, and of the policy.
+
+    Args:
+        seed: of the lifetime.
+        number: of the episode.
+
+    Example:
+        >>> episode_seeds(0, 0) == episode_seeds(0, 0) != episode_seeds(0, 1)
+        True
+    """
+    environment, policy = np.random.SeedSequence([seed, EPISODE_STREAM, number]).generate_state(2).tolist()
+    return environment, policy
 
 
 def make_dataset_env(manifest: Mapping[str, Any]) -> gym.Env[Any, Any]:
@@ -201,6 +224,19 @@ def _describe(options: DatasetOptions, schedule: Schedule) -> dict[str, Any]:
         "episodes_per_part": max(1, STEPS_PER_PART // (limit or MOST_STEPS)),
         "constant_knobs": knobs,
     }
+
+
+def _check_playable(options: DatasetOptions, manifest: Mapping[str, Any], asks_policy: bool) -> None:
+    """Refuse spaces that have no form as columns, and a policy that cannot be made."""
+    env = make_dataset_env(manifest)
+    try:
+        env.reset(seed=options.seed)
+        column_names("observation", env.observation_space)
+        column_names("action", env.action_space)
+        if asks_policy:
+            make_policy(options.policy, env, options.epsilon)
+    finally:
+        env.close()
 
 
 def _needs_text(options: DatasetOptions, env: gym.Env[Any, Any]) -> bool:
@@ -244,28 +280,40 @@ class _PartPlayer:
         self._ticks: list[int] = []
 
     def play(self, numbers: range, replayed: Sequence[RecordedEpisode] | None) -> dict[str, Any]:
-        """Play episodes; returns the columns of their steps."""
+        """Play episodes; returns the columns of their steps.
+
+        Args:
+            numbers: of the episodes of this part.
+            replayed: all episodes of the data set, if they are replayed.
+
+        Raises:
+            StateError: if a reward differs from that of the replayed episode.
+        """
         env = make_dataset_env(self._manifest)
         try:
             env.reset(seed=self._seed)  # fixes the drifts
             self._clock = env.get_wrapper_attr("timeline").schedule.clock
-            policy = make_policy(self._options.policy, env, self._options.epsilon) if replayed is None else None
+            if isinstance(env.unwrapped, RecurringTasksEnv):
+                for number in range(numbers.start):  # tasks come in an order in which each reset is a step
+                    seed = replayed[number].seed if replayed else episode_seeds(self._seed, number)[0]
+                    env.reset(seed=seed, options={"drift_clock": "continue"})
+            policy = None if replayed else make_policy(self._options.policy, env, self._options.epsilon)
             counts, played = [], []
-            for position, number in enumerate(numbers):
-                if policy is not None:
-                    episode = self._plan(policy, number)
-                elif replayed is not None:
-                    episode = _plan_replay(replayed[position])
+            for number in numbers:
+                begin = len(self._rewards)
+                episode = self._plan(policy, number) if policy else _plan_replay(replayed[number])  # type: ignore[index]
                 counts.append(self._play_episode(env, episode))
                 played.append(episode.number)
+                if replayed:
+                    _check_rewards(replayed[number], self._rewards[begin:])
             return self._columns(env, np.repeat(played, counts), counts)
         finally:
             env.close()
 
     def _plan(self, policy: Policy, number: int) -> _Episode:
-        drawn = np.random.SeedSequence([self._seed, EPISODE_STREAM, number]).generate_state(2)
-        seed, tick = int(drawn[0]), {"episode": number, "step": self.tick, "episode_step": 0}[self._clock]
-        return _Episode(number, seed, tick, policy(int(drawn[1])))
+        seed, own_seed = episode_seeds(self._seed, number)
+        tick = {"episode": number, "step": self.tick, "episode_step": 0}[self._clock]
+        return _Episode(number, seed, tick, policy(own_seed))
 
     def _play_episode(self, env: gym.Env[Any, Any], episode: _Episode) -> int:
         """Play an episode; returns the number of its steps."""
@@ -309,8 +357,8 @@ class _PartPlayer:
 def make_labels(timeline: Timeline, ticks: np.ndarray) -> dict[str, Any]:
     """The truth about each step as columns: phase, a column `knob.NAME` for each driven knob, `drift_log`.
 
-    `drift_log` has the changes of knobs at the step's tick, on the first step of that tick, and nothing elsewhere. Knobs
-    that are no numbers are JSON.
+    `drift_log` has the changes of knobs at the step's tick, on the first step of that tick, and nothing elsewhere.
+    Knobs that are no numbers are JSON.
 
     Args:
         timeline: the timeline of the lifetime.
@@ -368,6 +416,15 @@ def _as_json(value: Any) -> str:
     return json.dumps(thaw(value), ensure_ascii=False)
 
 
+def _check_rewards(recorded: RecordedEpisode, rewards: Sequence[float]) -> None:
+    for step, (before, now) in enumerate(zip(recorded.rewards, rewards, strict=False)):
+        if before is not None and abs(before - float(now)) > ROUNDING:
+            raise StateError(
+                f"episode {recorded.number}, step {step}: the reward was {before}, here it is {float(now)}: the "
+                "environment is not that of the run (another version?)"
+            )
+
+
 def _plan_replay(recorded: RecordedEpisode) -> _Episode:
     actions = iter(recorded.actions)
     return _Episode(
@@ -377,6 +434,3 @@ def _plan_replay(recorded: RecordedEpisode) -> _Episode:
         lambda observation, info, tick: next(actions),
         len(recorded.actions),
     )
-
-
-__all__ = ["EXTRA", "DatasetOptions", "RecordedEpisode", "make_dataset_env", "make_labels", "write_dataset"]

@@ -2,12 +2,13 @@
 
 * `STREAMS` - `returns`, `rewards` and `errors`
 * `read_streams` - one stream for each lifetime
-* `prediction_errors` - the errors of a simple model of the responses, learned on the way
+* `prediction_errors`, `linear_errors` - the errors of simple models of the responses, learned on the way
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ def read_streams(path: str | os.PathLike[str], kind: str = "returns") -> list[St
     manifest = folder.manifest()
     env = make_dataset_env(manifest) if kind == "errors" else None
     try:
-        names = ["episode", "reward", "phase"]
+        names = ["episode", "reward", "terminated", "phase"]
         if env is not None:
             names += column_names("observation", env.observation_space)
             names += column_names("next_observation", env.observation_space)
@@ -81,53 +82,62 @@ def _errors(table: Any, rewards: np.ndarray, env: gym.Env[Any, Any]) -> np.ndarr
     observations = decode("observation", space, table)
     following = decode("next_observation", space, table)
     actions = decode("action", env.action_space, table)
+    ends = table.column("terminated").to_numpy()
     if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and isinstance(actions, np.ndarray):
         inputs = _one_hot(actions, env.action_space) if actions.ndim == 1 else actions
-        return linear_errors(observations, inputs, np.column_stack([following, rewards]))
+        return linear_errors(observations, inputs, following, np.column_stack([rewards, ends]))
     if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Text)):
         raise ArgumentError(
             f"`errors` should be of observations of a space Discrete, Text, or Box with one dimension. Received {space}"
         )
     keys = [tuple(np.atleast_1d(action).tolist()) for action in actions]
-    return prediction_errors(list(observations), keys, list(zip(following, rewards.tolist(), strict=True)))
+    return prediction_errors(
+        list(observations), keys, list(zip(following, rewards.tolist(), ends.tolist(), strict=True))
+    )
 
 
 def prediction_errors(
     observations: Sequence[Hashable], actions: Sequence[Hashable], responses: Sequence[Hashable]
 ) -> np.ndarray:
-    """Whether each response differs from the last one to the same action after the same observation.
+    """How rare each response was among the earlier ones to the same action after the same observation.
+
+    That is 1 - Q_hist in the terms of GLOVE.
 
     Args:
         observations: before each step.
         actions: of each step.
-        responses: to each, as observation and reward.
+        responses: to each, as observation, reward and whether the episode terminates.
 
     Returns:
-        1 where it differs, 0 where it does not or there was none yet, shape `(N,)`.
+        One minus the share of the response, 0 where there was none yet, shape `(N,)`.
 
     Example:
         >>> prediction_errors("aabaa", "lllll", [1, 1, 5, 2, 2])
-        array([0., 0., 0., 1., 0.])
+        array([0.        , 0.        , 0.        , 1.        , 0.66666667])
     """
-    last: dict[tuple[Hashable, Hashable], Hashable] = {}
+    counts: defaultdict[tuple[Hashable, Hashable], Counter[Hashable]] = defaultdict(Counter)
     errors = np.zeros(len(responses))
     for index, (observation, action, response) in enumerate(zip(observations, actions, responses, strict=True)):
-        pair = (observation, action)
-        errors[index] = last.get(pair, response) != response
-        last[pair] = response
+        known = counts[observation, action]
+        if known:
+            errors[index] = 1 - known[response] / known.total()
+        known[response] += 1
     return errors
 
 
-def linear_errors(observations: np.ndarray, actions: np.ndarray, responses: np.ndarray) -> np.ndarray:
+def linear_errors(
+    observations: np.ndarray, actions: np.ndarray, following: np.ndarray, outcomes: np.ndarray
+) -> np.ndarray:
     """The errors of a linear model that is learned on the way by recursive least squares with forgetting.
 
-    The model gives the change of the observation, and the reward, from observation, action and their products. Each
-    output is in units of its standard deviation over the data set.
+    The model gives the change of the observation and the outcomes from observation, action and their products. Each
+    output is in units of its standard deviation over the stream.
 
     Args:
         observations: before each step, shape `(N, D)`.
         actions: of each step, shape `(N, A)`; discrete ones as indicators.
-        responses: the observation after the step and the reward, shape `(N, D + 1)`.
+        following: the observations after each step, shape `(N, D)`.
+        outcomes: what else a step brings, as the reward, shape `(N, K)`.
 
     Returns:
         The root of the mean squared error of each prediction, which is made before the step is learned; shape `(N,)`.
@@ -136,14 +146,13 @@ def linear_errors(observations: np.ndarray, actions: np.ndarray, responses: np.n
         >>> rng = np.random.default_rng(0)
         >>> seen, push = rng.normal(size=(400, 1)), rng.normal(size=(400, 1))
         >>> gain = np.repeat([1.0, -1.0], 200)[:, None]
-        >>> errors = linear_errors(seen, push, np.column_stack([seen + gain * push, np.zeros(400)]))
+        >>> errors = linear_errors(seen, push, seen + gain * push, np.zeros((400, 1)))
         >>> bool(errors[150:200].max() < 0.1 < errors[200:210].max())
         True
     """
     seen = np.asarray(observations, float)
     given = np.asarray(actions, float)
-    targets = np.asarray(responses, float).copy()
-    targets[:, :-1] -= seen
+    targets = np.column_stack([np.asarray(following, float) - seen, np.asarray(outcomes, float)])
     spread = targets.std(axis=0)
     targets /= np.where(spread > 0, spread, 1.0)
     scale = seen.std(axis=0)
@@ -167,6 +176,3 @@ def _one_hot(actions: np.ndarray, space: gym.Space[Any]) -> np.ndarray:
     """Discrete actions as indicators; the first one is that of none."""
     first, count = int(getattr(space, "start", 0)), int(getattr(space, "n", 1))
     return np.asarray(np.eye(count)[actions - first][:, 1:], float)
-
-
-__all__ = ["STREAMS", "linear_errors", "prediction_errors", "read_streams"]

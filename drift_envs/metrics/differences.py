@@ -44,8 +44,8 @@ class StatementScore(NamedTuple):
         precision: the share of stated knobs that changed; `None` if none is stated.
         recall: the share of changed knobs that are stated; `None` if none changed.
         exact: the share of changed knobs that are stated whose values are right; `None` without such a knob.
-        agreement: for each of these knobs the share of its new value that is right: of a map its tiles, of a mapping its
-            keys, of anything else all or nothing.
+        agreement: for each of these knobs the share of its new value that is right: tiles of a map, keys of a mapping, of
+            anything else all or nothing.
     """
 
     precision: float | None
@@ -133,7 +133,9 @@ def _is_exact(truth: KnobDifference, change: Mapping[str, Any]) -> bool:
 
 def _agree(truth: Any, value: Any) -> bool:
     if isinstance(truth, Mapping):
-        return isinstance(value, Mapping) and set(truth) == set(value) and all(_agree(truth[k], value[k]) for k in truth)
+        return (
+            isinstance(value, Mapping) and set(truth) == set(value) and all(_agree(truth[k], value[k]) for k in truth)
+        )
     if isinstance(truth, list):
         return isinstance(value, list) and len(truth) == len(value) and all(map(_agree, truth, value))
     if _is_number(truth) and _is_number(value):
