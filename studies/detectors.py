@@ -19,7 +19,7 @@ from drift_agents.verifier.glove.statistics import change_statistic
 
 from drift_envs.datasets import STREAMS, open_dataset, read_streams
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.metrics import Cusum, Detector, DetectorSummary, Estimate, score_detector
+from drift_envs.metrics import Cusum, DetectorSummary, DriftDetector, Estimate, score_detector
 
 
 class SequentialTest:
@@ -97,10 +97,10 @@ class SurpriseTest:
             self._surprises = []
 
 
-def _river(name: str, **settings: Any) -> Callable[[], Detector]:
-    def make() -> Detector:
+def _river(name: str, **settings: Any) -> Callable[[], DriftDetector]:
+    def make() -> DriftDetector:
         try:
-            found: Detector = getattr(import_module("river.drift"), name)(**settings)
+            found: DriftDetector = getattr(import_module("river.drift"), name)(**settings)
         except ModuleNotFoundError as error:
             raise MissingDependencyError.of(["river"], ["drift"]) from error
         return found
@@ -108,7 +108,7 @@ def _river(name: str, **settings: Any) -> Callable[[], Detector]:
     return make
 
 
-DETECTORS: Mapping[str, Callable[[], Detector]] = {
+DETECTORS: Mapping[str, Callable[[], DriftDetector]] = {
     "ADWIN": _river("ADWIN"),
     "ADWIN, delta 0.2, tested at each value": _river("ADWIN", delta=0.2, clock=1),
     "Page-Hinkley": _river("PageHinkley"),

@@ -23,7 +23,7 @@ from rich.text import Text
 from drift_envs.checks import check_integer
 from drift_envs.cli.record import RECORDING_SUFFIX
 from drift_envs.cli.replay import read_recording, to_action
-from drift_envs.datasets import DatasetOptions, RecordedEpisode, read_streams, write_dataset, write_minari
+from drift_envs.datasets import DatasetOptions, ReplayedEpisode, read_streams, write_dataset, write_minari
 from drift_envs.datasets.minari import load_minari
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError
@@ -58,7 +58,7 @@ def record_dataset(options: DatasetOptions, out: Path, *, minari: bool, is_quiet
         print(f"MINARI_DATASETS_PATH={out.resolve()} minari.load_dataset({name!r})")
 
 
-def read_traces(options: DatasetOptions) -> tuple[DatasetOptions, list[RecordedEpisode]]:
+def read_traces(options: DatasetOptions) -> tuple[DatasetOptions, list[ReplayedEpisode]]:
     """The episodes of a finished run's agent, and the options that they determine.
 
     Args:
@@ -86,7 +86,7 @@ def read_traces(options: DatasetOptions) -> tuple[DatasetOptions, list[RecordedE
     kept = [episode for episode in recording.episodes if episode.actions][: options.episodes]
     check_integer("the number of episodes with steps", len(kept), 1)
     episodes = [
-        RecordedEpisode(one.number, one.seed, one.tick, [to_action(space, each) for each in one.actions], one.rewards)
+        ReplayedEpisode(one.number, one.seed, one.tick, [to_action(space, each) for each in one.actions], one.rewards)
         for one in kept
     ]
     digest = hashlib.sha256(json.dumps([[one.number, *one.actions] for one in kept]).encode()).hexdigest()

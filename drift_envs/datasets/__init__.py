@@ -8,14 +8,14 @@
 
 from drift_envs.datasets.folder import DatasetFolder, open_dataset
 from drift_envs.datasets.minari import write_minari
-from drift_envs.datasets.recorder import DatasetOptions, RecordedEpisode, write_dataset
+from drift_envs.datasets.recorder import DatasetOptions, ReplayedEpisode, write_dataset
 from drift_envs.datasets.streams import STREAMS, read_streams
 
 __all__ = [
     "STREAMS",
     "DatasetFolder",
     "DatasetOptions",
-    "RecordedEpisode",
+    "ReplayedEpisode",
     "open_dataset",
     "read_streams",
     "write_dataset",

@@ -71,7 +71,7 @@ def _make_oracle(name: str, env: gym.Env[Any, Any]) -> Policy:
             f"`policy` should be one of {', '.join(POLICIES)}, 'module:name' of a function, or a file of a run's "
             f"folder `traces`. Received {name!r}"
         )
-    oracle = env.get_wrapper_attr("oracle") if env.has_wrapper_attr("oracle") else None
+    oracle: Any = env.get_wrapper_attr("oracle") if env.has_wrapper_attr("oracle") else None
     if not hasattr(oracle, "action"):
         raise NoOracleError(f"the optimum of {env} is not known; use the policy `random` or a function")
     act: Act

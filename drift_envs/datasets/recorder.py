@@ -1,7 +1,7 @@
 """Records lifetimes with the truth about their drifts.
 
 * `DatasetOptions` - what is recorded
-* `RecordedEpisode` - an episode whose actions are replayed
+* `ReplayedEpisode` - an episode whose actions are replayed
 * `write_dataset` - plays what is missing in a folder
 * `make_dataset_env` - the environment of a data set
 * `episode_seeds` - the seeds of an episode
@@ -90,7 +90,7 @@ class DatasetOptions:
         return loaded.model_copy(update={"env": self.env_id})
 
 
-class RecordedEpisode(NamedTuple):
+class ReplayedEpisode(NamedTuple):
     """An episode whose actions are replayed.
 
     Args:
@@ -121,7 +121,7 @@ class _Episode(NamedTuple):
 def write_dataset(
     options: DatasetOptions,
     out: str | os.PathLike[str],
-    replayed: Sequence[RecordedEpisode] | None = None,
+    replayed: Sequence[ReplayedEpisode] | None = None,
     progress: Callable[[int, int], object] = lambda done, steps: None,
 ) -> DatasetFolder:
     """Play the parts that are missing in a folder, and write them.
@@ -279,7 +279,7 @@ class _PartPlayer:
         self._ends: list[tuple[bool, bool]] = []
         self._ticks: list[int] = []
 
-    def play(self, numbers: range, replayed: Sequence[RecordedEpisode] | None) -> dict[str, Any]:
+    def play(self, numbers: range, replayed: Sequence[ReplayedEpisode] | None) -> dict[str, Any]:
         """Play episodes; returns the columns of their steps.
 
         Args:
@@ -416,7 +416,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(thaw(value), ensure_ascii=False)
 
 
-def _check_rewards(recorded: RecordedEpisode, rewards: Sequence[float]) -> None:
+def _check_rewards(recorded: ReplayedEpisode, rewards: Sequence[float]) -> None:
     for step, (before, now) in enumerate(zip(recorded.rewards, rewards, strict=False)):
         if before is not None and abs(before - float(now)) > ROUNDING:
             raise StateError(
@@ -425,7 +425,7 @@ def _check_rewards(recorded: RecordedEpisode, rewards: Sequence[float]) -> None:
             )
 
 
-def _plan_replay(recorded: RecordedEpisode) -> _Episode:
+def _plan_replay(recorded: ReplayedEpisode) -> _Episode:
     actions = iter(recorded.actions)
     return _Episode(
         recorded.number,

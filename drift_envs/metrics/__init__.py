@@ -4,8 +4,8 @@
 * `dynamic_regret`, `variation_budget`, `forgetting`, `forward_transfer`, `truth_rate` - against references
 * `recovery`, `Recovery`, `summarise_recoveries`, `Recoveries`, `retention`, `recovery_deficit` - recovery
 * `detect`, `Detection`, `Realignment` - detection delays and false alarms
-* `score_detector`, `DetectorSummary`, `score_alarms`, `DetectorScore`, `find_alarms`, `Detector`, `Stream`, `Cusum` -
-  drift detectors on streams
+* `score_detector`, `DetectorSummary`, `score_alarms`, `DetectorScore`, `find_alarms` - drift detectors on streams
+* `DriftDetector`, `Stream`, `Cusum` - their interface, what they watch, and one of them
 * `compare_phases`, `KnobDifference`, `score_statement`, `StatementScore` - what differs between two phases
 * `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - cost and benefit of probing
 * `Estimate`, `bootstrap`, `paired_difference`, `proportion` - means with intervals
@@ -29,9 +29,9 @@ from drift_envs.metrics.adaptation import (
 from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
 from drift_envs.metrics.detectors import (
     Cusum,
-    Detector,
     DetectorScore,
     DetectorSummary,
+    DriftDetector,
     Stream,
     find_alarms,
     score_alarms,
@@ -63,9 +63,9 @@ __all__ = [
     "CostKind",
     "Cusum",
     "Detection",
-    "Detector",
     "DetectorScore",
     "DetectorSummary",
+    "DriftDetector",
     "Estimate",
     "KnobDifference",
     "Realignment",

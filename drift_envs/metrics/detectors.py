@@ -1,6 +1,6 @@
 """How well a drift detector finds the drifts of streams.
 
-* `Detector` - the interface of river's detectors
+* `DriftDetector` - the interface of river's detectors
 * `Stream` - values in the order of time, with the drifts between them
 * `find_alarms` - the steps at which a detector fires
 * `DetectorScore`, `score_alarms` - delay, false alarms, missed drifts and F1 of one stream
@@ -21,7 +21,7 @@ from drift_envs.metrics.adaptation import Realignment, detect
 from drift_envs.metrics.statistics import Estimate, bootstrap
 
 
-class Detector(Protocol):
+class DriftDetector(Protocol):
     """The interface of river's detectors; one that has fired starts anew by itself."""
 
     drift_detected: bool
@@ -81,7 +81,7 @@ class DetectorSummary(NamedTuple):
     streams: int
 
 
-def find_alarms(detector: Detector, stream: Stream) -> list[int]:
+def find_alarms(detector: DriftDetector, stream: Stream) -> list[int]:
     """The steps at which a detector fires.
 
     Args:
@@ -146,7 +146,7 @@ def score_alarms(alarms: Sequence[int], stream: Stream, window: int | None = Non
 
 
 def score_detector(
-    make: Callable[[], Detector], streams: Sequence[Stream], window: int | None = None, seed: int = 0
+    make: Callable[[], DriftDetector], streams: Sequence[Stream], window: int | None = None, seed: int = 0
 ) -> DetectorSummary:
     """Play a detector over streams.
 

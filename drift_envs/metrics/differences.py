@@ -44,8 +44,8 @@ class StatementScore(NamedTuple):
         precision: the share of stated knobs that changed; `None` if none is stated.
         recall: the share of changed knobs that are stated; `None` if none changed.
         exact: the share of changed knobs that are stated whose values are right; `None` without such a knob.
-        agreement: for each of these knobs the share of its new value that is right: tiles of a map, keys of a mapping, of
-            anything else all or nothing.
+        agreement: for each of these knobs the share of its new value that is right: tiles of a map, keys of a
+            mapping, all or nothing of anything else.
     """
 
     precision: float | None

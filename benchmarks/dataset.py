@@ -1,6 +1,6 @@
 """How many steps a minute are recorded with drift labels: to Parquet, and from there to Minari where it is installed.
 
-`python -m benchmarks.datasets` plays lakes and cars into a temporary folder and prints steps per minute of processor
+`python -m benchmarks.dataset` plays lakes and cars into a temporary folder and prints steps per minute of processor
 time, one thread. Minari stores an array for each field of each episode, so that its speed is one of episodes.
 """
 
