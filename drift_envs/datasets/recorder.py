@@ -275,7 +275,7 @@ class _PartPlayer:
         self._observations: list[Any] = []
         self._following: list[Any] = []
         self._actions: list[Any] = []
-        self._rewards: list[float] = []
+        self._rewards: list[Any] = []
         self._ends: list[tuple[bool, bool]] = []
         self._ticks: list[int] = []
 
@@ -416,7 +416,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(thaw(value), ensure_ascii=False)
 
 
-def _check_rewards(recorded: ReplayedEpisode, rewards: Sequence[float]) -> None:
+def _check_rewards(recorded: ReplayedEpisode, rewards: Sequence[Any]) -> None:
     for step, (before, now) in enumerate(zip(recorded.rewards, rewards, strict=False)):
         if before is not None and abs(before - float(now)) > ROUNDING:
             raise StateError(

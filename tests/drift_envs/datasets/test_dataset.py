@@ -170,12 +170,12 @@ def test_the_initial_optimum_fails_after_the_drift_and_the_present_one_does_not(
 def test_a_function_of_ones_own_gets_the_generator_of_its_episode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "own_policy.py").write_text(
         "def make(observation_space, action_space):\n"
         "    return lambda observation, info, rng: int(rng.integers(action_space.n))\n"
     )
     monkeypatch.chdir(tmp_path)
-    options = DatasetOptions(LAKE, None, "mine:make", 4)
+    options = DatasetOptions(LAKE, None, "own_policy:make", 4)
     first, again = (rows_of(write_dataset(options, tmp_path / name)) for name in ("a", "b"))
     assert first == again
     assert len({row["action"] for row in first}) > 1

@@ -99,7 +99,7 @@ def test_cusum_does_not_fire_where_nothing_changes():
 def test_the_command_scores_a_detector_on_a_data_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "falling.py").write_text(
         "class Falls:\n"
         "    drift_detected, last = False, 0.0\n"
         "    def update(self, x):\n"
@@ -110,15 +110,15 @@ def test_the_command_scores_a_detector_on_a_data_set(
     options = ["--schedule", schedule, "--policy", "initial", "--episodes", "60", "--lifetimes", "2"]
     assert main(["dataset", "DriftFrozenLake-v0", *options, "--out", "lake", "-q"]) == 0
     capsys.readouterr()
-    assert main(["score-detector", "mine:Falls", "--data", "lake", "--json"]) == 0
+    assert main(["score-detector", "falling:Falls", "--data", "lake", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     # two drifts, of which the first one is a fall of returns and the second one a rise
     assert (found["missed"]["mean"], found["false_alarm_rate"]["mean"], found["streams"]) == (0.5, 0.0, 2)
     assert found["f1"]["mean"] == pytest.approx(2 / 3)
-    assert main(["score-detector", "mine:Falls", "--data", "lake", "--stream", "scores"]) == 1
-    assert main(["score-detector", "mine:Rises", "--data", "lake"]) == 1
-    assert "'module:name' of a function or a class. Received 'mine:Rises'" in capsys.readouterr().err
-    assert main(["score-detector", "mine:Falls", "--data", "."]) == 1
+    assert main(["score-detector", "falling:Falls", "--data", "lake", "--stream", "scores"]) == 1
+    assert main(["score-detector", "falling:Rises", "--data", "lake"]) == 1
+    assert "'module:name' of a function or a class. Received 'falling:Rises'" in capsys.readouterr().err
+    assert main(["score-detector", "falling:Falls", "--data", "."]) == 1
     next((tmp_path / "lake" / "steps").iterdir()).unlink()
-    assert main(["score-detector", "mine:Falls", "--data", "lake"]) == 1
+    assert main(["score-detector", "falling:Falls", "--data", "lake"]) == 1
     assert "1 of 1 parts of lifetime" in capsys.readouterr().err
