@@ -44,7 +44,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["envs"],
         ["registration"],
         ["entry_points"],
-        ["integrations"],
+        ["datasets", "integrations"],
         ["cli"],
         ["__init__", "__main__"],
     ],
@@ -67,7 +67,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "experience", "injection", "prompts", "readers", "verify_map"],
+        ["belief", "detectors", "experience", "injection", "prompts", "readers", "verify_map"],
         ["__init__", "__main__"],
     ],
     "baselines": [
