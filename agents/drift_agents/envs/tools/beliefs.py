@@ -97,7 +97,7 @@ class Beliefs:
 
     def _worked_before(self, choice: Choice) -> bool:
         known = self._works.get(choice)
-        return bool(known) and bool(self._settle(known)[0])
+        return known is not None and bool(self._settle(known)[0])
 
     def needs_person(self, cents: int, limit: int) -> bool:
         """Whether a refund has to be handed over to a person: as the page says, or as is known beyond that.

@@ -112,7 +112,8 @@ class Case:
         """The product whose price or number is needed, where it was looked up."""
         wanted = {"exchange": False, "missing_item": True, "price_match": True}.get(self.wish.kind)
         keys = self._keys("G", "name")
-        return next((key for key in keys if self.names_item(str(self.shown.records[key]["name"])) == wanted), None)
+        fitting = [key for key in keys if self.names_item(str(self.shown.records[key]["name"])) == wanted]
+        return next(iter(fitting or keys), None)
 
     @cached_property
     def payment(self) -> Mapping[str, Any] | None:
@@ -149,9 +150,13 @@ class Case:
         if kind not in REFUNDS or self.payment is None:
             return None
         if kind in ("lost", "charged_twice"):
-            return round(100 * self.payment["amount"])
-        prices = sum(round(100 * item["price"]) for item in self.items)
+            return _in_cents(self.payment["amount"])
+        prices = sum(_in_cents(item["price"]) for item in self.items)
         if kind == "price_match":
             product = self.shown.records.get(self.product or 0)
-            return None if product is None else prices - round(100 * product["price"])
+            return None if product is None else prices - _in_cents(product["price"])
         return prices * (100 - fee) // 100 if kind in RETURNS and self.meaning == "changed_mind" else prices
+
+
+def _in_cents(euros: Any) -> int:
+    return round(100 * float(euros))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -91,6 +91,23 @@ class Manual(NamedTuple):
         """
         role = next((role for role, name in self.names.items() if name == tool), "")
         return role or _role_of_name(tool)
+
+    def follow(self, offered: Iterable[str]) -> Manual:
+        """The manual with names of tools that were given to them since the task was written, by resemblance.
+
+        Args:
+            offered: the names of all tools that can be called now.
+        """
+        unknown = [tool for tool in offered if tool not in self.names.values()]
+        if not unknown:
+            return self
+        left = {role for role, name in self.names.items() if name not in offered}
+        names = dict(self.names)
+        for tool in unknown:
+            role = next(iter(difflib.get_close_matches(tool, sorted(left), 1, LIKE)), None)
+            if role is not None:
+                names[role] = tool
+        return self._replace(names=names)
 
 
 @lru_cache(maxsize=1024)

@@ -23,6 +23,9 @@ READS = 3
 NO_LIMIT = 1_000_000
 """In place of a limit that the page does not state."""
 
+_DENIED = ("policy", "failed")
+_FINAL = (*_DENIED, "conflict", "redundant")
+"""Codes of errors after which the same call is not repeated."""
 _DENIALS = {"price_match": "match_days", "lost": "lost_days", "other_card": "other_card"}
 
 
@@ -70,12 +73,13 @@ class DeskPlan:
     """
 
     def __init__(self, shown: ShownDesk, wish: Wish, manual: Manual, beliefs: Beliefs, actions: Sequence[str]) -> None:
-        self.shown, self.wish, self.manual, self.beliefs = shown, wish, manual, beliefs
+        self.shown, self.wish, self.beliefs = shown, wish, beliefs
         self.case = Case(shown, wish)
         self._offered: dict[str, list[Call]] = {}
         for action in actions:
             if (call := read_call(action)) is not None:
                 self._offered.setdefault(call.tool, []).append(call)
+        self.manual = manual.follow(self._offered)
         self._error = read_error(shown.answer)
 
     def calls(self) -> list[str]:
@@ -144,7 +148,8 @@ class DeskPlan:
         name = self.manual.names.get("find_product", "")
         is_bought = self.wish.kind != "exchange"
         calls = self._offered.get(name, ())
-        return [call.text for call in calls if self.case.names_item(str(call.get("text"))) == is_bought]
+        fitting = [call.text for call in calls if self.case.names_item(str(call.get("text"))) == is_bought]
+        return fitting or [call.text for call in calls]  # a thing may be exchanged for another of its kind
 
     @property
     def _shipment_id(self) -> int | None:
@@ -183,9 +188,9 @@ class DeskPlan:
             found[case.order] = "match_days"
         if kind == "lost" and not self._is_beyond("lost_days", self._shipment.get("sent"), included=True):
             found[case.order] = "lost_days"
-        if kind in RETURNS and case.meaning != "damaged":
-            if self._is_beyond("return_days", self._shipment.get("delivered")):
-                found[case.order] = "return_days"
+        is_window = kind in RETURNS and case.meaning != "damaged"
+        if is_window and self._is_beyond("return_days", self._shipment.get("delivered")):
+            found[case.order] = "return_days"
         return found
 
     def _is_beyond(self, rule: str, since: Any, included: bool = False) -> bool:
@@ -386,7 +391,7 @@ class DeskPlan:
                 refused[just] = self._error
         for way in deed.ways:
             error = refused.get(way.call)
-            if error is None or error.code in ("not_found", "not_looked_up"):
+            if error is None or error.code not in _FINAL:
                 continue
             if error.rule == "approval_limit" and self.case.order is not None:
                 return self._find("hand_over", self.case.order)
@@ -397,7 +402,7 @@ class DeskPlan:
         return [way.call for way in ways or deed.ways]
 
     def _is_denied(self, deed: Deed, error: DeskError) -> bool:
-        return bool(deed.rule) and error.code not in ("conflict", "redundant")
+        return bool(deed.rule) and error.code in _DENIED
 
     def _without(self, ways: Sequence[Way], refused: Way, error: DeskError) -> list[Way]:
         """The ways that an error leaves open: another form for a default, another unit for an amount."""

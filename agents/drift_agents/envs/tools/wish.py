@@ -23,7 +23,7 @@ KINDS: dict[str, str] = {
     "split_delivery": r"separately|on its own|later than the rest|hold back|would suit me",
     "exchange": r"does not fit|wrong size|size of the|exchange|swap",
     "return_damaged": r"damage|broken|ruined|in pieces",
-    "return_two": r"\bboth\b|neither|two things in",
+    "return_two": r"\bboth\b|neither|two things in|the [a-z ]+ and the [a-z ]+ from my",
     "return": r"changed my mind|not for me|send back|sending|no use for|do not want it any more",
     "redirect": r"please deliver|go to|can you send|only for|should rather",
     "address": r"moved|my address|i live|new home|address for me",
