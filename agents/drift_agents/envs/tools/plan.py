@@ -70,6 +70,7 @@ class DeskPlan:
         manual: the tools on offer and the policy page.
         beliefs: what is believed about tools.
         actions: the admissible calls.
+        checks: whether what was written is read again where a way is not known to work.
     """
 
     def __init__(self, shown: ShownDesk, wish: Wish, manual: Manual, beliefs: Beliefs, actions: Sequence[str]) -> None:
@@ -81,6 +82,9 @@ class DeskPlan:
                 self._offered.setdefault(call.tool, []).append(call)
         self.manual = manual.follow(self._offered)
         self._error = read_error(shown.answer)
+        self._checks = checks
+        self.is_blind = False
+        """Whether a call was refused just now, and nothing shows which of several."""
 
     def calls(self) -> list[str]:
         """The calls that make sense now, the best one first; empty if none does."""
@@ -387,6 +391,7 @@ class DeskPlan:
         refused = {way.call: error for way in ways if (error := self.beliefs.refusal(way.call)) is not None}
         if self._error is not None:
             just = self.beliefs.last_call or next((way.call for way in ways if way.call not in refused), None)
+            self.is_blind = self.beliefs.last_call is None and self._error.code == "conflict"
             if just is not None:
                 refused[just] = self._error
         for way in deed.ways:
@@ -406,14 +411,18 @@ class DeskPlan:
 
     def _without(self, ways: Sequence[Way], refused: Way, error: DeskError) -> list[Way]:
         """The ways that an error leaves open: another form for a default, another unit for an amount."""
-        about = {"redundant": ("card", "speed"), "conflict": ("unit",)}.get(error.code, ())
-        barred = {choice for choice in refused.choices if choice.about in about}
+        if error.code == "redundant":
+            barred = {Choice("card", NAMED), Choice("speed", NAMED)}
+        else:
+            barred = {choice for choice in refused.choices if choice.about == "unit"}
         return [way for way in ways if way.call != refused.call and not barred.intersection(way.choices)]
 
     # Checking.
 
     def _check(self) -> list[str]:
         """Read again what was written, where a way is not known to work; repeat what does not show."""
+        if not self._checks:
+            return []
         deeds = [deed for deed in self._deeds if deed.family not in ("draft", "register", "create", "lost")]
         doubtful = [deed for deed in deeds if not self._is_backed(deed)]
         if not doubtful:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from drift_agents.checks import check_flag
 from drift_agents.envs.tools.beliefs import Beliefs
 from drift_agents.envs.tools.manual import read_manual
 from drift_agents.envs.tools.matching import read_desk_state
@@ -38,9 +39,10 @@ class ToolsPlanner:
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        checks: whether it reads again what was written in a way that is not known to work.
 
     Raises:
-        ArgumentError: if `conflict` is no rule.
+        ArgumentError: if an option is outside its range.
 
     Example:
         >>> from drift_agents.prompt.view import PromptView
@@ -55,8 +57,9 @@ class ToolsPlanner:
 
     name = "tools"
 
-    def __init__(self, *, conflict: str = "majority") -> None:
+    def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
         self.conflict = check_conflict(conflict)
+        self.checks = check_flag("checks", checks)
         self._generic = GenericPlanner(conflict=conflict)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
@@ -64,7 +67,7 @@ class ToolsPlanner:
 
         Args:
             prompt: the rendered text.
-            rng: for ties, where nothing sensible is admissible.
+            rng: where nothing sensible is admissible, and among other ways where nothing shows which call was refused.
 
         Raises:
             ArgumentError: if the prompt has no state of a service desk, or names no admissible call.
@@ -76,6 +79,8 @@ class ToolsPlanner:
         wish = read_wish(shown.request)
         if wish is None:
             return self._generic.decide(prompt, rng)
-        plan = DeskPlan(shown, wish, read_manual(view.task), Beliefs(view, self.conflict), view.actions)
+        plan = DeskPlan(shown, wish, read_manual(view.task), Beliefs(view, self.conflict), view.actions, self.checks)
         calls = plan.calls()
-        return Reply(calls[0]) if calls else self._generic.decide(prompt, rng)
+        if not calls:
+            return self._generic.decide(prompt, rng)
+        return Reply(calls[int(rng.integers(len(calls))) if plan.is_blind else 0])
