@@ -73,7 +73,15 @@ class DeskPlan:
         checks: whether what was written is read again where a way is not known to work.
     """
 
-    def __init__(self, shown: ShownDesk, wish: Wish, manual: Manual, beliefs: Beliefs, actions: Sequence[str]) -> None:
+    def __init__(
+        self,
+        shown: ShownDesk,
+        wish: Wish,
+        manual: Manual,
+        beliefs: Beliefs,
+        actions: Sequence[str],
+        checks: bool = True,
+    ) -> None:
         self.shown, self.wish, self.beliefs = shown, wish, beliefs
         self.case = Case(shown, wish)
         self._offered: dict[str, list[Call]] = {}
