@@ -41,13 +41,6 @@ class ToolsFacts(PlainFacts):
         words = "; ".join(map(_describe_call, shown.calls)) or "no call"
         return f'{words} and the answer {answer}, for "{shown.request}"'
 
-    def state_fields(self, state: str) -> dict[str, str]:
-        """`calls_so_far`: the calls that were answered without an error, in words."""
-        shown = read_desk_state(state)
-        if shown is None:
-            return {"calls_so_far": state}
-        return {"calls_so_far": "; ".join(map(_describe_call, shown.calls)) or "none"}
-
 
 def _describe_call(call: Call) -> str:
     return f"{call.tool}({', '.join(str(value) for _, value in call.values)})"
