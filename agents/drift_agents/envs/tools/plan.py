@@ -153,7 +153,9 @@ class DeskPlan:
             yield self._find("list_cards", case.customer)
         if kind == "lost" and "sent" not in self._shipment:
             yield self._find("track_shipment", self._shipment_id)
-        if kind in RETURNS and self._needs_person and "delivered" not in self._shipment:
+        # what was announced or returned cannot be undone when a later call is denied
+        is_late = self._needs_person or "register_return" in self.manual.names
+        if kind in RETURNS and is_late and "delivered" not in self._shipment:
             yield self._find("track_shipment", self._shipment_id)
 
     def _find_product(self) -> list[str]:
