@@ -332,15 +332,13 @@ def test_a_page_of_the_shop_is_shown_as_text_with_its_banner_outside(
 def test_the_desk_has_the_database_beside_the_calls_and_the_drift_marked(
     browser: WebDriver, tmp_path: Path, contrasts: Contrasts
 ) -> None:
-    drifts = [{"name": "cents", "at": 1, "set": {"units": "cents"}}]
-    schedule = {"version": 1, "name": "desk", "env": "DriftTools-v0", "base": {"shop": 7}, "drifts": drifts}
     experiment = load_experiment(
         {
             "name": "desk",
-            "schedules": [{**schedule, "clock": "episode", "tasks": {"pool": 2, "order": "fixed"}}],
-            "agents": {"memory": "vanilla", "policy": "planner"},
+            "schedules": ["tools/units"],
+            "agents": {"memory": "none", "policy": "planner"},
             "seeds": 1,
-            "episodes": 2,
+            "rounds": 1,
         }
     )
     run_experiment(experiment, tmp_path / "run", trace="all")
