@@ -22,7 +22,7 @@ class ToolsFacts(PlainFacts):
         >>> state = '{"shop": 7, "request": "I am Bo, bo@example.org. Stop my order.", "records": {}, '
         >>> state += '"calls": [{"tool": "get_order", "arguments": {"order_id": "O-2054"}}], "answer": {"ok": true}}'
         >>> ToolsFacts().describe_state(state)
-        'get_order(2054) and the answer {"ok": true}, for "I am Bo, bo@example.org. Stop my order."'
+        'get_order(O-2054) and the answer {"ok": true}, for "I am Bo, bo@example.org. Stop my order."'
     """
 
     cut_states = ('{"shop": ', "a state of the desk")
@@ -43,4 +43,5 @@ class ToolsFacts(PlainFacts):
 
 
 def _describe_call(call: Call) -> str:
-    return f"{call.tool}({', '.join(str(value) for _, value in call.values)})"
+    given = json.loads(call.text).get("arguments", {})
+    return f"{call.tool}({', '.join(map(str, given.values()))})"
