@@ -1,7 +1,7 @@
 """What is believed about tools, from the recollections of a prompt: which ways of using them worked.
 
-* `Choice` - one way of using a tool, among others
-* `Beliefs` - which choices worked, which amounts need a person, which calls are refused here; conflicts settled
+* `UseOfTool` - one way of using a tool, among others
+* `DeskBeliefs` - which choices worked, which amounts need a person, which calls are refused here; conflicts settled
 * `UNITS` - the amount that a tool is given for one euro
 * `family_of` - what a call writes, by the kinds of its values
 """
@@ -31,7 +31,7 @@ _CLOSE = 0.16
 """How far the logarithm of an amount may lie from that of a unit: a fee of some per cent is part of it."""
 
 
-class Choice(NamedTuple):
+class UseOfTool(NamedTuple):
     """One way of using a tool.
 
     Args:
@@ -49,7 +49,7 @@ class _Sighting(NamedTuple):
     last: int
 
 
-class Beliefs:
+class DeskBeliefs:
     """Which choices worked, which amounts need a person, which calls are refused here.
 
     What was last seen before memory was contradicted counts only where nothing newer is known, and is not trusted.
@@ -62,12 +62,12 @@ class Beliefs:
     def __init__(self, view: PromptView, conflict: str) -> None:
         self._conflict = conflict
         self._doubt = -1 if view.doubt_since is None else view.doubt_since
-        self._works: dict[Choice, list[_Sighting]] = {}
+        self._works: dict[UseOfTool, list[_Sighting]] = {}
         self._people: list[tuple[int, _Sighting]] = []
         for item in (*view.elsewhere, *view.here):
             for about, value in read_evidence(item):
                 sighting = _Sighting(value, item.support, item.last)
-                if isinstance(about, Choice):
+                if isinstance(about, UseOfTool):
                     self._works.setdefault(about, []).append(sighting)
                 else:
                     self._people.append((about, sighting))
@@ -75,7 +75,7 @@ class Beliefs:
         self.last_call = next((item.action for item in view.here if item.last == view.step - 1), None)
         """The call before this decision, where memory shows it."""
 
-    def rank(self, choice: Choice) -> int:
+    def rank(self, choice: UseOfTool) -> int:
         """0 for one that is known to work, 1 for one that may, 2 for one that is known not to.
 
         Args:
@@ -87,7 +87,7 @@ class Beliefs:
         value, is_trusted = self._settle(known)
         return 1 if not is_trusted else 0 if value else 2
 
-    def sort(self, choices: Sequence[Choice]) -> list[Choice]:
+    def sort(self, choices: Sequence[UseOfTool]) -> list[UseOfTool]:
         """Choices, the most believable first; the given order decides between equal ones.
 
         Args:
@@ -95,7 +95,7 @@ class Beliefs:
         """
         return sorted(choices, key=lambda one: (self.rank(one), not self._worked_before(one)))
 
-    def _worked_before(self, choice: Choice) -> bool:
+    def _worked_before(self, choice: UseOfTool) -> bool:
         known = self._works.get(choice)
         return known is not None and bool(self._settle(known)[0])
 
@@ -186,7 +186,7 @@ def unit_of(amount: float, cents: int) -> str | None:
     return unit if off[unit] <= _CLOSE else None
 
 
-Evidence = tuple[Choice | int, bool]
+Evidence = tuple[UseOfTool | int, bool]
 """A choice and whether it worked, or an amount in cents and whether it needs a person."""
 
 
@@ -222,21 +222,21 @@ def _read_end(case: Case, call: Call, score: float) -> Iterator[Evidence]:
         yield choice, worked
 
 
-def _choices(case: Case) -> Iterator[Choice]:
+def _choices(case: Case) -> Iterator[UseOfTool]:
     """The choices in the calls of an episode."""
     counts = Counter((family_of(call), call.values) for call in case.shown.calls)
     for (family, values), count in counts.items():
         call = Call("", "", values)
         if family == "refund" and (cents := case.cents()) and (unit := unit_of(call.get("amount"), cents)):
-            yield Choice("unit", unit)
+            yield UseOfTool("unit", unit)
         if family == "return":
-            yield Choice(f"code {case.meaning}", call.get("reason"))
+            yield UseOfTool(f"code {case.meaning}", call.get("reason"))
         if family == "send":
-            yield Choice("speed", NAMED if call.has("speed") else LEFT_OUT)
+            yield UseOfTool("speed", NAMED if call.has("speed") else LEFT_OUT)
         if call.has("P") and case.wanted_card is None and (call.has("K") or _pays(call, case)):
-            yield Choice("card", NAMED if call.has("K") else LEFT_OUT)
+            yield UseOfTool("card", NAMED if call.has("K") else LEFT_OUT)
         if family and count == 1:
-            yield Choice(f"lands {family}", AT_ONCE)
+            yield UseOfTool(f"lands {family}", AT_ONCE)
 
 
 def _pays(call: Call, case: Case) -> bool:
@@ -248,8 +248,8 @@ def _read_refusal(case: Case, call: Call, error: DeskError) -> Iterator[Evidence
     """A default that was named is refused, and so is an amount that needs a person."""
     about = "speed" if call.has("speed") else "card" if call.has("K") else ""
     if error.code == "redundant" and about:
-        yield Choice(about, NAMED), False
-        yield Choice(about, LEFT_OUT), True
+        yield UseOfTool(about, NAMED), False
+        yield UseOfTool(about, LEFT_OUT), True
     if call.has("P") and error.rule == "approval_limit" and (cents := case.cents()) is not None:
         yield cents, True
 
@@ -257,16 +257,16 @@ def _read_refusal(case: Case, call: Call, error: DeskError) -> Iterator[Evidence
 def _read_acceptance(case: Case, call: Call) -> Iterator[Evidence]:
     """Only what is no default may be named, and only what did nothing is accepted again."""
     if call.has("K", "P") and call.get("K") == case.own_card:
-        yield Choice("card", NAMED), True
-        yield Choice("card", LEFT_OUT), False
+        yield UseOfTool("card", NAMED), True
+        yield UseOfTool("card", LEFT_OUT), False
     if call.get("speed") == "standard":
-        yield Choice("speed", NAMED), True
-        yield Choice("speed", LEFT_OUT), False
+        yield UseOfTool("speed", NAMED), True
+        yield UseOfTool("speed", LEFT_OUT), False
     if call.has("P") and (cents := case.cents()) is not None:
         yield cents, False
     family = family_of(call)
     if family == "return" and any(one.values == call.values for one in case.shown.calls):
-        yield Choice("lands return", AT_ONCE), False
+        yield UseOfTool("lands return", AT_ONCE), False
 
 
 def _read_effects(case: Case) -> Iterator[Evidence]:
@@ -299,4 +299,4 @@ def _read_refunds(call: Call, refunds: Sequence[Mapping[str, Any]]) -> Iterator[
 
 def _only(about: str, value: str, among: Iterable[str]) -> Iterator[Evidence]:
     """Of several choices, one works and the others do not."""
-    return ((Choice(about, one), one == value) for one in among)
+    return ((UseOfTool(about, one), one == value) for one in among)

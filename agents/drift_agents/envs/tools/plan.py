@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from drift_agents.envs.tools.beliefs import AT_ONCE, LEFT_OUT, NAMED, UNITS, Beliefs, Choice, family_of
+from drift_agents.envs.tools.beliefs import AT_ONCE, LEFT_OUT, NAMED, UNITS, DeskBeliefs, UseOfTool, family_of
 from drift_agents.envs.tools.call import REASONS, Call, read_call, read_day, read_key
 from drift_agents.envs.tools.case import REFUNDS, RETURNS, Case
 from drift_agents.envs.tools.errors import DeskError, read_error
@@ -38,7 +38,7 @@ class Way(NamedTuple):
     """
 
     call: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[UseOfTool, ...] = ()
 
 
 class Deed(NamedTuple):
@@ -78,7 +78,7 @@ class DeskPlan:
         shown: ShownDesk,
         wish: Wish,
         manual: Manual,
-        beliefs: Beliefs,
+        beliefs: DeskBeliefs,
         actions: Sequence[str],
         checks: bool = True,
     ) -> None:
@@ -321,7 +321,7 @@ class DeskPlan:
         order = case.order or 0
         if "register_return" in self.manual.names:
             yield self._deed("register", order, "register_return", key, rule="return_days")
-        codes = [Choice(f"code {case.meaning}", code) for code in (case.meaning, *REASONS)]
+        codes = [UseOfTool(f"code {case.meaning}", code) for code in (case.meaning, *REASONS)]
         role = "return_item" if "return_item" in self.manual.names else "complete_return"
         ways = tuple(
             Way(call, (choice,))
@@ -343,12 +343,12 @@ class DeskPlan:
         if payment is None or not cents or cents < 0:
             return
         amounts = {unit: round(cents / 100 * factor, 2) for unit, factor in UNITS.items()}
-        units = [choice.value for choice in self.beliefs.sort([Choice("unit", unit) for unit in UNITS])]
-        forms = self.beliefs.sort([Choice("card", LEFT_OUT), Choice("card", NAMED)])
+        units = [choice.value for choice in self.beliefs.sort([UseOfTool("unit", unit) for unit in UNITS])]
+        forms = self.beliefs.sort([UseOfTool("card", LEFT_OUT), UseOfTool("card", NAMED)])
         cards = {LEFT_OUT: case.wanted_card, NAMED: case.wanted_card or case.own_card}
         is_split = "draft_refund" in self.manual.names
         if is_split:
-            ways = [(unit, Way(call, (Choice("unit", unit),))) for unit in units
+            ways = [(unit, Way(call, (UseOfTool("unit", unit),))) for unit in units
                     for call in self._find("draft_refund", payment, amounts[unit])]  # fmt: skip
             yield self._of_refund("draft", order, [way for _, way in ways], lambda call: call.has("P", "amount"))
         found = []
@@ -357,7 +357,7 @@ class DeskPlan:
                 card = cards[form.value]
                 given = [payment, *([] if is_split else [amounts[unit]]), *([] if card is None else [card])]
                 role = "send_refund" if is_split else "refund"
-                choices = (*(() if is_split else (Choice("unit", unit),)), form)
+                choices = (*(() if is_split else (UseOfTool("unit", unit),)), form)
                 found += [Way(call, choices) for call in self._find(role, *given)]
         yield self._of_refund("refund", order, found, lambda call: call.has("P") and call.has("amount") != is_split)
 
@@ -371,7 +371,7 @@ class DeskPlan:
         forms = {LEFT_OUT: (), NAMED: ("standard",)}
         ways = tuple(
             Way(call, (form,))
-            for form in self.beliefs.sort([Choice("speed", one) for one in forms])
+            for form in self.beliefs.sort([UseOfTool("speed", one) for one in forms])
             for call in self._find("send_item", order, product, *forms[form.value])
         )
         return Deed(
@@ -422,7 +422,7 @@ class DeskPlan:
     def _without(self, ways: Sequence[Way], refused: Way, error: DeskError) -> list[Way]:
         """The ways that an error leaves open: another form for a default, another unit for an amount."""
         if error.code == "redundant":
-            barred = {Choice("card", NAMED), Choice("speed", NAMED)}
+            barred = {UseOfTool("card", NAMED), UseOfTool("speed", NAMED)}
         else:
             barred = {choice for choice in refused.choices if choice.about == "unit"}
         return [way for way in ways if way.call != refused.call and not barred.intersection(way.choices)]
@@ -449,7 +449,7 @@ class DeskPlan:
         """Whether all that was chosen is known to work."""
         way = next((way for way in deed.ways if any(way.call == call.text for call in self.shown.calls)), None)
         choices = [] if way is None else [*way.choices]
-        choices += [Choice(f"lands {deed.family}", AT_ONCE)]
+        choices += [UseOfTool(f"lands {deed.family}", AT_ONCE)]
         return all(self.beliefs.rank(choice) == 0 for choice in choices)
 
     def _was_read(self, deed: Deed) -> bool:

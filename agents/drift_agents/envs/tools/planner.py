@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from drift_agents.checks import check_flag
-from drift_agents.envs.tools.beliefs import Beliefs
+from drift_agents.envs.tools.beliefs import DeskBeliefs
 from drift_agents.envs.tools.manual import read_manual
 from drift_agents.envs.tools.matching import read_desk_state
 from drift_agents.envs.tools.plan import DeskPlan
@@ -79,7 +79,9 @@ class ToolsPlanner:
         wish = read_wish(shown.request)
         if wish is None:
             return self._generic.decide(prompt, rng)
-        plan = DeskPlan(shown, wish, read_manual(view.task), Beliefs(view, self.conflict), view.actions, self.checks)
+        plan = DeskPlan(
+            shown, wish, read_manual(view.task), DeskBeliefs(view, self.conflict), view.actions, self.checks
+        )
         calls = plan.calls()
         if not calls:
             return self._generic.decide(prompt, rng)

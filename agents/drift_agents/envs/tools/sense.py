@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from drift_agents.envs.tools.beliefs import Beliefs
+from drift_agents.envs.tools.beliefs import DeskBeliefs
 from drift_agents.envs.tools.manual import read_manual
 from drift_agents.envs.tools.matching import read_desk_state
 from drift_agents.envs.tools.plan import DeskPlan
@@ -35,7 +35,7 @@ class ToolsSense(CommonSense):
         wish = None if shown is None else read_wish(shown.request)
         if shown is None or wish is None:
             return choose_untried(read)
-        beliefs = Beliefs(PromptView(read.text, "{}", read.actions), CONFLICTS[0])
+        beliefs = DeskBeliefs(PromptView(read.text, "{}", read.actions), CONFLICTS[0])
         calls = DeskPlan(shown, wish, read_manual(read.text), beliefs, read.actions).calls()
         if not calls:
             return choose_untried(read)
