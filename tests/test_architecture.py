@@ -68,6 +68,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "studies": [
         ["belief", "detectors", "experience", "injection", "prompts", "readers", "verify_map"],
+        ["tools_results"],
         ["__init__", "__main__"],
     ],
     "baselines": [
