@@ -95,7 +95,7 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     shown = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible").text)
     assert "episode" in shown
     assert "plain" in shown
-    Select(browser.find_element(By.ID, "schedule")).select_by_value("mountain_car/reversed")
+    Select(browser.find_element(By.ID, "schedule")).select_by_visible_text("mountain_car/reversed")
     wait.until(lambda _: "reversal" in chart_text(browser))
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     browser.find_element(By.XPATH, "//summary[contains(., 'What was played')]").click()

@@ -6,7 +6,7 @@ const most = 12; // drifts whose names are legible side by side
 let view;
 
 function offer(name, values) {
-  choice(name).replaceChildren(...new Set(values).values().map(value => new Option(value)));
+  choice(name).replaceChildren(...[...new Set(values)].map(value => new Option(value)));
   choice(name).parentElement.hidden = choice(name).length < 2;
 }
 
