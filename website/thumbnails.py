@@ -17,8 +17,8 @@ import numpy as np
 from PIL import Image
 
 import drift_envs  # noqa: F401, registers the ids
-from drift_envs import DriftEnvsError
 from drift_envs.cli.record import without_display
+from drift_envs.errors import MissingDependencyError
 from drift_envs.registration import IDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +44,7 @@ def draw_thumbnail(env_id: str) -> Image.Image:
         env_id: the id.
 
     Raises:
-        DriftEnvsError: if its extra is not installed.
+        MissingDependencyError: if its extra is not installed.
     """
     entry = IDS[env_id]
     is_text = entry.parts.text_mode is not None or entry.parts.text is not None
@@ -53,7 +53,8 @@ def draw_thumbnail(env_id: str) -> Image.Image:
         try:
             observation, info = env.reset(seed=0)
             env.action_space.seed(0)
-            oracle = env.get_wrapper_attr("oracle") if entry.parts.oracle is not None else None
+            knows = entry.parts.oracle is not None and entry.parts.knows_optimum
+            oracle = env.get_wrapper_attr("oracle") if knows else None
             for _ in range(STEPS.get(entry.group, USUAL)):
                 action = info["actions"][0] if oracle is None and is_text else env.action_space.sample()
                 observation, _, _, _, info = env.step(action if oracle is None else oracle.action(observation, 0))
@@ -89,7 +90,7 @@ def main() -> None:
     for env_id in IDS:
         try:
             draw_thumbnail(env_id).save(FOLDER / f"{env_id}.png", optimize=True)
-        except (DriftEnvsError, ImportError) as error:
+        except MissingDependencyError as error:
             print(f"{env_id}: left as it is: {error}")
     text = PAGE.read_text("utf-8")
     PAGE.write_text(BLOCK.sub(lambda found: f"{found[1]}{show_thumbnails()}{found[2]}", text), "utf-8")

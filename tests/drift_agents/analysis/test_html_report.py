@@ -96,7 +96,7 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     assert "episode" in shown
     assert "plain" in shown
     Select(browser.find_element(By.ID, "schedule")).select_by_visible_text("mountain_car/reversed")
-    wait.until(lambda _: "reversal" in chart_text(browser))
+    wait.until(lambda _: "reversed" in chart_text(browser))
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     browser.find_element(By.XPATH, "//summary[contains(., 'What was played')]").click()
     (row,) = [row for row in browser.find_elements(By.TAG_NAME, "tr") if "puddle: vanilla, glove" in row.text]
