@@ -34,7 +34,6 @@ from drift_envs.envs.mujoco.knobs import (
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
 
-
 CAMERA = "track"
 """The model's camera that follows a runner. Newer releases of Gymnasium take a free one, which a runner leaves."""
 

@@ -61,7 +61,8 @@ class TextStyle(NamedTuple):
 _LABEL, _TEXT, _FAINT = TextStyle(11, _DARK, True), TextStyle(), TextStyle(12, _SOFT)
 _TITLE, _HEADING, _COST = TextStyle(18, is_bold=True), TextStyle(30, _DARK, True), TextStyle(16, is_bold=True)
 _NAME, _ASIN, _VISITED = TextStyle(12), TextStyle(11, _DARK), TextStyle(11, (109, 74, 134))
-_TOOL, _BUTTON, _CHOSEN = TextStyle(12, _SOFT, paper=_GROUND, edge=_GROUND), TextStyle(13, paper=_PAPER), TextStyle(13, _PAPER, True, _BRAND, _BRAND)
+_TOOL, _BUTTON = TextStyle(12, _SOFT, paper=_GROUND, edge=_GROUND), TextStyle(13, paper=_PAPER)
+_CHOSEN = TextStyle(13, _PAPER, True, _BRAND, _BRAND)
 _AD_TITLE, _AD_BUTTON = TextStyle(22, _AD_EDGE, True), TextStyle(18, _PAPER, True, _AD_EDGE, _AD_EDGE)
 
 
@@ -225,8 +226,10 @@ def _place_item(head: _Column, shown: list[Element]) -> Iterator[PlacedElement]:
         yield words.write(element, _TITLE if element.kind == "title" else _COST if is_price else rated)
     words.y += _GAP
     for element in shown[:begin]:  # the options' groups
-        yield words.put(element, _CHOSEN if element.is_chosen else _BUTTON) if element.kind == "option" else (
-            words.write(element, _LABEL)
+        yield (
+            words.put(element, _CHOSEN if element.is_chosen else _BUTTON)
+            if element.kind == "option"
+            else (words.write(element, _LABEL))
         )
     words.end_row()
     words.y += _GAP
@@ -273,7 +276,9 @@ def _place_flow(head: _Column, shown: list[Element], has_picture: bool) -> Itera
             yield head.write(element, _COST if is_number else _TEXT)
 
 
-def draw_page(kind: PageKind, elements: Sequence[Element], drawings: Mapping[str, str] | None = None) -> NDArray[np.uint8]:
+def draw_page(
+    kind: PageKind, elements: Sequence[Element], drawings: Mapping[str, str] | None = None
+) -> NDArray[np.uint8]:
     """Draw a page as an RGB array.
 
     Args:

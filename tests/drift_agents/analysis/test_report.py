@@ -151,9 +151,7 @@ def test_the_headline_holds_the_figures_of_the_tables() -> None:
     assert lost.endswith(
         "the largest change is -75 [-100, -50] points, Vanilla on frozen_lake/implicit, from 100 (all 2) to 25 [0, 50]."
     )
-    assert gained == (
-        "GLOVE after the drifts, in points: minus plain above 0 in 1 of 1, below in 0 (+54 [+42, +67])."
-    )
+    assert gained == ("GLOVE after the drifts, in points: minus plain above 0 in 1 of 1, below in 0 (+54 [+42, +67]).")
     plain_only = [row for row in log_rows() if row["verifier"] == "none" and row["policy"] == "planner"]
     sentences = make_report(manifest(), plain_only).headline
     assert sentences[-1].endswith("(memories: Vanilla; verifiers: none) played 1 schedule with 2 seeds: 24 episodes.")
