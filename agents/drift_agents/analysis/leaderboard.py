@@ -83,6 +83,11 @@ def to_page(evidence: EvidenceTable, standings: Standings, charge: int = 0) -> s
         "",
         to_markdown(tabulate_standings(standings)),
         "",
+        *(
+            f"{name_of(key)} played the same episodes as {', '.join(map(name_of, others))}.\n"
+            for key, others in standings.same.items()
+            if len(others) > 1
+        ),
         "## How to read this",
         "",
         *(f"- {line}" for line in LEGEND),

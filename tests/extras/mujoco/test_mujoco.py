@@ -48,7 +48,9 @@ class RunnerContract(MujocoContract):
         try:
             picture = env.render().astype(int)
         except Exception as error:
-            pytest.skip(f"there is no OpenGL here: {error}")
+            if "GL" in f"{type(error).__name__} {error}":
+                pytest.skip(f"there is no OpenGL here: {error}")
+            raise
         brown = (picture[..., 0] > picture[..., 2] + 30).mean()  # the floor and the sky are grey, green and blue
         assert brown > 0.005
 
