@@ -15,8 +15,9 @@ from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_flag, check_integer
 from drift_envs.envs.house import HOUSE
+from drift_envs.envs.house.blueprint import HOUSES, MOST_NUMBER
 from drift_envs.envs.house.episode import HouseEpisode
-from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
+from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import MOST_TASKS, ORDERS, TaskSequence, find_task, freeze_conditions
 from drift_envs.envs.house.tasks import HouseTask
@@ -208,15 +209,18 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
         Args:
             seed: seeds the environment's generator, and draws a new pool of tasks and, unless the knob `house`
                 says which, a new house.
-            options: `goal_index` is the number of the task; by default the next one.
+            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
+                three wordings says it, 0 by default.
 
         Returns:
             What is seen first, and `info`.
 
         Raises:
-            ArgumentError: no task has this number, or there is no such option.
+            ArgumentError: no task or wording has this number, or there is no such option.
         """
-        index = self._read_goal_index(options or {}, (MOST_HOUSES + 1) * MOST_TASKS)
+        options = dict(options or {})
+        wording = check_integer("wording", options.pop("wording", 0), 0, 2)
+        index = self._read_goal_index(options, (MOST_NUMBER + 1) * MOST_TASKS - 1)
         if index is not None:
             find_task(index)  # refuses a number that no house has
         super().reset(seed=seed)
@@ -224,7 +228,7 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
         self._keeps_tasks = False
         self.goal_index = self._tasks.next(self._number_now()) if index is None else index
         number, task = find_task(self.goal_index)
-        self._current = HouseEpisode(self._make_model(number), task)
+        self._current = HouseEpisode(self._make_model(number), task, wording)
         self._current.answer = self._current.introduce()
         if self.render_mode == "human":
             self.render()
@@ -272,7 +276,7 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
     def _seed_tasks(self, seed: int | None) -> None:
         """Draw the house and the order of tasks, from a stream that is independent of other draws."""
         if seed is not None or not self._number:
-            self._number = int(self.np_random.integers(1, MOST_HOUSES))
+            self._number = int(self.np_random.integers(1, HOUSES))
             self._tasks.seed(int(self.np_random.integers(2**31)))
 
     def _make_model(self, number: int) -> HouseModel:
