@@ -83,6 +83,12 @@ class TextLifetime:
         self._result: dict[str, Any] | None = None
 
     @property
+    def schedule(self) -> str | None:
+        """The full name of its schedule, `None` if nothing drifts."""
+        found = self._env.get_wrapper_attr("schedule")
+        return None if found is None else str(found.name)
+
+    @property
     def length(self) -> int | None:
         """The number of its episodes, `None` without an end."""
         return self._length
