@@ -2,7 +2,7 @@
 
 * `WebAgentSiteEnv` - its constructor, methods and four values of `step`
 
-It needs Selenium, Chromium and its driver, and a server: `python -m webshop_server serve --port 3000 --compat`.
+It needs Chromium and its driver, and a server: `python -m webshop_server serve --port 3000 --compat`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WebAgentSiteEnv:
 
     Raises:
         ArgumentError: an argument breaks a rule.
-        ShopError: Selenium or Chromium is not installed, or the server does not answer.
+        ShopError: Chromium is not installed, or the server does not answer.
     """
 
     action_space: Any = None
@@ -174,13 +174,11 @@ def _start_browser(shows: bool) -> Any:
     """Start Chromium.
 
     Raises:
-        ShopError: Selenium or Chromium is not installed.
+        ShopError: Chromium or its driver is not installed.
     """
-    try:
-        from selenium.webdriver import Chrome, ChromeOptions
-        from selenium.webdriver.chrome.service import Service
-    except ImportError as error:
-        raise ShopError("`selenium` is not installed, run `pip install selenium`") from error
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
     driver = shutil.which("chromedriver")
     browser = next(
         (path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None
