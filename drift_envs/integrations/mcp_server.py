@@ -36,7 +36,10 @@ except ImportError as error:
     raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
 
-class _Server(Server[Any, Any]):
+__all__ = ["LifetimeServer", "describe", "make_result", "open_log", "types"]
+
+
+class _Server(Server[Any, Any]):  # type: ignore[misc, unused-ignore]
     """A server that says that its resources can be subscribed to, and whether its tools change."""
 
     def __init__(self, name: str, tools_change: bool, **arguments: Any) -> None:

@@ -257,7 +257,9 @@ class RunFolder:
                 file.truncate(len(whole) + 1 if whole else 0)
 
     def _is_empty(self) -> bool:
-        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER, TRACKING)) for entry in self.path.iterdir())
+        return all(
+            entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER, TRACKING)) for entry in self.path.iterdir()
+        )
 
     def _empty(self) -> None:
         for name in OURS:
