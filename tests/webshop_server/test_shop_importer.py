@@ -255,8 +255,8 @@ def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
 
 def test_the_originals_sample(real_inventory):
     assert len(real_inventory) == 1000
-    assert len(GoalSet(real_inventory.catalogue, "human")) == 13
-    assert len(GoalSet(real_inventory.catalogue, "synthetic")) == 6910
+    assert len(GoalSet(real_inventory.index, "human")) == 13
+    assert len(GoalSet(real_inventory.index, "synthetic")) == 6910
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "human"])
