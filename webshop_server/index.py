@@ -49,7 +49,7 @@ _MAX_COUNT = (1 << _COUNT_BITS) - 1
 """How often a term counts in one listing at most."""
 
 _MAX_TERMS = 1 << 24
-_SLOW = 10_000
+_SLOW = 20_000
 """A build of this many listings is announced."""
 
 _RATE = 8_000

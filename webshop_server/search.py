@@ -111,12 +111,16 @@ class SearchIndex:
     Args:
         vocabulary: the number of each term.
         postings: the arrays.
+
+    Attributes:
+        skips: whether postings are skipped, which changes no result; by default in large catalogues.
     """
 
     def __init__(self, vocabulary: Mapping[str, int], postings: Postings) -> None:
         self._vocabulary = vocabulary
         self._postings = postings
         self._local = threading.local()
+        self.skips = len(postings.order) > _FEW
 
     def __len__(self) -> int:
         return len(self._postings.order)
@@ -132,7 +136,7 @@ class SearchIndex:
         numbers = [self._vocabulary[term] for term in terms if term in self._vocabulary]
         if not numbers:
             return []
-        score = self._score_all if len(self) <= _FEW else self._score_best
+        score = self._score_best if self.skips else self._score_all
         found, exact = score(numbers, limit)
         scores = exact.astype(np.float32)  # rounded once, as in Lucene: this decides near ties
         if len(scores) > limit:
