@@ -86,9 +86,8 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def request(self, method: str, path: str, words: str = "") -> tuple[int, str, str]:
+    async def request(self, method: str, path: str, body: str = "") -> tuple[int, str, str]:
         """Status, location and document of a response."""
-        body = f"search_query={quote(words)}" if words else ""
         kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
         self._writer.write((head + body).encode())
@@ -162,20 +161,21 @@ class Shopper:
     def _choose(self) -> tuple[str, str, str]:
         search = re.search(r'<form id="search"[^>]*action="([^"]*)"', self._document)
         if search:
-            return "POST", search[1], " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
-        targets = [("GET", path) for path in LINK.findall(self._document)]
-        targets += [("POST", path) for path in FORM.findall(self._document)]
-        method, path = self._rng.choice(targets)
-        return method, html.unescape(path), ""
+            words = " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
+            return "POST", search[1], f"search_query={quote(words)}"
+        targets = [("GET", path, "") for path in LINK.findall(self._document)]
+        targets += [("POST", path, f"button={quote(label)}") for path, label in FORM.findall(self._document)]
+        method, path, body = self._rng.choice(targets)
+        return method, html.unescape(path), body
 
-    async def _go(self, method: str, path: str, words: str = "") -> None:
+    async def _go(self, method: str, path: str, body: str = "") -> None:
         status = 303
         while status == 303:
             begin = time.perf_counter()
-            status, location, self._document = await self._connection.request(method, path, words)
+            status, location, self._document = await self._connection.request(method, path, body)
             self._load.request_times.append(time.perf_counter() - begin)
             if status == 303:
-                method, path, words = "GET", location.removeprefix("http://127.0.0.1"), ""
+                method, path, body = "GET", location.removeprefix("http://127.0.0.1"), ""
         self._name = self._name or path.strip("/")
         names = set(NAME.findall(self._document))
         if status != 200 or names - {self._name} or (not names and 'id="reward"' not in self._document):
@@ -185,7 +185,7 @@ class Shopper:
 
 
 LINK = re.compile(r'<a class="(?:btn|option|product-link)"[^>]*href="([^"]*)"')
-FORM = re.compile(r'<form method="post" action="([^"]*)"')
+FORM = re.compile(r'<form method="post" action="([^"]*)"><button[^>]* value="([^"]*)"')
 NAME = re.compile(r'(?:href|action)="/(?:(?:search_results|item_page|item_sub_page|done)/)?([A-Za-z0-9_-]{16})[/"]')
 TASK = re.compile(r'<p class="instruction">([^<]*)')
 
