@@ -5,10 +5,10 @@
 * `build_image_path` - the path of a listing's picture
 * `SECURITY_HEADERS` - the headers of every response
 
-All HTML comes from `templates/`, where `eras.html` says how each era builds and words a document. It needs no script and
-nothing from another host. Inside `<main id="page">` the text nodes are exactly `PageModel.parts`, in order; the last
-element of the document has the id `ready`. Purchases and renamed buttons are sent to the page's own address with their
-label, so that neither a class nor an address tells what a button does.
+All HTML comes from `templates/`, where `eras.html` says how each era builds and words a document. It needs no script
+and nothing from another host. Inside `<main id="page">` the text nodes are exactly `PageModel.parts`, in order; the
+last element of the document has the id `ready`. Purchases and renamed buttons are sent to the page's own address with
+their label, so that neither a class nor an address tells what a button does.
 """
 
 from __future__ import annotations
