@@ -71,7 +71,7 @@ def write_original_files(folder: Path, count: int) -> list[Path]:
         for number, product in enumerate(generate_products(count, 0)):
             comma = "," if number else "{"
             items.write(("," if number else "[") + json.dumps(to_original(product)))
-            asked = {"attributes": product.attributes}
+            asked: dict[str, Any] = {"attributes": product.attributes}
             if product.synthetic is not None:
                 asked |= {
                     "instruction": product.synthetic.text,

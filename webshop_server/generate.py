@@ -19,7 +19,7 @@ from pathlib import Path
 from webshop_server.catalogue import Catalogue, CatalogueWriter
 from webshop_server.checks import check_integer
 from webshop_server.errors import CatalogueError
-from webshop_server.index import build_index, publish_index
+from webshop_server.index import build_index, open_index
 from webshop_server.product import Instruction, Option, Product, Review
 from webshop_server.progress import Report, ignore_progress, show_progress
 from webshop_server.vocabulary import (
@@ -76,7 +76,7 @@ def generate(
         _write(writer, products, seed, stage("generating"))
         build_index(writer.path, writer.rows, fingerprint, writer.count, stage("indexing"))
         catalogue = writer.finish(fingerprint)
-    publish_index(catalogue.path)
+    open_index(catalogue)
     return catalogue
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
-from webshop_server.index import build_index, publish_index
+from webshop_server.index import build_index, open_index
 from webshop_server.jsonstream import JsonEntry, stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
 from webshop_server.progress import Report, Stage, show_progress
@@ -114,7 +114,7 @@ def import_products(
         fingerprint = f"imported {source} {writer.count}"
         build_index(writer.path, writer.rows, fingerprint, writer.count, stage("indexing"))
         catalogue = writer.finish(fingerprint)
-    publish_index(catalogue.path)
+    open_index(catalogue)
     scratch.unlink(missing_ok=True)  # until here an interrupted call needs it
     return ImportReport(catalogue.path, len(catalogue), skipped, tuple(problems))
 

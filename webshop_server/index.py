@@ -1,7 +1,7 @@
 """The index of a catalogue: the files beside it from which search and goals are read without reading all listings.
 
 * `open_index` - opens the index beside a catalogue, or builds it first
-* `build_index`, `publish_index` - build it while a catalogue is written, and put it in its place
+* `build_index` - builds it before the catalogue has its name
 * `CatalogueIndex`, `GoalTable` - what it holds
 * `get_index_path` - the folder of a catalogue's index
 
@@ -52,7 +52,7 @@ _MAX_TERMS = 1 << 24
 _SLOW = 20_000
 """A build of this many listings is announced."""
 
-_RATE = 8_000
+_RATE = 12_000
 """Listings a second that one core indexes, for the announcement."""
 
 RowSource = Callable[[int], Iterable[Row]]
@@ -110,7 +110,7 @@ def open_index(catalogue: Catalogue) -> CatalogueIndex:
     cannot be written, the index lasts as long as the process.
 
     Raises:
-        CatalogueError: the index beside the catalogue is damaged.
+        CatalogueError: the index beside the catalogue is damaged, or cannot be built.
     """
     place, work, mark = get_index_path(catalogue.path), _get_work_path(catalogue.path), _mark(catalogue)
     if _read_mark(place) == mark:
@@ -121,16 +121,26 @@ def open_index(catalogue: Catalogue) -> CatalogueIndex:
                 shutil.rmtree(work, ignore_errors=True)
             else:
                 _build_announced(work, catalogue, mark)
-                publish_index(catalogue.path)
+                if place.exists():
+                    shutil.rmtree(place)
+                os.replace(work, place)
     except OSError:  # the directory cannot be written
-        with tempfile.TemporaryDirectory(prefix="webshop-index-") as folder:
-            _build_announced(Path(folder), catalogue, mark)
-            return _load(Path(folder), catalogue)  # mapped files outlive their names
+        return _build_elsewhere(catalogue, mark)
     return _load(place, catalogue)
 
 
+def _build_elsewhere(catalogue: Catalogue, mark: dict[str, Any]) -> CatalogueIndex:
+    """Build the index in a temporary folder, which is removed at once: mapped files outlive their names."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="webshop-index-") as folder:
+            _build_announced(Path(folder), catalogue, mark)
+            return _load(Path(folder), catalogue)
+    except OSError as error:
+        raise CatalogueError(f"the index of `{catalogue.path}` cannot be built: {error}") from error
+
+
 def build_index(path: Path, rows: RowSource, fingerprint: str, size: int, report: Report = ignore_progress) -> None:
-    """Build the index of a catalogue that is being written, or continue to; `publish_index` puts it in its place.
+    """Build the index of a catalogue that is being written, or continue to; `open_index` puts it in its place.
 
     Args:
         path: the catalogue's path.
@@ -150,16 +160,8 @@ def build_index(path: Path, rows: RowSource, fingerprint: str, size: int, report
         raise CatalogueError(f"`{work}` cannot be written: {error}") from error
 
 
-def publish_index(path: Path) -> None:
-    """Put the index that was built for the catalogue at `path` in its place, over an older one."""
-    place, work = get_index_path(path), _get_work_path(path)
-    if place.exists():
-        shutil.rmtree(place)
-    os.replace(work, place)
-
-
 def _build_announced(work: Path, catalogue: Catalogue, mark: dict[str, Any]) -> None:
-    if len(catalogue) < _SLOW:
+    if len(catalogue) < _SLOW or _read_mark(work) == mark:
         _build(work, catalogue.rows, mark, ignore_progress)
         return
     seconds = len(catalogue) / _RATE
@@ -183,11 +185,19 @@ def _read_mark(place: Path) -> dict[str, Any] | None:
 @contextmanager
 def _locked(work: Path) -> Iterator[None]:
     """Wait until no other process or thread builds in the folder, which is created."""
-    work.mkdir(parents=True, exist_ok=True)
-    with open(work / "lock", "a", encoding="utf-8") as file:
+    while True:
+        work.mkdir(parents=True, exist_ok=True)
+        try:
+            file = os.open(work / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            break
+        except FileNotFoundError:  # the folder was renamed in between
+            continue
+    try:
         fcntl.flock(file, fcntl.LOCK_EX)
         work.mkdir(exist_ok=True)  # the one that had the lock may have renamed it
         yield
+    finally:
+        os.close(file)
 
 
 def _load(place: Path, catalogue: Catalogue) -> CatalogueIndex:
@@ -288,7 +298,8 @@ class _Builder:
         if len(self._numbers.terms) > _MAX_TERMS or self.count >= 1 << _LISTING_BITS:
             raise CatalogueError(f"an index has at most {_MAX_TERMS} terms and {1 << _LISTING_BITS} listings")
         terms = np.frombuffer(segment.terms, np.int32)
-        listings = np.repeat(np.arange(len(segment.keys)), np.diff(np.frombuffer(segment.ends, np.int64)))
+        lengths = np.diff(np.frombuffer(segment.ends, np.int64)).astype(np.int64)
+        listings = np.repeat(np.arange(len(segment.keys)), lengths)
         kept = terms >= 0
         terms, listings = terms[kept], listings[kept]
         first = self.count - len(segment.keys)
@@ -298,14 +309,14 @@ class _Builder:
         counts = np.diff(np.append(starts, len(postings)))
         np.save(self._name(len(self._parts), "npy"), postings[starts] | np.minimum(counts, _MAX_COUNT))
         words, names = list(self._numbers.terms)[self._written[0] :], list(self._attributes)[self._written[1] :]
-        part = {
+        part: dict[str, Any] = {
             "lengths": np.bincount(listings, minlength=len(segment.keys)).astype(np.int32),
             "keys": np.array(segment.keys, np.uint64),
             "goals": np.array(segment.goals, np.int32),
             "attributes": np.frombuffer(segment.attributes, np.int32),
             "asked": np.frombuffer(segment.asked, np.int32),
         }
-        texts = {"terms": _to_bytes(words), "names": _to_bytes(names)}
+        texts: dict[str, Any] = {"terms": _to_bytes(words), "names": _to_bytes(names)}
         path = self._name(len(self._parts), "npz")
         fresh = path.with_suffix(".fresh.npz")
         np.savez(fresh, **part, **texts)

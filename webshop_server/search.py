@@ -19,7 +19,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,8 @@ def compute_norms(lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         lengths: the number of terms of each listing, shape (listings,).
     """
     mean = lengths.sum(dtype=np.int64) / max(int(np.count_nonzero(lengths)), 1)
-    return (K1 * (1 - B + B * round_lengths(lengths) / max(mean, 1))).astype(np.float32)
+    norms: NDArray[np.float32] = (K1 * (1 - B + B * round_lengths(lengths) / max(mean, 1))).astype(np.float32)
+    return norms
 
 
 def compute_rarity(having: NDArray[np.int64], size: int) -> NDArray[np.float32]:
@@ -74,7 +75,8 @@ def compute_rarity(having: NDArray[np.int64], size: int) -> NDArray[np.float32]:
         having: the number of listings with each term, shape (terms,).
         size: the number of listings with any term.
     """
-    return np.log(1 + (size - having + 0.5) / (having + 0.5)).astype(np.float32)
+    rarity: NDArray[np.float32] = np.log(1 + (size - having + 0.5) / (having + 0.5)).astype(np.float32)
+    return rarity
 
 
 class Postings(NamedTuple):
@@ -145,7 +147,7 @@ class SearchIndex:
         ranked = found[np.lexsort((found, -scores))[:limit]]
         return [int(number) for number in self._postings.order[ranked]]
 
-    def _score_all(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    def _score_all(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return all listings with a term, and their scores."""
         starts, listings, counts, rarity, _, norms, order = self._postings
         parts = [slice(starts[number], starts[number + 1]) for number in numbers]
@@ -156,7 +158,7 @@ class SearchIndex:
         best = np.flatnonzero(scores)
         return best, scores[best]
 
-    def _score_best(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    def _score_best(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return listings that include the best ones with all ties, and their scores."""
         repeats = Counter(numbers)
         bounds = {number: float(self._postings.bounds[number]) * count for number, count in repeats.items()}
