@@ -154,7 +154,7 @@ class SearchIndex:
         found = np.concatenate([listings[part] for part in parts])
         often = np.concatenate([counts[part] for part in parts]).astype(np.float32)
         rare = rarity[numbers].repeat([part.stop - part.start for part in parts])
-        scores = np.bincount(found, often * (rare / (often + norms[found])), minlength=len(order))
+        scores: NDArray[Any] = np.bincount(found, often * (rare / (often + norms[found])), minlength=len(order))
         best = np.flatnonzero(scores)
         return best, scores[best]
 
@@ -190,39 +190,41 @@ class SearchIndex:
         Returns:
             The listings, their scores so far, a lower bound of the last result's score, and the number of terms used.
         """
-        totals = self._get_totals()
+        totals = self._take_totals()
         parts: list[NDArray[np.int32]] = []
         threshold, done = 0.0, 0
-        try:
-            for term in terms:
-                if threshold > rest[done]:
-                    break
-                listings, scores = self._weigh(term, repeats[term])
-                before = totals[listings]
-                parts.append(listings[before == 0])
-                scores += before
-                totals[listings] = scores
-                done += 1
-                if done < len(terms) and len(listings) >= limit:
-                    if len(listings) > _SAMPLE * limit:
-                        listings = listings[np.argpartition(scores, -_SAMPLE * limit)[-_SAMPLE * limit :]]
-                    sample = np.sort(listings)
-                    scores = totals[sample]
-                    for other in terms[done:]:
-                        self._look_up(other, repeats[other], sample, scores)
-                    threshold = max(threshold, float(_find_largest(scores, limit)) * _SLACK)
-            found = np.concatenate(parts)
-            return found, totals[found], threshold, done
-        finally:
-            for part in parts:
-                totals[part] = 0
+        for term in terms:
+            if threshold > rest[done]:
+                break
+            listings, scores = self._weigh(term, repeats[term])
+            before = totals[listings]
+            parts.append(listings[before == 0])
+            # In double precision: another order of the terms changes no sum by as much as single precision shows.
+            scores += before
+            totals[listings] = scores
+            done += 1
+            if done < len(terms) and len(listings) >= limit:
+                if len(listings) > _SAMPLE * limit:
+                    listings = listings[np.argpartition(scores, -_SAMPLE * limit)[-_SAMPLE * limit :]]
+                sample = np.sort(listings)
+                scores = totals[sample]
+                for other in terms[done:]:
+                    self._look_up(other, repeats[other], sample, scores)
+                threshold = max(threshold, float(_find_largest(scores, limit)) * _SLACK)
+        found = np.concatenate(parts)
+        scores = totals[found]
+        totals[found] = 0
+        self._local.totals = totals
+        return found, scores, threshold, done
 
-    def _get_totals(self) -> NDArray[np.float64]:
-        """This thread's zeros, one for each listing; allocating them would take longer than a search."""
+    def _take_totals(self) -> NDArray[np.float64]:
+        """Return this thread's zeros, one for each listing; allocating them would take longer than a search.
+
+        An interrupted search does not give them back, so that the next one has zeros too.
+        """
         totals: NDArray[np.float64] | None = getattr(self._local, "totals", None)
-        if totals is None:
-            totals = self._local.totals = np.zeros(len(self))
-        return totals
+        self._local.totals = None
+        return np.zeros(len(self)) if totals is None else totals
 
     def _weigh(self, term: int, repeats: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the listings of a term, and its contribution to their scores."""

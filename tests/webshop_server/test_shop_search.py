@@ -92,7 +92,7 @@ def test_skipping_changes_no_result(texts, queries, limit):
             expected = index.search(" ".join(query), limit)
             index.skips = True
             assert index.search(" ".join(query), limit) == expected
-        assert not index._get_totals().any()  # left as it was for the next search
+        assert not index._take_totals().any()  # left as it was for the next search
 
 
 @pytest.mark.parametrize("query", ["", "the", "zzz", "!!!", "' OR 1=1", "\x00", "\ud800", "日本語", "NEAR(*)"])
