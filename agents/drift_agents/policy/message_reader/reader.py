@@ -20,7 +20,7 @@ import numpy as np
 from drift_agents.checks import check_choice, check_number
 from drift_agents.llm.base import Completion, Message
 from drift_agents.policy.base import Reply
-from drift_agents.policy.facts import RANKED
+from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.common_sense import ENOUGH, sense_of
 from drift_agents.policy.message_reader.text import MessageText, read_text
@@ -146,7 +146,7 @@ class MessageReader:
     name = "message_reader"
     forget, err = 0.0, 0.0
 
-    def __init__(self, *, format: str = RANKED, ties: str = "first", temper: str = EAGER) -> None:
+    def __init__(self, *, format: str = BRIEF, ties: str = "first", temper: str = EAGER) -> None:
         self._read = self._make(format, ties, temper)
         self.needs_history = self._read.needs_history
 
@@ -186,7 +186,7 @@ class ForgetfulReader(MessageReader):
 
     name = "forgetful_reader"
 
-    def __init__(self, *, forget: float = 0.1, format: str = RANKED, ties: str = "first") -> None:
+    def __init__(self, *, forget: float = 0.1, format: str = BRIEF, ties: str = "first") -> None:
         self.forget = forget
         super().__init__(format=format, ties=ties)
 
@@ -209,6 +209,6 @@ class ErringReader(MessageReader):
 
     name = "erring_reader"
 
-    def __init__(self, *, err: float = 0.05, format: str = RANKED, ties: str = "first") -> None:
+    def __init__(self, *, err: float = 0.05, format: str = BRIEF, ties: str = "first") -> None:
         self.err = err
         super().__init__(format=format, ties=ties)
