@@ -67,6 +67,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "studies": [
         ["belief", "experience", "injection", "prompts", "readers", "verify_map"],
+        ["learned_reader"],
         ["__init__", "__main__"],
     ],
     "baselines": [

@@ -98,10 +98,21 @@ class MessageModel:
         read = read_text(text, actions)
         if self.forget:
             read = read._replace(known=tuple(known for known in read.known if rng.random() >= self.forget))
+        return self._tied(self._choices(read), rng)
+
+    def choices(self, text: str, actions: tuple[str, ...]) -> list[str]:
+        """The equally good actions, of which `complete` takes one.
+
+        Args:
+            text: the messages, one after the other.
+            actions: the admissible actions.
+        """
+        return self._choices(read_text(text, actions))
+
+    def _choices(self, read: MessageText) -> list[str]:
         if self.temper == CAUTIOUS and not read.is_shut:
             read = read._replace(doubt_since=-1)
-        best = self._best(read)
-        return self._tied(best or sense_of(read).choose(read), rng)
+        return self._best(read) or sense_of(read).choose(read)
 
     def _best(self, read: MessageText) -> list[str]:
         """The actions with the highest score, if that is enough; those executed here too often are left out."""
