@@ -125,8 +125,9 @@ def load_template(reference: str, folder: str | os.PathLike[str] | None = None) 
     is_own = own is not None and own.exists()
     file = own if is_own and own is not None else files(package).joinpath("templates", f"{name}.txt")
     shown = str(own) if is_own else name
+    place = None if folder is None else os.fspath(folder)
     try:
-        return PromptTemplate(shown, file.read_text("utf-8"), lambda base: load_template(base, folder))
+        return PromptTemplate(shown, file.read_text("utf-8"), lambda base: load_template(base, place))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise ArgumentError(f"{shown}: the prompts cannot be read: {reason}") from error
