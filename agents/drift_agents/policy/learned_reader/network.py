@@ -71,7 +71,7 @@ def save_weights(path: Path, weights: ReaderWeights) -> None:
         path: the file.
         weights: what is stored.
     """
-    stored: dict[str, npt.NDArray[Any]] = {}
+    stored: dict[str, Any] = {}
     for name, array in weights.arrays.items():
         scale = np.maximum(np.abs(array).max(axis=-1, keepdims=True), 1e-8) / 127
         stored[name] = np.round(array / scale).astype(np.int8)
@@ -174,7 +174,7 @@ class Network:
         embedded = arrays["word"][numbers[1:-1]] + arrays["before"][numbers[:-2]] + arrays["after"][numbers[2:]]
         embedded = np.maximum(embedded, 0)
         share = _softmax((embedded @ arrays["focus"]).T)  # (heads, words)
-        return (share[:, None] @ (embedded @ arrays["value"])).reshape(1, WIDTH)
+        return np.asarray((share[:, None] @ (embedded @ arrays["value"])).reshape(1, WIDTH))
 
     def _feed_forward(self, x: Array, layer: str) -> Array:
         inner = np.maximum(_normalise(x) @ self._arrays[f"{layer}up"], 0)
