@@ -148,11 +148,13 @@ class Decisions:
         Args:
             path: the file.
         """
-        lists = {"prompts": self.prompts, "candidates": self.candidates, "right": self.right}
-        flat = {name: np.array([one for entry in entries for one in entry]) for name, entries in lists.items()}
-        sizes = {f"{name} sizes": np.array([len(entry) for entry in entries]) for name, entries in lists.items()}
+        lists: dict[str, Any] = {"prompts": self.prompts, "candidates": self.candidates, "right": self.right}
+        arrays: dict[str, Any] = {}
+        for name, entries in lists.items():
+            arrays[name] = np.array([one for entry in entries for one in entry])
+            arrays[f"{name} sizes"] = np.array([len(entry) for entry in entries])
         lines = np.frombuffer("\n".join(map(" ".join, self.lines)).encode(), np.uint8)
-        np.savez_compressed(path, lines=lines, **flat, **sizes)
+        np.savez_compressed(path, lines=lines, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Decisions:
@@ -382,8 +384,10 @@ def score_batch(torch: Any, arrays: Mapping[str, Any], batch: Batch) -> Any:
     for layer in range(LAYERS):
         read = (known @ arrays[f"{layer}.read_lines"])[prompts.clamp(min=0)]
         (query,) = split(normalise(x) @ arrays[f"{layer}.read_query"], 1)
-        x = x + attend(query, *split(read, 2), exists) @ arrays[f"{layer}.read_out"]
-        x = x + attend(*split(normalise(x) @ arrays[f"{layer}.mix"], 3), latents) @ arrays[f"{layer}.mix_out"]
+        key, value = split(read, 2)
+        x = x + attend(query, key, value, exists) @ arrays[f"{layer}.read_out"]
+        query, key, value = split(normalise(x) @ arrays[f"{layer}.mix"], 3)
+        x = x + attend(query, key, value, latents) @ arrays[f"{layer}.mix_out"]
         x = x + (normalise(x) @ arrays[f"{layer}.up"]).relu() @ arrays[f"{layer}.down"]
     scores = (normalise(x[:, : candidates.shape[1]]) @ arrays["score"])[..., 0]
     return scores.masked_fill(candidates < 0, -1e9)
