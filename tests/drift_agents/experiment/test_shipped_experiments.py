@@ -17,21 +17,21 @@ from drift_agents.llm.service import Service
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOR_MODELS = [name for name in shipped_experiments() if needs_model(load_experiment(name))]
 """Experiments that a language model has to be named for."""
-DEVELOPMENT = ("glove-quick",)
-"""Experiments on the instances that things are set on."""
+DEVELOPMENT = ("glove-quick", "demo-llm")
+"""Experiments on the instances that things are set on, and demonstrations."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
 FOR_EXTRA = {"stores": "chromadb", "minigrid": "minigrid", "web-pages": "miniwob"}
 """Experiments of an extra, with the package that it needs."""
 
-FEWER = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5}
-"""Experiments with fewer than 30 instances."""
+COUNTS = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5, "learned-reader": 50}
+"""How many instances experiments have that do not have 30."""
 
 DEBUGGED = ("house", "house-beliefmem", "adamem-effort", "edv-ablation", "tools")
 """Experiments whose instances begin at 1002: the planners of house and desk were debugged on 1000 and 1001."""
 
-MAP = ("verify-map", "verify-map-memories")
-"""The experiments of the map, whose instances nothing else plays."""
+FIRST = {"verify-map": 5000, "verify-map-memories": 5000, "learned-reader": 9000}
+"""The first instance of the map and of the learned reader, whose instances nothing else plays."""
 
 SHORT = {"rounds": 1, "episodes": 3}
 """How much the slow test plays of each schedule: no experiment fills a phase or waits for a drift that comes later."""
@@ -72,8 +72,8 @@ def test_everything_in_it_can_be_made(name: str) -> None:
 @pytest.mark.parametrize("name", STUDY)
 def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
     experiment = load_experiment(name)
-    first = 5000 if name in MAP else 1002 if name in DEBUGGED else 1000
-    assert experiment.seeds == tuple(range(first, first + FEWER.get(name, 30)))
+    first = FIRST.get(name, 1002 if name in DEBUGGED else 1000)
+    assert experiment.seeds == tuple(range(first, first + COUNTS.get(name, 30)))
     for schedule in experiment.schedules:  # where instances are dear, the first of them
         assert experiment.seeds_of(schedule) == experiment.seeds[: len(experiment.seeds_of(schedule))]
     assert experiment.about
