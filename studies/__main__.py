@@ -259,10 +259,11 @@ def _evidence(
     epilog=f"Example: {PROGRAM} tables",
 )
 def _tables(debug: Debug = False) -> None:
-    """Compute every number of README, board and map from the lines in results/verify_map, without playing."""
+    """Compute every number of README, board, map and tools from the lines in results, without playing."""
+    from studies.tools_results import write_results
     from studies.verify_map.pages import write_tables
 
-    for path in write_tables():
+    for path in (*write_tables(), write_results()):
         print(f"wrote {path}")
 
 

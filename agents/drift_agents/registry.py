@@ -410,6 +410,9 @@ ENVIRONMENTS = Registry(
         "minigrid": Part("drift_agents.envs.minigrid:MINIGRID", "Minigrid's rooms, of which a part is in view."),
         "miniwob": Part("drift_agents.envs.miniwob:MINIWOB", "The task pages of MiniWoB++, as their controls."),
         "house": Part("drift_agents.envs.house:HOUSE", "The text house: errands with things and furniture."),
+        "tools": Part(
+            "drift_agents.envs.tools:TOOLS", "The service desk: requests of customers, met by calls of tools."
+        ),
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )

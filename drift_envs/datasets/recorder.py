@@ -30,9 +30,9 @@ from drift_envs.datasets.policies import Act, Policy, make_policy
 from drift_envs.entry_points import MOST_STEPS, make_from_schedule
 from drift_envs.errors import ArgumentError, NoOracleError, StateError
 from drift_envs.knobs import thaw
+from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, Timeline, load_schedule
-from drift_envs.tunable import RecurringTasksEnv
 
 STEPS_PER_PART = 100_000
 """The most steps of a part, if episodes last until the limit."""
