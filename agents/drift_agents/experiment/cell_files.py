@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
@@ -44,11 +45,16 @@ class CellLog:
         self.written = 0
         try:
             self._file = _open_free_file(folder)
-            self.path = self._file.path
+        except OSError as error:
+            raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+        self.path = self._file.path
+        try:
             self._file.cut_torn_line()
             self._file.append(name_line(key))
         except OSError as error:
-            raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+            with suppress(OSError):
+                self._file.close()
+            raise self._failure(error) from error
 
     def __enter__(self) -> CellLog:
         """The log itself."""

@@ -195,7 +195,8 @@ class _Requests:
 
     async def ask(self, request: Request) -> Completion | Exception:
         number = next(self._numbers)
-        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Completion | Exception] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
         await self._queue.put((number, request))
         return await answer
 

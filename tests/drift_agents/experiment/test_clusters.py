@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import sys
@@ -13,10 +14,11 @@ from typing import Any
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError, ModelError
 from drift_agents.experiment import dispatch
-from drift_agents.experiment.clusters import check_reachable, open_cluster, play_on_cluster
+from drift_agents.experiment.clusters import _Requests, check_reachable, open_cluster, play_on_cluster
 from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.model_requests import Request
 from drift_agents.experiment.runner import run_experiment
 
 from tests.drift_agents.experiment.cells import read_cells, tear_cell
@@ -133,3 +135,20 @@ def test_the_files_of_memories_come_back(threads: Threads, data: dict[str, Any],
     found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.json"))
     assert [path.name for path in found] == ["kept.json"] * 2
     assert {path.parent.name for path in found} == set(read_cells(tmp_path / "run"))
+
+
+def test_requests_wait_until_the_command_answers_them() -> None:
+    """The actor behind Ray's mailbox: answers reach the call that sent the request, in whatever order they come."""
+
+    async def exchange() -> tuple[list[Any], list[Any]]:
+        requests = _Requests()
+        asked = [asyncio.create_task(requests.ask(Request((name,), ()))) for name in "ab"]
+        taken = [await requests.take() for _ in asked]
+        for number, request in reversed([one for one in taken if one is not None]):
+            await requests.answer(number, ModelError(f"answer to {request.model[0]}"))
+        await requests.close(2)
+        return [str(await one) for one in asked], [await requests.take() for _ in range(2)]
+
+    answers, left = asyncio.run(exchange())
+    assert answers == ["answer to a", "answer to b"]
+    assert left == [None, None]
