@@ -116,9 +116,12 @@ hooks: $(STAMP)  ## check every commit: linter, formatter, spelling, types
 types: $(STAMP)
 	$(BIN)/mypy
 
-.PHONY: fuzz audit lock
-fuzz: $(STAMP)  ## a million inputs for all that reads files, addresses, actions and replies: INPUTS=100000 for less
-	$(BIN)/python -m tests.fuzz.run --inputs $(or $(INPUTS),1000000)
+.PHONY: fuzz fuzz-short audit lock
+fuzz: .venvs/mcp/.installed  ## a million inputs for all that reads what comes from outside: INPUTS=100000 for less
+	.venvs/mcp/bin/python -m tests.fuzz.run --inputs $(or $(INPUTS),1000000)
+
+fuzz-short: .venvs/mcp/.installed  ## as many of them as five minutes take
+	.venvs/mcp/bin/python -m tests.fuzz.run --minutes 5
 
 AUDIT := .venvs/audit/.installed
 $(AUDIT): .ci/audit.txt

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from drift_agents.errors import MissingDependencyError
 from drift_agents.experiment.clusters import BACKENDS
-from drift_agents.experiment.folder import file_hash
+from drift_agents.experiment.folder import lines_hash
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 
@@ -41,7 +41,7 @@ def measure(backend: str, jobs: int, seeds: int) -> tuple[float, str]:
     with tempfile.TemporaryDirectory() as scratch:
         begin = time.perf_counter()
         file = run_experiment(experiment, Path(scratch) / "run", jobs=jobs, backend=backend)
-        return time.perf_counter() - begin, file_hash(file)
+        return time.perf_counter() - begin, lines_hash(file.read_bytes())
 
 
 def run_benchmark(seeds: int = SEEDS, jobs: Sequence[int] = JOBS) -> None:

@@ -44,8 +44,16 @@ class Part(NamedTuple):
 def _find_entry_points(
     find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]
 ) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, sorted: a search through all installed packages, done once for each `sys.path`."""
-    return tuple(sorted(find(group=group), key=lambda point: (point.name, point.value)))
+    """The entry points of a group, sorted: a search through all installed packages, done once for each `sys.path`.
+
+    Raises:
+        PartError: if a package's list of entry points has another form; the standard library does not say whose.
+    """
+    try:
+        found = list(find(group=group))
+    except Exception as error:
+        raise PartError(f"the entry points of an installed package cannot be read: {describe_error(error)}") from error
+    return tuple(sorted(found, key=lambda point: (point.name, point.value)))
 
 
 def load_target(target: str) -> Any:

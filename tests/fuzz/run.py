@@ -1,8 +1,9 @@
-"""Fuzzing: `make fuzz`, or `python -m tests.fuzz.run --inputs 100000 --targets schedules,logs`.
+"""Fuzzing: `make fuzz`, `make fuzz-short`, or `python -m tests.fuzz.run --inputs 100000 --targets schedules,logs`.
 
 Chunks of inputs go to worker processes; equal options give equal inputs. Every input has to be accepted or refused
 by an error of the project, within `tests.fuzz.targets.MOST_SECONDS`. What is found is written to
-`tests/fuzz/corpus/TARGET/`, which the tests read again, and the exit status is 1.
+`tests/fuzz/corpus/TARGET/`, which the tests read again, and the exit status is 1. A run that is interrupted, or whose
+`--minutes` are over, prints the table of the chunks that are done.
 
 `--engine atheris` (the package `atheris`) lets the coverage of the code select the edits, for one target at a time.
 """
@@ -14,10 +15,12 @@ import hashlib
 import json
 import multiprocessing
 import random
+import signal
 import sys
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,52 +83,93 @@ def save(target: str, text: str, error: str) -> Path:
     return path
 
 
-def split(names: list[str], inputs: int, seed: int) -> list[Chunk]:
-    """The chunks of so many inputs, by the targets' shares, in an order that mixes the targets."""
+def split(names: Sequence[str], inputs: int, seed: int) -> list[Chunk]:
+    """The chunks of so many inputs, by the targets' shares: one of each target, then the others in a mixed order."""
     from tests.fuzz.targets import TARGETS
 
     total = sum(TARGETS[name].share for name in names)
-    chunks = []
+    first, others = [], []
     for name in names:
-        left = round(inputs * TARGETS[name].share / total)
+        whole = left = round(inputs * TARGETS[name].share / total)
         while left > 0:
             number = int.from_bytes(hashlib.sha256(f"{seed} {name} {left}".encode()).digest()[:8], "big")
-            chunks.append(Chunk(name, min(CHUNK, left), number))
+            (first if left == whole else others).append(Chunk(name, min(CHUNK, left), number))
             left -= CHUNK
-    random.Random(seed).shuffle(chunks)
-    return chunks
+    random.Random(seed).shuffle(others)
+    return first + others
 
 
-def run(names: list[str], inputs: int, jobs: int, seed: int) -> int:
+class Table:
+    """What the chunks gave that are done, a row a target; writes findings to the corpus, each kind once."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0, 0])
+        self.kinds: set[tuple[str, str]] = set()
+
+    def add(self, outcome: Outcome) -> None:
+        """Add a chunk."""
+        row = self._sums[outcome.chunk.target]
+        row[0] += outcome.inputs
+        row[1] += outcome.accepted
+        row[2] += outcome.seconds
+        row[3] = max(row[3], outcome.longest)
+        if outcome.finding is None:
+            return
+        row[4] += 1
+        kind = (outcome.chunk.target, outcome.finding[1][:80])
+        if kind not in self.kinds:
+            path = save(outcome.chunk.target, *outcome.finding)
+            print(f"{outcome.chunk.target}: {outcome.finding[1]}\n    {path}", flush=True)
+        self.kinds.add(kind)
+
+    def print(self, seconds: float) -> None:
+        """Print the rows; `seconds` are those of the whole run."""
+        print(f"{'target':12} {'inputs':>8} {'accepted':>9} {'ms each':>8} {'longest s':>10} {'findings':>9}")
+        for name, (count, accepted, used, longest, findings) in sorted(self._sums.items()):
+            share = f"{accepted / count:9.0%} {used / count * 1e3:8.2f}" if count else f"{'':18}"
+            print(f"{name:12} {count:8.0f} {share} {longest:10.2f} {findings:9.0f}")
+        total = sum(row[0] for row in self._sums.values())
+        print(f"{total:.0f} inputs in {seconds:.0f} s: {total / seconds:.0f} a second", flush=True)
+
+
+def run(names: Sequence[str], inputs: int, jobs: int, seed: int, minutes: float | None = None) -> int:
     """Fuzz with Hypothesis; the exit status."""
     begin = time.perf_counter()
-    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0, 0])
-    kinds: set[tuple[str, str]] = set()
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(play, chunk) for chunk in split(names, inputs, seed)]):
-            outcome = done.result()
-            row = sums[outcome.chunk.target]
-            row[0] += outcome.inputs
-            row[1] += outcome.accepted
-            row[2] += outcome.seconds
-            row[3] = max(row[3], outcome.longest)
-            if outcome.finding is not None:
-                kind = (outcome.chunk.target, outcome.finding[1][:80])
-                if kind not in kinds:
-                    path = save(outcome.chunk.target, *outcome.finding)
-                    print(f"{outcome.chunk.target}: {outcome.finding[1]}\n    {path}", flush=True)
-                kinds.add(kind)
-                row[4] += 1
-    seconds = time.perf_counter() - begin
-    print(f"{'target':12} {'inputs':>8} {'accepted':>9} {'ms each':>8} {'longest s':>10} {'findings':>9}")
-    for name in names:
-        count, accepted, used, longest, findings = sums[name]
-        if count:
-            share = f"{accepted / count:9.0%} {used / count * 1e3:8.2f}"
-            print(f"{name:12} {count:8.0f} {share} {longest:10.2f} {findings:9.0f}")
-    total = sum(row[0] for row in sums.values())
-    print(f"{total:.0f} inputs in {seconds:.0f} s: {total / seconds:.0f} a second")
-    return 1 if kinds else 0
+    table = Table()
+    status = 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for outcome in _play_all(split(names, inputs, seed), jobs, None if minutes is None else minutes * 60):
+            table.add(outcome)
+    except TimeoutError:
+        print(f"{minutes:g} minutes are over", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        status = 130
+    table.print(time.perf_counter() - begin)
+    return 1 if table.kinds else status
+
+
+def _play_all(chunks: list[Chunk], jobs: int, seconds: float | None) -> Iterator[Outcome]:
+    """Play chunks in worker processes, which end with this function.
+
+    Raises:
+        TimeoutError: if so many seconds are over.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool:
+        try:
+            for done in as_completed([pool.submit(play, chunk) for chunk in chunks], timeout=seconds):
+                yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the workers too
 
 
 def run_atheris(name: str, inputs: int, seed: int) -> int:
@@ -154,6 +198,7 @@ def main() -> int:
     """Read the options and fuzz."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description="Fuzz what reads files and replies.")
     parser.add_argument("--inputs", type=int, default=1_000_000)
+    parser.add_argument("--minutes", type=float, help="stop after so many")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--targets", default="", help="such as schedules,logs (default: all)")
@@ -168,7 +213,7 @@ def main() -> int:
     names = given.targets.split(",") if given.targets else list(TARGETS)
     if unknown := sorted(set(names) - set(TARGETS)):
         parser.error(f"no target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
-    return run(names, given.inputs, given.jobs, given.seed)
+    return run(names, given.inputs, given.jobs, given.seed, given.minutes)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -472,19 +473,291 @@ def _submission_reader() -> Callable[[str], object]:
     return read
 
 
+def _plugin_seeds() -> list[str]:
+    groups = ("memories", "verifiers", "policies")
+    names = ("Plain", "make", "NUMBER", "Raising", "exiting", "missing", "Nested.inner")
+    points = [f"{name.lower()} = fuzz_plugin:{name}\n" for name in names]
+    listed = "".join(f"[drift_envs.{group}]\n{''.join(points)}" for group in groups)
+    return [
+        listed,
+        "[drift_envs.memories]\nvanilla = fuzz_plugin:Plain\nraises = fuzz_raises\nexits = fuzz_exits:part\n",
+    ]
+
+
+_PLUGIN = """
+class Plain:
+    about = "A memory."
+class Raising:
+    def __init__(self): raise ValueError("no")
+class Nested:
+    inner = property()
+def make(k=3): return k
+def exiting(): raise SystemExit(3)
+NUMBER = 7
+"""
+
+
+def _plugin_reader() -> Callable[[str], object]:
+    """Reads the list of parts of a package that is installed."""
+    import sys
+
+    from drift_agents.registry import REGISTRIES, _find_entry_points
+
+    place = _folder() / "plugins"
+    about = place / "fuzz_plugin-0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fuzz-plugin\nVersion: 0\n")
+    (place / "fuzz_plugin.py").write_text(_PLUGIN)
+    (place / "fuzz_raises.py").write_text("raise RuntimeError('at import')\n")
+    (place / "fuzz_exits.py").write_text("raise SystemExit(4)\n")
+
+    def read(text: str) -> None:
+        _write("plugins/fuzz_plugin-0.dist-info/entry_points.txt", text)
+        _find_entry_points.cache_clear()
+        sys.path.insert(0, str(place))
+        try:
+            for kind in ("memory", "verifier", "policy"):
+                registry = REGISTRIES[kind]
+                registry.summaries()
+                for name in registry.names():
+                    if registry.entry_point(name) is not None:
+                        _make_or_refuse(functools.partial(registry.make, name))
+        finally:
+            sys.path.remove(str(place))
+            _find_entry_points.cache_clear()
+
+    return read
+
+
+def _make_or_refuse(make: Callable[[], object]) -> None:
+    try:
+        make()
+    except OURS as error:
+        if not str(error).strip():
+            raise AssertionError(f"{type(error).__name__} without a message") from error
+
+
+def _http_seeds() -> list[str]:
+    seeds = [
+        "GET / HTTP/1.1\nHost: localhost\n\n",
+        "GET /?goal=3 HTTP/1.0\n\n",
+        "POST /fixed_3 HTTP/1.1\nHost: 127.0.0.1:3000\nContent-Type: application/x-www-form-urlencoded\n"
+        "Content-Length: 16\n\nsearch_query=mug",
+        "POST /fixed_3 HTTP/1.1\nHost: [::1]\nContent-Type: application/x-www-form-urlencoded\n"
+        "Transfer-Encoding: chunked\n\n8\nsearch_q\n8\nuery=mug\n0\n\n",
+        "GET / HTTP/1.1\nHost: localhost\nExpect: 100-continue\nConnection: close\nCookie: a=b\n\n",
+        "GET / HTTP/1.1\nHost: localhost\n\nGET /fixed_3 HTTP/1.1\nHost: localhost\n\n",
+    ]
+    return [text.replace("\n", "\r\n") for text in seeds]
+
+
+def _http_reader() -> Callable[[str], object]:
+    """Reads what a connection brings; a fault is a status of 500, no answer, or a server that is gone."""
+    import socket
+    import threading
+
+    from webshop_server.app import Config, create_app
+    from webshop_server.serving import make_server
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = listener.getsockname()
+    server = make_server(create_app(Config(_inventory(), max_sessions=50)), listener, threads=2)
+    threading.Thread(target=server.run, name="shop", daemon=True).start()
+
+    end = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+    def exchange(content: bytes, seconds: float, meanwhile: Callable[[], object] = lambda: None) -> bytes:
+        """What the server answers until it closes the connection, or is silent for so long."""
+        with socket.create_connection(address, timeout=MOST_SECONDS) as connection:
+            found = b""
+            try:
+                connection.sendall(content)
+                meanwhile()
+                connection.settimeout(seconds)
+                while block := connection.recv(65_536):
+                    found += block
+            except (ConnectionResetError, BrokenPipeError, TimeoutError):  # refused before all was sent, or incomplete
+                pass
+            return found
+
+    def check_alive() -> None:
+        if not exchange(end, MOST_SECONDS).startswith(b"HTTP/1.1 "):
+            raise AssertionError("does not answer any more")
+
+    def read(text: str) -> None:
+        # The other connection's answer takes as long as this one's: what is silent then waits for more.
+        found = exchange(text.encode("utf-8", "surrogatepass") + end, 0.3, check_alive)
+        statuses = [int(status) for status in re.findall(rb"^HTTP/1\.[01] (\d{3}) ", found, re.MULTILINE)]
+        if (found and not statuses) or any(status in (500, 502, 503, 504) for status in statuses):
+            raise AssertionError(f"answered {found[:200]!r}")
+        if not statuses or statuses[0] >= 400:
+            raise ShopError(f"status {statuses[:1]}")
+
+    return read
+
+
+def _pipe_env() -> Any:
+    import gymnasium as gym
+
+    import drift_envs
+
+    del drift_envs  # registers the ids
+    return gym.make("DriftFrozenLake-v0", schedule=None, text=True)
+
+
+@functools.cache
+def _pipe_seeds() -> list[str]:
+    """What agents write in an episode: some of random actions, with probes and requests before the first."""
+    seeds = []
+    for number in range(3):
+        env, rng = _pipe_env(), np.random.default_rng(number)
+        _, info = env.reset(seed=0)
+        messages: list[dict[str, Any]] = [{"type": "ready", "supervision": "none"}]
+        if number:
+            messages.append({"type": "probe", "reset": True, "actions": ["0", "1"][:number]})
+            messages.append({"type": "ask", "model": "m", "messages": [["user", "a"]], "sample_index": 0})
+        is_over = False
+        while not is_over:
+            action = str(rng.choice(info["actions"]))
+            *_, terminated, truncated, info = env.step(_to_env(env, action))
+            is_over = terminated or truncated
+            messages.append({"type": "step", "action": action})
+        messages.append({"type": "end", "report": {"memory_size": 3, "reasks": 1}})
+        seeds.append("".join(json.dumps(message) + "\n" for message in messages))
+    return seeds
+
+
+def _to_env(env: Any, action: str) -> Any:
+    from drift_agents.text_env import to_env
+
+    return to_env(env.action_space, action)
+
+
+def _pipe_reader() -> Callable[[str], object]:
+    """Reads what an agent in a process of its own writes, up to the end of an episode."""
+    import io
+    import os
+    import sys
+
+    from drift_agents.experiment.pipe.player import PipedAgent
+    from drift_agents.experiment.pipe.process import AgentProcess
+    from drift_agents.llm.scripted import ScriptedModel
+
+    from drift_envs import twin
+
+    env = _pipe_env()
+    env.reset(seed=0)
+    copy = twin(env)
+
+    class Written(AgentProcess):
+        """An agent that has written all that it will, and reads nothing."""
+
+        def __init__(self, content: bytes) -> None:
+            self._content = content
+            super().__init__([sys.executable])
+
+        def _start(self, *_: object) -> None:
+            self._errors = io.BytesIO()
+            self._process = SimpleNamespace(wait=lambda _: 0)
+            with open(_folder() / "pipe", "w+b") as file:
+                file.write(self._content)
+                file.seek(0)
+                self._output = os.dup(file.fileno())
+            self._input = os.open(os.devnull, os.O_WRONLY)
+            self._held.callback(os.close, self._output)
+            self._held.callback(os.close, self._input)
+
+    def read(text: str) -> None:
+        process = Written(text.encode("utf-8", "surrogatepass"))
+        try:
+            agent = PipedAgent(process, copy, "DriftFrozenLake-v0", 0, {"m": ScriptedModel(["0"] * 100)})
+            agent.run_episode(env, seed=0)
+        finally:
+            process.close()
+
+    return read
+
+
+def _mcp_seeds() -> list[str]:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("tools/list", {}),
+        ("tools/call", {"name": "reset", "arguments": {}}),
+        ("tools/call", {"name": "act", "arguments": {"action": "1"}}),
+        ("tools/call", {"name": "observe", "arguments": {}}),
+        ("initialize", _MCP_START),
+        ("resources/list", {"cursor": "a"}),
+    ]
+    return [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": given}) + "\n"
+        for number, (method, given) in enumerate(calls)
+    ] + ['{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3, "reason": "late"}}\n']
+
+
+_MCP_START = {
+    "protocolVersion": "2025-03-26",
+    "capabilities": {},
+    "clientInfo": {"name": "fuzz", "version": "0"},
+}
+
+
+def _mcp_reader() -> Callable[[str], object]:
+    """Reads the messages of a client; a fault is a server that is gone, or does not answer the next message."""
+    import subprocess
+    import sys
+    from itertools import count
+
+    words = [sys.executable, "-m", "drift_envs", "mcp", "DriftFrozenLake-v0"]
+    server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
+    atexit.register(server.kill)
+    numbers = count()
+
+    def send(text: str) -> None:
+        assert server.stdin is not None
+        server.stdin.write(text.encode("utf-8", "replace"))
+        server.stdin.flush()
+
+    def answers(method: str, params: Any) -> list[dict[str, Any]]:
+        """Send a request; all messages up to its answer."""
+        name = f"fuzz-{next(numbers)}"
+        send("\n" + json.dumps({"jsonrpc": "2.0", "id": name, "method": method, "params": params}) + "\n")
+        found: list[dict[str, Any]] = []
+        assert server.stdout is not None
+        while not found or found[-1].get("id") != name:
+            line = server.stdout.readline()
+            if not line:
+                raise AssertionError(f"the server ended with status {server.wait()}")
+            found.append(json.loads(line))
+        return found
+
+    answers("initialize", _MCP_START)
+    send('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+
+    def read(text: str) -> None:
+        send(text)
+        found = answers("ping", {})[:-1]
+        if any("error" in message or message.get("result", {}).get("isError") for message in found):
+            raise DriftEnvsError(str(found)[:200])
+
+    return read
+
+
 TARGETS = {
     target.name: target
     for target in (
-        Target("schedules", lambda: _files("schedules/*/*.yaml"), _schedule_reader, 0.2),
+        Target("schedules", lambda: _files("schedules/*/*.yaml"), _schedule_reader, 0.18),
         Target(
-            "experiments", lambda: _files("agents/drift_agents/experiment/experiments/*.yaml"), _experiment_reader, 0.2
+            "experiments", lambda: _files("agents/drift_agents/experiment/experiments/*.yaml"), _experiment_reader, 0.18
         ),
         Target("catalogues", _catalogue_seeds, _catalogue_reader, 0.02),
-        Target("addresses", _address_seeds, _address_reader, 0.18),
-        Target("actions", _action_seeds, _action_reader, 0.15),
-        Target("replies", _reply_seeds, _reply_reader, 0.15),
-        Target("logs", _log_seeds, _log_reader, 0.08),
+        Target("addresses", _address_seeds, _address_reader, 0.16),
+        Target("actions", _action_seeds, _action_reader, 0.14),
+        Target("replies", _reply_seeds, _reply_reader, 0.14),
+        Target("logs", _log_seeds, _log_reader, 0.06),
         Target("submissions", _submission_seeds, _submission_reader, 0.02),
+        Target("plug-ins", _plugin_seeds, _plugin_reader, 0.02),
+        Target("http", _http_seeds, _http_reader, 0.02),
+        Target("pipe", _pipe_seeds, _pipe_reader, 0.06),
+        *([Target("mcp", _mcp_seeds, _mcp_reader, 0.02)] if find_spec("mcp") else ()),  # an extra
     )
 }
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz import run
-from tests.fuzz.targets import TARGETS, Target, edit, make_test, read_corpus
+from tests.fuzz.targets import ROOT, TARGETS, Target, edit, make_test, read_corpus
+from tests.processes import children_of, command_of, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -71,3 +75,26 @@ def test_inputs_are_split_by_the_targets_shares():
     assert sum(chunk.inputs for chunk in chunks if chunk.target == "schedules") == round(30_000 * shares)
     assert sum(chunk.inputs for chunk in chunks) == 30_000
     assert len({chunk.seed for chunk in chunks}) == len(chunks)
+    assert {chunk.target for chunk in chunks[:2]} == {"schedules", "logs"}
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "says"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 130, "interrupted"), (None, 0, "0.001 minutes are over")],
+)
+def test_a_stopped_run_prints_its_table(stop, status, says):
+    words = ["--targets", "logs", "--jobs", "1", *([] if stop else ["--minutes", "0.001"])]
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    start += "import sys; from tests.fuzz import run; print('begins', flush=True); sys.exit(run.main())"
+    command = [sys.executable, "-c", start, *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begins\n"
+        if stop:
+            is_worker = "multiprocessing.spawn"
+            assert wait_until(lambda: any(is_worker in command_of(pid) for pid in children_of(process.pid)), 120)
+            process.send_signal(stop)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == status
+    assert out.splitlines()[0] == says
+    assert out.splitlines()[1].startswith("target")
+    assert "inputs in" in out.splitlines()[-1]

@@ -12,6 +12,8 @@ from threading import Lock, Timer
 SYNC_SECONDS = 0.4
 """From the first line that is not on disk to the call that writes all of them; the call takes time too."""
 
+_BLOCK = 65_536  # bytes
+
 
 class AppendedFile:
     r"""A file to whose end whole lines are added.
@@ -56,6 +58,24 @@ class AppendedFile:
                 self._timer = Timer(SYNC_SECONDS, self._sync_late)
                 self._timer.daemon = True
                 self._timer.start()
+
+    def cut_torn_line(self) -> None:
+        """Cut off a last line without its end, which a killed process or a full disk left.
+
+        Raises:
+            OSError: if it cannot be cut off.
+        """
+        size = end = self.file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(end - _BLOCK, 0)
+            self.file.seek(begin)
+            place = self.file.read(end - begin).rfind(b"\n")
+            if place >= 0:
+                end = begin + place + 1
+                break
+            end = begin
+        if end < size:
+            self.file.truncate(end)
 
     def close(self) -> None:
         """Bring what is left to the disk, and close the file.

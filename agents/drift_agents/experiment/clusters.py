@@ -7,11 +7,12 @@
 * `check_reachable` - whether a server listens at an address
 
 A call is sent with its arguments and its result comes back: workers need no folder in common, and write nothing into
-the run's.
+the run's. Requests to language models come back too, and are answered by the command.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -19,12 +20,14 @@ import socket
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import count, islice
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.experiment.model_requests import Mailbox, Request
 from drift_agents.experiment.workers import MOST_LOST
+from drift_agents.llm.base import Completion
 
 T = TypeVar("T")
 
@@ -62,6 +65,9 @@ class Cluster(Protocol):
 
     def cancel(self, running: Sequence[Any]) -> None:
         """Cancel calls, whose results are not needed."""
+
+    def open_mailbox(self) -> Mailbox:
+        """A mailbox between this process and its calls, which get it as an argument."""
 
 
 def play_on_cluster(
@@ -165,6 +171,78 @@ class _RayCluster:
         with suppress(self._ray.exceptions.RayError):
             for handle in running:
                 self._ray.cancel(handle, force=True)
+
+    def open_mailbox(self) -> Mailbox:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        # On this node, so that the loss of another one does not end the run.
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
+        actor = self._ray.remote(num_cpus=0, max_concurrency=_MOST_REQUESTS, scheduling_strategy=here)(_Requests)
+        return _RayMailbox(actor.remote())
+
+
+_MOST_REQUESTS = 10_000
+"""Calls of a mailbox that may wait at the same time."""
+
+
+class _Requests:
+    """Requests that wait for answers: an actor, whose calls are the tasks of one event loop."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[tuple[int, Request] | None] = asyncio.Queue()
+        self._answers: dict[int, asyncio.Future[Completion | Exception]] = {}
+        self._numbers = count()
+
+    async def ask(self, request: Request) -> Completion | Exception:
+        number = next(self._numbers)
+        answer: asyncio.Future[Completion | Exception] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        await self._queue.put((number, request))
+        return await answer
+
+    async def take(self) -> tuple[int, Request] | None:
+        return await self._queue.get()
+
+    async def answer(self, number: int, answer: Completion | Exception) -> None:
+        self._answers.pop(number).set_result(answer)
+
+    async def close(self, takers: int) -> None:
+        for _ in range(takers):
+            await self._queue.put(None)
+
+
+class _RayMailbox:
+    """A mailbox as an actor of Ray."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def ask(self, request: Request) -> Completion | Exception:
+        answer: Completion | Exception = self._wait(self._actor.ask.remote(request))
+        return answer
+
+    def take(self) -> tuple[int, Request] | None:
+        try:
+            taken: tuple[int, Request] | None = self._wait(self._actor.take.remote())
+        except ExperimentError:  # the cluster is gone, which ends the calls too
+            return None
+        return taken
+
+    def answer(self, number: int, answer: Completion | Exception) -> None:
+        with suppress(ExperimentError):
+            self._wait(self._actor.answer.remote(number, answer))
+
+    def close(self, takers: int) -> None:
+        with suppress(ExperimentError):
+            self._wait(self._actor.close.remote(takers))
+
+    def _wait(self, handle: Any) -> Any:
+        import ray
+
+        try:
+            return ray.get(handle)
+        except ray.exceptions.RayError as error:
+            raise ExperimentError(f"Ray cannot go on: {error}") from error
 
 
 @contextmanager

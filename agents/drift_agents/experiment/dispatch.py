@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from traceback import extract_tb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drift_agents.errors import DriftAgentsError, ExperimentError
-from drift_agents.experiment.clusters import open_cluster, play_on_cluster
+from drift_agents.experiment.cell_files import CellLog
+from drift_agents.experiment.clusters import Cluster, open_cluster, play_on_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.folder import RunFolder, find_differences, versions
-from drift_agents.experiment.logs import CellLog, to_line
+from drift_agents.experiment.logs import to_line
+from drift_agents.experiment.model_requests import RequestedService, answer_requests
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
@@ -50,7 +52,7 @@ def play_cells(
     where: WorkPlace,
     trace: str,
     service: Service | None,
-) -> Iterator[Cell]:
+) -> Iterator[tuple[Cell, int]]:
     """Play cells, as many at a time as there are jobs.
 
     Args:
@@ -59,34 +61,28 @@ def play_cells(
         cells: those that are not done.
         where: where they are played.
         trace: which episodes are kept step by step.
-        service: the service of language models, if there are any; cells are then played in threads.
+        service: the service of language models, if there are any; cells of this machine are then played in threads.
 
     Yields:
-        Each cell when it is done.
+        Each cell when it is done, and how many episodes it has.
 
     Raises:
         ExperimentError: if something goes wrong in a cell, with its name.
     """
 
-    def play_here(cell: Cell) -> None:
-        _play_cell(cell, experiment.settings_of(cell.schedule), folder.path, trace, service)
+    def play_here(cell: Cell) -> tuple[Cell, int]:
+        return cell, _play_cell(cell, experiment.settings_of(cell.schedule), folder.path, trace, service)
 
     if not cells:
         return
     jobs = count_cores() if where.jobs is None else where.jobs
-    if service is not None:
-        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
-    elif where.backend != "processes":
-        ours = versions()
-        calls = ((cell, experiment.settings_of(cell.schedule), trace, ours) for cell in cells)
+    if where.backend != "processes":
         with open_cluster(where.address, where.jobs) as cluster:
-            for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
-                folder.keep_cell(cell.key, lines, files)
-                yield cell
+            yield from _play_on_cluster(cluster, experiment, folder, cells, where, trace, service)
+    elif service is not None:
+        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
     elif jobs == 1 or len(cells) < 2:
-        for cell in cells:
-            play_here(cell)
-            yield cell
+        yield from map(play_here, cells)
     else:
         yield from play_in_processes(
             _play_in_worker,
@@ -95,18 +91,48 @@ def play_cells(
         )
 
 
-def _play_in_worker(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str) -> Cell:
+def _play_on_cluster(
+    cluster: Cluster,
+    experiment: Experiment,
+    folder: RunFolder,
+    cells: list[Cell],
+    where: WorkPlace,
+    trace: str,
+    service: Service | None,
+) -> Iterator[tuple[Cell, int]]:
+    """Play cells on a cluster's workers, and write what comes back."""
+    jobs = min(where.jobs or cluster.cores, len(cells))
+    ours = versions()
+    with ExitStack() as answering:
+        models = None
+        if service is not None:
+            mailbox = cluster.open_mailbox()
+            models = RequestedService(mailbox, service.default_model)
+            answering.enter_context(answer_requests(mailbox, service, jobs))
+        calls = ((cell, experiment.settings_of(cell.schedule), trace, ours, models) for cell in cells)
+        for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, jobs):
+            folder.keep_cell(cell.key, lines, files)
+            yield cell, len(lines)
+
+
+def _play_in_worker(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str) -> tuple[Cell, int]:
     # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
     with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _play_cell(cell, settings, folder, trace)
-    return cell
+    return cell, _play_cell(cell, settings, folder, trace)
 
 
 def _play_elsewhere(
-    cell: Cell, settings: ScheduleSettings, trace: str, expected: Mapping[str, str]
+    cell: Cell, settings: ScheduleSettings, trace: str, expected: Mapping[str, str], models: Any = None
 ) -> tuple[Cell, list[bytes], dict[str, bytes]]:
     """Play a cell on another machine.
+
+    Args:
+        cell: the cell.
+        settings: of its schedule.
+        trace: which episodes are kept step by step.
+        expected: the versions that the run began with.
+        models: a `RequestedService`, if there are language models.
 
     Returns:
         The cell, its lines, and the other files that it has made, by their paths in the run's folder.
@@ -123,26 +149,27 @@ def _play_elsewhere(
     with _named(cell), TemporaryDirectory(prefix="drift-cell-") as scratch:
         place = RunFolder(Path(scratch))
         with CellTracer(place.trace(cell.key), cell, trace) as tracer:
-            rows = play(cell, settings, tracer.on_episode, folder=place.memories(cell.key))
+            rows = play(cell, settings, tracer.on_episode, models, place.memories(cell.key))
             lines = [to_line(row).encode("utf-8") for row in rows]
         paths = [path for path in place.path.rglob("*") if path.is_file()]
         return cell, lines, {path.relative_to(place.path).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
-def _play_cell(
-    cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None
-) -> None:
-    """Play a cell to the end of its file, and of those with its steps and memory if there are to be any.
+def _play_cell(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None) -> int:
+    """Play a cell and write its lines, and the files with its steps and memory if there are to be any.
+
+    Returns:
+        How many episodes it has.
 
     Raises:
         ExperimentError: if something goes wrong, with the cell's name.
     """
     place = RunFolder(folder)
     steps = CellTracer(place.trace(cell.key), cell, trace)
-    with _named(cell), CellLog(place.cell(cell.key)) as log, steps as tracer:
+    with _named(cell), CellLog(place.cells.folder, cell.key) as log, steps as tracer:
         for row in play(cell, settings, tracer.on_episode, service, place.memories(cell.key)):
             log.write(to_line(row).encode("utf-8"))
-        log.close_after(log.written)
+    return log.written
 
 
 @contextmanager

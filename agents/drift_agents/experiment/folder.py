@@ -4,7 +4,7 @@
 * `versions` - what has to be the same for a run to be continued
 * `find_differences` - the keys in which two pieces of plain data differ
 
-A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
+A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a worker),
 `finished.jsonl` (the cells that are done, with their hashes), and when all are done
 `episodes.jsonl` and `report.md`. Optional are `traces/` (the steps of each cell), `plots/`,
 `inspect.html` and `report.html`. Contents depend on neither the time, the machine nor the number of jobs.
@@ -31,7 +31,7 @@ import scipy
 
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.appended_file import AppendedFile
-from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.cell_files import CellFiles, CellLog
 from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
@@ -87,6 +87,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.cells = CellFiles(path / CELLS)
         self._lock: int | None = None
         self._finished: AppendedFile | None = None
 
@@ -118,7 +119,9 @@ class RunFolder:
                 "or choose another folder with --out"
             )
         (self.path / CELLS).mkdir(exist_ok=True)
-        self._cut_torn()
+        self.cells.refresh()
+        if (self.path / FINISHED).exists():
+            self._open_finished().cut_torn_line()
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -145,10 +148,6 @@ class RunFolder:
         """
         return read_manifest(self.path)
 
-    def cell(self, key: str) -> Path:
-        """The file of a cell."""
-        return self.path / CELLS / f"{key}.jsonl"
-
     def trace(self, key: str) -> Path:
         """The file with the steps of a cell, where they are kept."""
         return self.path / TRACES / f"{key}.jsonl.gz"
@@ -158,7 +157,7 @@ class RunFolder:
         return self.path / MEMORY_FILES / key
 
     def finished(self) -> dict[str, str]:
-        """The cells that are done, with the hash of their files.
+        """The cells that are done, with the hash of their lines.
 
         A torn last line is passed over: that cell is played again and compared.
         """
@@ -176,15 +175,31 @@ class RunFolder:
                 raise ExperimentError(f"{path}: not a list of finished cells: {line[:80]!r}") from error
         return found
 
-    def note_finished(self, key: str) -> None:
-        """Note that a cell is done; `AppendedFile` says when the note is on disk."""
-        if self._finished is None:
-            self._finished = AppendedFile(self.path / FINISHED)
-        line = json.dumps({"cell": key, "sha256": file_hash(self.cell(key))})
-        self._finished.append(line.encode())
+    def note_finished(self, key: str, episodes: int) -> bytes:
+        """Note that a cell is done; `AppendedFile` says when the note is on disk.
+
+        Args:
+            key: the cell.
+            episodes: how many it has.
+
+        Returns:
+            Its lines.
+
+        Raises:
+            ExperimentError: if its lines are not those of an earlier attempt at it.
+        """
+        self.cells.refresh()
+        lines = self.cells.read(key)
+        if (found := lines.count(b"\n")) != episodes:
+            raise ExperimentError(
+                f"{self.cells.folder}: holds {found} lines of {key}, the cell has {episodes} episodes. A file was "
+                "changed; put it back, or begin with --fresh"
+            )
+        self._open_finished().append(json.dumps({"cell": key, "sha256": lines_hash(lines)}).encode())
+        return lines
 
     def keep_cell(self, key: str, lines: Iterable[bytes], files: Mapping[str, bytes]) -> None:
-        """Write what another machine played of a cell: behind the lines that stand there, which have to be equal.
+        """Write what another machine played of a cell.
 
         Args:
             key: the cell.
@@ -192,12 +207,11 @@ class RunFolder:
             files: the contents of its other files, by their paths in this folder.
 
         Raises:
-            ExperimentError: if other lines stand there, or a file cannot be written.
+            ExperimentError: if a file cannot be written.
         """
-        with CellLog(self.cell(key)) as log:
+        with CellLog(self.cells.folder, key) as log:
             for line in lines:
                 log.write(line)
-            log.close_after(log.written)
         for name, content in files.items():
             path = self.path / name
             part = path.with_name(f"{path.name}.part")
@@ -217,7 +231,7 @@ class RunFolder:
         target, part = self.path / EPISODES, self.path / f"{EPISODES}.part"
         with open(part, "wb") as file:
             for key in keys:
-                file.write(self.cell(key).read_bytes())
+                file.write(self.cells.read(key))
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
@@ -247,13 +261,10 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 
-    def _cut_torn(self) -> None:
-        """Cut off a last line that a killed run left half written, once: lines are added behind whole ones."""
-        path = self.path / FINISHED
-        if path.exists():
-            with open(path, "r+b") as file:
-                whole = file.read().rpartition(b"\n")[0]
-                file.truncate(len(whole) + 1 if whole else 0)
+    def _open_finished(self) -> AppendedFile:
+        if self._finished is None:
+            self._finished = AppendedFile(self.path / FINISHED)
+        return self._finished
 
     def _is_empty(self) -> bool:
         return all(
@@ -344,9 +355,9 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
         raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def lines_hash(lines: bytes) -> str:
+    """SHA-256 of a cell's lines."""
+    return hashlib.sha256(lines).hexdigest()
 
 
 def _pretty(data: Mapping[str, Any]) -> str:

@@ -1,26 +1,22 @@
-"""Lines of a run and the files that hold them.
+"""Lines of a run: an episode each.
 
 * `FIELDS` - the fields of a line, in order
 * `TRAIN`, `TEST` - the stages of a cell
 * `to_line`, `from_line` - a row to its line and back
-* `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
 * `first_difference` - the first field in which two lines differ
 * `iterate_rows` - the rows of a file, one after the other
 * `LoggedRow`, `read_rows` - all rows of a file
+* `parse_rows` - the rows of some lines
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.appended_file import AppendedFile
 from drift_agents.types import NO_USAGE
 
 TRAIN, TEST = "train", "test"
@@ -74,11 +70,6 @@ FIELDS = tuple(_KINDS)
 
 
 _KIND_NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", type(None): "null"}
-
-ORPHAN_SECONDS = 60
-"""How long to wait for a worker of a killed run that still writes to a cell's file."""
-
-_POLL_SECONDS = 0.05
 
 
 def to_line(row: Mapping[str, Any]) -> str:
@@ -188,97 +179,17 @@ def read_rows(path: Path) -> list[LoggedRow]:
     return [pool.pack(row) for row in iterate_rows(path)]
 
 
-class CellLog:
-    """The file of one cell.
-
-    A file that a killed run left behind is kept: its complete lines are compared with what the cell
-    writes again from its seed, a torn last line is cut off, and writing goes on behind them.
+def parse_rows(lines: bytes, where: str) -> list[dict[str, Any]]:
+    """The rows of some lines.
 
     Args:
-        path: the file; it may exist.
+        lines: each with its end.
+        where: they stand, for messages.
 
     Raises:
-        ExperimentError: if the file cannot be read or opened.
+        ExperimentError: if a line is not one of a run.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.written = 0
-        try:
-            self._file = AppendedFile(path)
-            file = self._file.file
-            _wait_for_lock(file, path)
-            file.seek(0)
-            whole, _, _ = file.read().rpartition(b"\n")
-            self._old = whole.split(b"\n") if whole else []
-            file.truncate(len(whole) + 1 if whole else 0)
-        except OSError as error:
-            raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
-
-    def __enter__(self) -> CellLog:
-        """The log itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file, with all its lines on disk."""
-        try:
-            self._file.close()
-        except OSError as failure:
-            if error is None:
-                raise ExperimentError(f"{self.path}: cannot be written: {failure.strerror}") from failure
-
-    def write(self, line: bytes) -> None:
-        """Write a line, or compare it with the one that stands there already.
-
-        The end of this process loses no line; `AppendedFile` says when a line is on disk.
-
-        Args:
-            line: what `to_line` gives, as UTF-8.
-
-        Raises:
-            ExperimentError: if the line that stands there is another, or the disk is full.
-        """
-        self.written += 1
-        if self.written <= len(self._old):
-            old = self._old[self.written - 1]
-            if old != line:
-                what = first_difference(old, line)
-                raise ExperimentError(
-                    f"{self.path}:{self.written}: this line is not what the cell's seed gives{what}. The file was "
-                    "changed, or it comes from another version; remove it, or begin with --fresh"
-                )
-            return
-        try:
-            self._file.append(line)
-        except OSError as error:
-            raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
-
-    def close_after(self, episodes: int) -> None:
-        """Check that the file holds no more lines than the cell has episodes.
-
-        Raises:
-            ExperimentError: if it does.
-        """
-        if len(self._old) > episodes:
-            raise ExperimentError(f"{self.path}: holds {len(self._old)} lines, the cell has {episodes} episodes")
-
-
-def _wait_for_lock(file: BinaryIO, path: Path) -> None:
-    """Wait until a worker that outlived its killed run has finished with the file.
-
-    Raises:
-        ExperimentError: if it does not finish in time.
-    """
-    for _ in range(round(ORPHAN_SECONDS / _POLL_SECONDS)):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_POLL_SECONDS)
-        else:
-            return
-    raise ExperimentError(f"{path}: another process is still writing there; end it, or try again later")
+    return [from_line(line, where) for line in lines.decode("utf-8").split("\n")[:-1]]
 
 
 def first_difference(old: bytes, new: bytes) -> str:

@@ -5,12 +5,13 @@
 * `open_run` - the folder of a run for reading, or a copy of it
 * `RemoteFolder` - the files of a run at an address
 
-Object stores cannot append, so that a run is played in a temporary folder, and every finished cell is stored. What is
-stored is all that a resumed run needs; a cell that was not stored is played again.
+Object stores cannot append, so that a run is played in a temporary folder, and the lines of finished cells are stored
+in batches, a file each. What is stored is all that a resumed run needs; a cell that was not stored is played again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -23,6 +24,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.experiment.cell_files import name_line
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import (
     CELLS,
@@ -193,6 +195,7 @@ class _Mirror:
         self._replies = (0, 0)
         self._replaced: list[str] = []
         self._holder = b""
+        self._folder = RunFolder(local)
         self._is_lost = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep_storing, name="store", daemon=True)
@@ -285,14 +288,26 @@ class _Mirror:
         lines = finished.read_bytes().split(b"\n")[:-1] if finished.exists() else []
         if len(lines) == self._stored:
             return
-        folder = RunFolder(self._local)
+        keys = [json.loads(line)["cell"] for line in lines[self._stored :]]
         paths: list[Path] = []
-        for line in lines[self._stored :]:
-            key = json.loads(line)["cell"]
-            paths += [folder.cell(key), folder.trace(key), *sorted(folder.memories(key).glob("*"))]
+        for key in keys:
+            paths += [self._folder.trace(key), *sorted(self._folder.memories(key).glob("*"))]
+        self._store_lines(keys)
         self._remote.store([str(path.relative_to(self._local)) for path in paths if path.exists()], self._local)
         self._remote.write(FINISHED, b"".join(line + b"\n" for line in lines))
         self._stored = len(lines)
+
+    def _store_lines(self, keys: Sequence[str]) -> None:
+        """Store the lines of cells as one file, whose name no other run at this address uses."""
+        name = f"{CELLS}/stored-{self._stored:07}-{hashlib.sha256(self._holder).hexdigest()[:8]}.jsonl"
+        self._folder.cells.refresh()
+        with TemporaryDirectory(prefix="drift-cells-") as scratch:
+            path = Path(scratch) / name
+            path.parent.mkdir()
+            with open(path, "wb") as file:
+                for key in keys:
+                    file.write(name_line(key) + b"\n" + self._folder.cells.read(key))
+            self._remote.store([name], Path(scratch))
 
     def _store_replies(self) -> None:
         """Store the recorded replies, which are paid for, as a consistent copy."""

@@ -6,18 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from drift_agents.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.dispatch import WorkPlace, play_cells
-from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash
-from drift_agents.experiment.logs import TEST, read_rows
+from drift_agents.experiment.folder import REPLIES, RunFolder, lines_hash
+from drift_agents.experiment.logs import TEST, parse_rows
 from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import Cell, plan_cells
@@ -27,6 +27,8 @@ from drift_agents.experiment.training import has_training
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
+
+Row = Mapping[str, Any]
 
 TRACKED = {
     "steps": "steps",
@@ -87,7 +89,8 @@ def run_experiment(
         folder: where to; it is made if it does not exist.
         jobs: how many cells are played at the same time, `None` for one a core; the results do not depend on it.
         backend: where several cells are played: `processes` of this machine, or workers of `ray`, which
-            send their cells back. Cells with language models are played in this process.
+            send their cells and their requests to language models back. On this machine, cells with language models
+            are played in this process.
         address: the cluster of `ray`, see `drift_agents.experiment.clusters.open_cluster`.
         resume: continue an existing run.
         fresh: delete an existing run.
@@ -127,10 +130,6 @@ def run_experiment(
         raise ArgumentError(f"`trace` should be none with agents in processes of their own. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
-    if backend != "processes" and needs_model(experiment):
-        raise ArgumentError(
-            f"`backend` should be processes with language models, whose cost one service counts. Received {backend!r}"
-        )
     if backend != "processes" and (files := part_files(experiment.to_dict())):
         raise ArgumentError(
             f"`backend` should be processes with {next(iter(files.values())).path}. Received {backend!r}"
@@ -186,11 +185,11 @@ def _run(
                 progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
             try:
                 loops = _LoopWatch(progress)
-                for cell in play_cells(experiment, held, left, where, trace, service):
-                    held.note_finished(cell.key)
+                for cell, episodes in play_cells(experiment, held, left, where, trace, service):
+                    rows = parse_rows(held.note_finished(cell.key, episodes), cell.key)
                     progress.advance(cell.schedule, length(cell))
-                    loops.add(cell, held.cell(cell.key))
-                    _track(cell, held.cell(cell.key), trackers)
+                    loops.add(cell, rows)
+                    _track(cell, rows, trackers)
                 loops.sum_up()
                 return held.merge(cell.key for cell in cells)
             except OSError as error:
@@ -203,7 +202,7 @@ def _run(
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 
 
-def _track(cell: Cell, path: Path, trackers: Sequence[Tracker]) -> None:
+def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None:
     """Log the test of a cell that has been played."""
     if not trackers:
         return
@@ -211,7 +210,7 @@ def _track(cell: Cell, path: Path, trackers: Sequence[Tracker]) -> None:
     controller, team = cell.decision.labels
     about = {"schedule": cell.place, "memory": memory, "verifier": verifier, "policy": policy}
     series = EpisodeSeries(trackers, cell.key, {**about, "controller": controller, "team": team, "seed": cell.seed})
-    for row in read_rows(path):
+    for row in rows:
         if row["stage"] == TEST:
             values = {name: row[field] for name, field in TRACKED.items()}
             series.add(row["phase"], row["score"], values)
@@ -225,11 +224,9 @@ class _LoopWatch:
         self._progress = progress
         self._cells = self._looping = 0
 
-    def add(self, cell: Cell, path: Path) -> None:
-        """Read the lines of a cell that has been played."""
-        steps = looped = 0
-        for row in read_rows(path):
-            steps, looped = steps + row["steps"], looped + row["loop_steps"]
+    def add(self, cell: Cell, rows: Sequence[Row]) -> None:
+        """Count the loops of a cell that has been played."""
+        steps, looped = (sum(row[field] for row in rows) for field in ("steps", "loop_steps"))
         self._cells += 1
         if not steps or looped / steps < NOTABLE_LOOPS:
             return
@@ -263,17 +260,13 @@ def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
     """The cells that are not done.
 
     Raises:
-        ExperimentError: if the file of one that is done has been changed since.
+        ExperimentError: if the lines of one that is done have been changed since.
     """
     finished = folder.finished()
-    left = []
     for cell in cells:
-        path = folder.cell(cell.key)
-        if cell.key not in finished:
-            left.append(cell)
-        elif not path.exists() or file_hash(path) != finished[cell.key]:
+        if cell.key in finished and lines_hash(folder.cells.read(cell.key)) != finished[cell.key]:
             raise ExperimentError(
-                f"{path}: is not what the run wrote when it finished this cell. The file was changed; "
-                "put it back, or begin anew with --fresh"
+                f"{folder.cells.folder}: {cell.key} is not what the run wrote when it finished this cell. A file was "
+                "changed; put it back, or begin anew with --fresh"
             )
-    return left
+    return [cell for cell in cells if cell.key not in finished]

@@ -26,6 +26,7 @@ from joblib.externals.loky import get_reusable_executor
 from drift_agents.errors import ExperimentError
 from drift_agents.llm.service import Service
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_LOST = 3
@@ -40,8 +41,8 @@ _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
 def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
     """Call a function in processes of this machine, as many at a time as there are jobs.
 
-    When a process is killed, the calls that were under way are done again: a cell's file is continued, with what
-    stands there compared, so that no line is written twice. All processes end with this one.
+    When a process is killed, the calls that were under way are done again, and a cell's lines are compared with those
+    of its first attempt. All processes end with this one.
 
     Args:
         play: the function, one of a module.
@@ -147,7 +148,7 @@ def _whole_on_interrupt() -> Iterator[None]:
         raise
 
 
-def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callable[[T], None]) -> Iterator[T]:
+def play_in_threads(tasks: Iterable[S], jobs: int, service: Service, do: Callable[[S], T]) -> Iterator[T]:
     """Play cells at the same time, in this process, so that they share the service.
 
     When one fails or the run is interrupted no new request is sent; pending requests are awaited, since
@@ -160,24 +161,23 @@ def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callabl
         do: does one.
 
     Yields:
-        Each task when it is done.
+        What each task returned, when it is done.
     """
     failures: list[BaseException] = []
 
-    def do_or_stop(task: T) -> None:
+    def do_or_stop(task: S) -> T:
         try:
-            do(task)
+            return do(task)
         except BaseException as error:
             failures.append(error)
             service.stop()  # here, since this thread begins the next cell before the caller's thread wakes up
             raise
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="cell") as pool:
-        futures = {pool.submit(do_or_stop, task): task for task in tasks}
+        futures = [pool.submit(do_or_stop, task) for task in tasks]
         try:
             for future in as_completed(futures):
-                future.result()
-                yield futures[future]
+                yield future.result()
         except BaseException as error:
             service.stop()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -12,7 +12,7 @@ import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment import appended_file
 from drift_agents.experiment.appended_file import SYNC_SECONDS, AppendedFile
-from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.cell_files import CellLog, name_line
 
 from tests.processes import wait_until
 
@@ -71,9 +71,9 @@ def test_close_leaves_nothing_behind(synced: list[int], tmp_path: Path) -> None:
 
 
 def test_a_cell_is_on_disk_when_it_is_closed(synced: list[int], tmp_path: Path) -> None:
-    with CellLog(tmp_path / "cell") as log:
+    with CellLog(tmp_path, "cell") as log:
         log.write(b"{}")
-    assert synced == [3]
+    assert synced == [len(name_line("cell")) + 1 + 3]
 
 
 @pytest.mark.parametrize("then", ["append", "close"])
@@ -87,11 +87,11 @@ def test_a_disk_that_fails_later_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(appended_file.os, "fsync", fail)
 
     def play() -> None:
-        with CellLog(tmp_path / "cell") as log:
+        with CellLog(tmp_path, "cell") as log:
             log.write(b"{}")
             assert wait_until(lambda: calls)
             if then == "append":
                 log.write(b"{}")
 
-    with pytest.raises(ExperimentError, match="cell: cannot be written: Input/output error"):
+    with pytest.raises(ExperimentError, match=r"0\.jsonl: cannot be written: Input/output error"):
         play()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
 from contextlib import contextmanager
 from os.path import basename
 from pathlib import Path
@@ -14,39 +14,15 @@ from typing import Any
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError, ModelError
 from drift_agents.experiment import dispatch
-from drift_agents.experiment.clusters import LostWorkerError, check_reachable, open_cluster, play_on_cluster
+from drift_agents.experiment.clusters import _Requests, check_reachable, open_cluster, play_on_cluster
 from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.model_requests import Request
 from drift_agents.experiment.runner import run_experiment
 
-
-class Threads:
-    """A cluster of two threads that loses the workers of some calls."""
-
-    cores = 2
-
-    def __init__(self, lost: Sequence[int] = ()) -> None:
-        self._pool = ThreadPoolExecutor(2)
-        self._lost, self.started = set(lost), 0
-
-    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Future[Any]:
-        self.started += 1
-        if self.started - 1 in self._lost:
-            lost: Future[Any] = Future()
-            lost.set_exception(LostWorkerError("gone"))
-            return lost
-        return self._pool.submit(play, *call)
-
-    def wait(self, running: Sequence[Future[Any]]) -> Future[Any]:
-        return next(iter(wait(running, return_when=FIRST_COMPLETED).done))
-
-    def result(self, handle: Future[Any]) -> Any:
-        return handle.result()
-
-    def cancel(self, running: Sequence[Future[Any]]) -> None:
-        for handle in running:
-            handle.cancel()
+from tests.drift_agents.experiment.cells import read_cells, tear_cell
+from tests.drift_agents.experiment.cluster_of_threads import Threads
 
 
 @pytest.fixture
@@ -88,14 +64,12 @@ def test_lines_that_stand_there_are_compared(threads: Threads, data: dict[str, A
     experiment = parse_experiment(data)
     folder = tmp_path / "run"
     whole = run_experiment(experiment, folder).read_bytes()
-    file = next((folder / "cells").iterdir())
-    lines = file.read_bytes().splitlines(keepends=True)
-    (folder / "finished.jsonl").unlink()
-    file.write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    key, content = next(iter(read_cells(folder).items()))
+    lines = content.splitlines(keepends=True)
+    tear_cell(folder, key, b"".join(lines[:3]) + lines[3][:20])
     assert run_experiment(experiment, folder, backend="ray", resume=True).read_bytes() == whole
-    (folder / "finished.jsonl").unlink()
-    file.write_bytes(lines[0].replace(b'"steps": ', b'"steps": 7'))
-    with pytest.raises(ExperimentError, match=r":1: this line is not what the cell's seed gives \(`steps` is 7"):
+    tear_cell(folder, key, lines[0].replace(b'"steps": ', b'"steps": 7'))
+    with pytest.raises(ExperimentError, match=r": this line is not what the cell's seed gives \(`steps` is 7"):
         run_experiment(experiment, folder, backend="ray", resume=True)
 
 
@@ -122,12 +96,6 @@ def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> N
     with pytest.raises(ArgumentError, match="`address` should stand with the backend ray"):
         run_experiment(parse_experiment(data), tmp_path / "run", address="127.0.0.1:1")
     assert not (tmp_path / "run").exists()
-
-
-def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path) -> None:
-    experiment = parse_experiment({**data, "agents": {"memory": ["none"], "policy": "llm"}})
-    with pytest.raises(ArgumentError, match="should be processes with language models"):
-        run_experiment(experiment, tmp_path / "run", backend="ray")
 
 
 def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
@@ -166,4 +134,21 @@ def test_the_files_of_memories_come_back(threads: Threads, data: dict[str, Any],
     run_experiment(experiment, tmp_path / "run", backend="ray")
     found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.json"))
     assert [path.name for path in found] == ["kept.json"] * 2
-    assert {path.parent.name for path in found} == {path.stem for path in (tmp_path / "run" / "cells").iterdir()}
+    assert {path.parent.name for path in found} == set(read_cells(tmp_path / "run"))
+
+
+def test_requests_wait_until_the_command_answers_them() -> None:
+    """The actor behind Ray's mailbox: answers reach the call that sent the request, in whatever order they come."""
+
+    async def exchange() -> tuple[list[Any], list[Any]]:
+        requests = _Requests()
+        asked = [asyncio.create_task(requests.ask(Request((name,), ()))) for name in "ab"]
+        taken = [await requests.take() for _ in asked]
+        for number, request in reversed([one for one in taken if one is not None]):
+            await requests.answer(number, ModelError(f"answer to {request.model[0]}"))
+        await requests.close(2)
+        return [str(await one) for one in asked], [await requests.take() for _ in range(2)]
+
+    answers, left = asyncio.run(exchange())
+    assert answers == ["answer to a", "answer to b"]
+    assert left == [None, None]

@@ -30,6 +30,8 @@ from drift_agents.team.base import Member, Rollout
 from drift_agents.team.solo import Solo
 from drift_agents.types import Episode
 
+from tests.drift_agents.experiment.cells import read_cells, tear_cell
+
 
 class Coin(Direct):
     """A controller that leaves memory out of every other decision.
@@ -229,9 +231,9 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
     folder = tmp_path / "run"
     whole = run_experiment(experiment, folder, trace="all").read_bytes()
     (folder / "episodes.jsonl").unlink()
-    (folder / "finished.jsonl").unlink()
-    file = next(path for path in (folder / "cells").iterdir() if "vanilla--none--planner--twice" in path.name)
-    file.write_bytes(file.read_bytes()[:-700])
+    cells = read_cells(folder)
+    key = next(key for key in cells if "vanilla--none--planner--twice" in key)
+    tear_cell(folder, key, cells[key][:-700])
     assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
     manifest, rows = json.loads((folder / "run.json").read_text()), read_rows(folder / "episodes.jsonl")
     players = {Player.of(one): one["reference"] for one in manifest["players"]}

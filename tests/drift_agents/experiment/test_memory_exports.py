@@ -12,6 +12,8 @@ from drift_agents.experiment.runner import run_experiment
 from drift_agents.memory.export import import_memory
 from drift_agents.registry import MEMORIES
 
+from tests.drift_agents.experiment.cells import read_cells, tear_cell
+
 
 def make(schedule: Path, memory: object, **more: object) -> Experiment:
     data = {
@@ -43,9 +45,8 @@ def test_a_cell_that_is_played_again_is_exported_again(schedule_file: Path, tmp_
     before = file.read_bytes()
     file.write_text("")
     (tmp_path / "run" / "episodes.jsonl").unlink()
-    (tmp_path / "run" / "finished.jsonl").unlink()
-    cell = next((tmp_path / "run" / "cells").glob("*--none--*.jsonl"))
-    cell.write_text("".join(cell.read_text().splitlines(keepends=True)[:2]))
+    key, lines = next((key, lines) for key, lines in read_cells(tmp_path / "run").items() if key == file.parent.name)
+    tear_cell(tmp_path / "run", key, b"".join(lines.splitlines(keepends=True)[:2]))
     assert run_experiment(experiment, tmp_path / "run", resume=True).read_bytes() == whole
     assert file.read_bytes() == before
     run_experiment(experiment, tmp_path / "run", fresh=True)

@@ -23,6 +23,7 @@ from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 
 from drift_envs.schedule.loader import load_schedule
+from tests.drift_agents.experiment.cells import read_cells, tear_cell
 
 GLOVE = "*vanilla--glove--planner--0.jsonl.gz"
 
@@ -98,7 +99,7 @@ def test_lines_do_not_depend_on_it_and_equal_runs_are_equal(data: dict[str, Any]
     assert not (tmp_path / "plain" / TRACES).exists()
     one, two = ({path.name: path.read_bytes() for path in traces(tmp_path / name)} for name in ("one", "two"))
     assert one == two
-    assert len(one) == len(list((tmp_path / "one" / "cells").iterdir()))
+    assert len(one) == len(read_cells(tmp_path / "one"))
 
 
 def test_failures_alone(data: dict[str, Any], tmp_path: Path) -> None:
@@ -126,10 +127,8 @@ def test_a_cell_that_was_torn_off_leaves_no_half_file(data: dict[str, Any], tmp_
     run_experiment(load_experiment(data), tmp_path / "run", trace="all")
     (path,) = traces(tmp_path / "run", GLOVE)
     whole = path.read_bytes()
-    cell = tmp_path / "run" / "cells" / path.name.replace(".gz", "")
-    finished = tmp_path / "run" / "finished.jsonl"
-    finished.write_text("\n".join(line for line in finished.read_text().splitlines() if cell.stem not in line) + "\n")
-    cell.write_bytes(cell.read_bytes()[:-20])
+    key = path.name.removesuffix(".jsonl.gz")
+    tear_cell(tmp_path / "run", key, read_cells(tmp_path / "run")[key][:-20])
     path.unlink()
     run_experiment(load_experiment(data), tmp_path / "run", trace="all", resume=True)
     assert path.read_bytes() == whole

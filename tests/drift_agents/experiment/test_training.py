@@ -23,6 +23,8 @@ from drift_agents.experiment.trace import read_trace
 from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
+from tests.drift_agents.experiment.cells import read_cells, read_lines, tear_cell
+
 pytestmark = pytest.mark.integration
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
@@ -224,16 +226,12 @@ def test_every_interruption_leads_to_the_same_bytes(data: dict[str, Any], tmp_pa
     assert len([row for row in rows if row["stage"] == "train"]) == 3 * 6
     folder = tmp_path / "two"
     (folder / "episodes.jsonl").unlink()
-    file = next(path for path in sorted((folder / "cells").iterdir()) if "vanilla--glove" in path.name)
-    content = file.read_bytes()
+    key, content = next((key, lines) for key, lines in read_cells(folder).items() if "vanilla--glove" in key)
     lines = content.splitlines(keepends=True)
-    finished = (folder / "finished.jsonl").read_text().splitlines(keepends=True)
-    (folder / "finished.jsonl").write_text("".join(line for line in finished if file.stem not in line))
     for left in (b"".join(lines[:3]) + lines[3][:50], b"".join(lines[:9])):
-        file.write_bytes(left)
+        tear_cell(folder, key, left)
         assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
-        assert file.read_bytes() == content
-        (folder / "finished.jsonl").write_text("".join(line for line in finished if file.stem not in line))
+        assert read_lines(folder, key) == content
 
 
 def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[str, Any], tmp_path: Path) -> None:

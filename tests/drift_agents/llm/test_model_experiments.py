@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +21,7 @@ from drift_agents.errors import (
     ModelUnavailableError,
     ReplayError,
 )
+from drift_agents.experiment import dispatch
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
@@ -27,6 +30,8 @@ from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
+
+from tests.drift_agents.experiment.cluster_of_threads import Threads
 
 pytest.importorskip("openai")
 
@@ -153,6 +158,16 @@ def test_another_request_is_not_answered_from_the_records(run: Any, puddle: str,
     assert isinstance(error.value.__cause__, ReplayError)
 
 
+def timeless(path: Path) -> list[dict[str, Any]]:
+    return [{**row, "milliseconds": 0} for row in read_rows(path / "episodes.jsonl")]
+
+
+def count_episodes(folder: Path) -> int:
+    """How many lines of episodes the workers of a run have written."""
+    lines = b"".join(path.read_bytes() for path in (folder / "cells").iterdir()).splitlines()
+    return sum(line.startswith(b'{"env"') for line in lines)
+
+
 def test_a_budget_stops_the_run_and_a_larger_one_continues_it(run: Any, chat: ModuleType, tmp_path: Path) -> None:
     """Finished episodes stay, no reply is paid for twice, and the result is that of a run without a stop."""
     with chat.serve(play(chat)) as server:
@@ -161,15 +176,34 @@ def test_a_budget_stops_the_run_and_a_larger_one_continues_it(run: Any, chat: Mo
             run_experiment(what, folder, jobs=2, service=Service(budget=Budget(tokens=2000)))
         assert isinstance(error.value.__cause__, BudgetError)
         paid = len(server.requests)
-        done = sum(len(path.read_text().splitlines()) for path in (folder / "cells").iterdir())
-        assert done >= 1
+        assert count_episodes(folder) >= 1
         assert 18 <= paid <= 25
         run_experiment(what, folder, jobs=2, resume=True)
         assert len(server.requests) == run[2]
 
-    def timeless(path: Path) -> list[dict[str, Any]]:
-        return [{**row, "milliseconds": 0} for row in read_rows(path / "episodes.jsonl")]
+    assert timeless(folder) == timeless(run[1])
 
+
+@pytest.mark.parametrize("lost", [(), (1, 3)])
+def test_workers_of_a_cluster_share_budget_and_replies(
+    run: Any, chat: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[int, ...]
+) -> None:
+    """Stopped by the budget, and continued: the lines of one process, and no reply is paid for twice."""
+
+    @contextmanager
+    def connect(*_: Any) -> Iterator[Threads]:
+        yield Threads(lost)
+
+    monkeypatch.setattr(dispatch, "open_cluster", connect)
+    with chat.serve(play(chat)) as server:
+        what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
+        with pytest.raises(ExperimentError, match="the budget of 2000 tokens is spent") as error:
+            run_experiment(what, folder, backend="ray", service=Service(budget=Budget(tokens=2000)))
+        assert isinstance(error.value.__cause__, BudgetError)
+        assert error.value.is_resumable
+        assert 18 <= len(server.requests) <= 25
+        run_experiment(what, folder, backend="ray", resume=True)
+        assert len(server.requests) == run[2]
     assert timeless(folder) == timeless(run[1])
 
 
@@ -189,7 +223,7 @@ def test_a_failing_server_stops_the_run_and_finished_episodes_stay(
         with pytest.raises(ExperimentError, match="status 500: out of memory") as error:
             run_experiment(what, folder, jobs=2, service=Service(retries=1))
         assert isinstance(error.value.__cause__, ModelUnavailableError)
-        assert any(path.read_text() for path in (folder / "cells").iterdir())
+        assert count_episodes(folder) >= 1
         server.answer = well
         run_experiment(what, folder, jobs=2, resume=True)
     assert len(read_rows(folder / "episodes.jsonl")) == 2 * 4 * 5

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from os.path import basename
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from drift_agents.errors import ExperimentError, UnknownNameError
@@ -176,6 +177,81 @@ class TestRay:
         monkeypatch.setenv("RAY_ADDRESS", address)
         with open_cluster() as cluster:
             assert cluster.cores == 2
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+class TestLanguageModels:
+    """Workers send requests to the command, so that the model's server is asked as often as by one process."""
+
+    @pytest.fixture
+    def server(self) -> Iterator[Any]:
+        pytest.importorskip("openai")
+        from tests.drift_agents.llm import chat_server
+
+        def answer(request: dict[str, Any]) -> Any:
+            asked = json.dumps(request["messages"]).encode()
+            return chat_server.said(json.dumps({"action": str(crc32(asked) % 4)}))
+
+        with chat_server.serve(answer) as server:
+            yield server
+
+    def make_data(self, folder: Path, server: Any, **changes: Any) -> dict[str, Any]:
+        policy = {"llm": {"model": "tiny", "base_url": server.url}}
+        agents = {"memory": ["none", "vanilla"], "policy": policy}
+        return make_data(folder, agents=agents, rounds=1, **changes)
+
+    def test_a_run_writes_the_same_lines(self, server: Any, address: str, tmp_path: Path) -> None:
+        experiment = parse_experiment(self.make_data(tmp_path, server, seeds=2))
+        here = run_experiment(experiment, tmp_path / "here")
+        asked = len(server.requests)
+        there = run_experiment(experiment, tmp_path / "there", backend="ray", address=address)
+        assert _timeless(there) == _timeless(here)
+        assert len(server.requests) == 2 * asked > 0
+
+    def test_a_killed_worker_and_a_killed_head(self, server: Any, tmp_path: Path) -> None:
+        """The first costs nothing but time; the second ends the run, which goes on without another request."""
+        data = self.make_data(tmp_path, server, seeds=20)
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
+        asked = len(server.requests)
+        file, folder = tmp_path / "tiny.yaml", tmp_path / "killed"
+        file.write_text(json.dumps(data))
+        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--backend", "ray"]
+        environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "drift_agents", *words], stderr=subprocess.PIPE, text=True, env=environment
+        )
+
+        def count_finished() -> int:
+            path = folder / "finished.jsonl"
+            return len(path.read_text().splitlines()) if path.exists() else 0
+
+        def kill(name: str) -> None:
+            pid = next(pid for pid in children_of(process.pid) if name in command_of(pid))
+            os.kill(pid, signal.SIGKILL)
+
+        try:
+            assert wait_until(lambda: count_finished() > 0 or process.poll() is not None, 240)
+            assert process.poll() is None, process.communicate()[1]
+            kill("ray::_play_elsewhere")
+            before = count_finished()
+            assert wait_until(lambda: count_finished() > before or process.poll() is not None, 240)
+            assert process.poll() is None, process.communicate()[1]
+            for name in ("gcs_server", "raylet/raylet"):
+                kill(name)
+            _, errors = process.communicate(timeout=240)
+        finally:
+            for pid in children_of(process.pid):
+                os.kill(pid, signal.SIGKILL)
+            process.kill()
+        assert process.returncode != 0, errors
+        assert not (folder / "episodes.jsonl").exists()
+        again = run_experiment(parse_experiment(data), folder, backend="ray", resume=True)
+        assert _timeless(again) == _timeless(whole)
+        assert len(server.requests) <= 2 * asked + 4  # of the killed ones, those that were under way
+
+
+def _timeless(file: Path) -> list[dict[str, Any]]:
+    return [{**json.loads(line), "milliseconds": 0} for line in file.read_text().splitlines()]
 
 
 def _own_pid(folder: Path) -> int:
