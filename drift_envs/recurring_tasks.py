@@ -26,7 +26,7 @@ from drift_envs.tunable import TunableEnv
 class RecurringTasksEnv(TunableEnv):
     """A `TunableEnv` with numbered tasks that come again, in an order drawn from the seed.
 
-    Its page is text and picture: a subclass supplies `_write_page` and `_draw_page`.
+    Its page is text, and mostly a picture: a subclass supplies `_write_page` and `_draw_page`.
     """
 
     surfaces: ClassVar[tuple[str, ...]] = ("_window",)
@@ -65,9 +65,9 @@ class RecurringTasksEnv(TunableEnv):
     def _write_page(self) -> str:
         """The page as text."""
 
-    @abstractmethod
     def _draw_page(self) -> np.ndarray:
-        """The page as a picture."""
+        """The page as a picture, where `render_modes` have one."""
+        raise NotImplementedError
 
     def render(self) -> Any:
         """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
@@ -133,7 +133,8 @@ Task = TypeVar("Task")
 class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     """The base of environments in numbered places, such as houses, where commands in words do a task.
 
-    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. The knob
+    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. Tasks exist in
+    places up to `last_place`, which is `most_places` unless there are some that no seed draws. The knob
     `transient` loses commands. `observation_modes` are the last answer, and the state as JSON. A subclass finds a task
     by its number, begins an episode, updates its place when knobs change, and writes `info`.
 
@@ -154,6 +155,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     }
     place_knob: ClassVar[str]
     most_places: ClassVar[int]
+    last_place: ClassVar[int] = 0
     observation_modes: ClassVar[tuple[str, str]]
     _transient: float
 
@@ -252,7 +254,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         Raises:
             ArgumentError: no task has this number, or there is no such option.
         """
-        index = self._read_goal_index(options or {}, (self.most_places + 1) * MOST_TASKS)
+        index = self._read_goal_index(options or {}, ((self.last_place or self.most_places) + 1) * MOST_TASKS - 1)
         if index is not None:
             self._find_task(index)  # refuses a number that no place has
         super().reset(seed=seed)

@@ -132,6 +132,23 @@ def _readers(
 
 
 @app.command(
+    "learned-reader",
+    short_help="Fill the page about the learned reader.",
+    epilog=f"Example: {PROGRAM} learned-reader runs/learned-reader",
+)
+def _learned_reader(
+    folder: Annotated[Path | None, typer.Argument(metavar="RUN", help="A run whose figures are stored first.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Fill the tables of docs/learned_reader.md from the figures in results/learned_reader, which a run replaces."""
+    from studies.learned_reader import store_figures, write_page
+
+    if folder is not None:
+        store_figures(folder)
+    print(f"wrote {write_page()}")
+
+
+@app.command(
     "injection",
     short_help="Measure how often policies obey a prompt injection.",
     epilog=f"Example: {PROGRAM} injection planner random --episodes 5 --seeds 2",
@@ -146,6 +163,26 @@ def _injection(
     from studies.injection import write_rates
 
     print(write_rates(policies, episodes, seeds))
+
+
+@app.command(
+    "detectors",
+    short_help="Score drift detectors on a data set.",
+    epilog=f"Example: {PROGRAM} detectors runs/slow-tides --page docs/detectors.md",
+)
+def _detectors(
+    data: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `drift-envs dataset`.")],
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Page whose table is replaced.")] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Most steps from a drift to its detection.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Score all drift detectors on all streams of a data set, and print the tables or replace those of a page."""
+    from studies.detectors import write_table
+
+    text = write_table(data, page, window, lambda line: print(line, file=sys.stderr))
+    print(text if page is None else f"wrote {page}")
 
 
 @app.command(
@@ -239,10 +276,11 @@ def _evidence(
     epilog=f"Example: {PROGRAM} tables",
 )
 def _tables(debug: Debug = False) -> None:
-    """Compute every number of README, board and map from the lines in results/verify_map, without playing."""
+    """Compute every number of README, board, map and tools from the lines in results, without playing."""
+    from studies.tools_results import write_results
     from studies.verify_map.pages import write_tables
 
-    for path in write_tables():
+    for path in (*write_tables(), write_results()):
         print(f"wrote {path}")
 
 

@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["errors", "hosts", "product", "vocabulary"],
-        ["catalogue", "checks", "command_line", "jsonstream", "urls"],
-        ["generate", "goals", "importer", "page_model", "picture", "search", "settings"],
+        ["errors", "hosts", "permutation", "product", "progress", "vocabulary"],
+        ["catalogue", "checks", "command_line", "jsonstream", "terms", "urls"],
+        ["page_model", "picture", "search", "settings"],
+        ["index"],
+        ["generate", "goals", "importer"],
         ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],
@@ -44,7 +46,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["envs"],
         ["registration"],
         ["entry_points"],
-        ["integrations"],
+        ["datasets", "integrations"],
         ["cli"],
         ["__init__", "__main__"],
     ],
@@ -67,7 +69,8 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "experience", "injection", "prompts", "readers", "verify_map"],
+        ["belief", "detectors", "experience", "injection", "prompts", "readers", "verify_map"],
+        ["learned_reader", "tools_results"],
         ["__init__", "__main__"],
     ],
     "baselines": [

@@ -5,8 +5,10 @@
 * `build_image_path` - the path of a listing's picture
 * `SECURITY_HEADERS` - the headers of every response
 
-All HTML comes from `templates/`; it needs no script and nothing from another host. Inside `<main id="page">`
-the text nodes are exactly `PageModel.parts`, in order; the last element of the document has the id `ready`.
+All HTML comes from `templates/`, where `eras.html` says how each era builds and words a document. It needs no script
+and nothing from another host. Inside `<main id="page">` the text nodes are exactly `PageModel.parts`, in order; the
+last element of the document has the id `ready`. Purchases and renamed buttons are sent to the page's own address with
+their label, so that neither a class nor an address tells what a button does.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from urllib.parse import quote
 
 from webshop_server.page_model import Element, PageModel, PageSection
 from webshop_server.picture import find_colored_choice
-from webshop_server.urls import PageUrl, build_path
+from webshop_server.settings import LABELS
+from webshop_server.urls import PageKind, PageUrl, build_path
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -54,7 +57,30 @@ def _template(name: str) -> Template:
     # Filters, since Jinja2 calls functions of the context much more slowly.
     environment.filters["path"] = _build_marked_path
     environment.filters["picture"] = build_image_path
+    environment.filters["name"] = name_page
+    environment.globals["labels"] = LABELS
     return environment.get_template(name)
+
+
+def name_page(page: PageModel) -> str:
+    """Return what a page is called: in its title, and as its heading where its texts have none.
+
+    Args:
+        page: the page.
+
+    Example:
+        >>> name_page(PageModel(PageUrl(PageKind.RESULTS, "red mug", 2), "abc", ()))
+        'Results for red mug, page 2'
+    """
+    url = page.url
+    if url.kind is PageKind.START:
+        return "Search"
+    if url.kind is PageKind.RESULTS:
+        return page.fit(f"Results for {url.keywords}, page {url.page_number}")
+    listing = next((element.name for element in page.elements if element.kind == "listing"), None)
+    if listing is not None:
+        return f"{url.sub_page} of {listing}"
+    return next((element.text for element in page.elements if element.kind == "title"), "Page")
 
 
 def _build_marked_path(target: PageUrl) -> str:

@@ -385,6 +385,10 @@ POLICIES = Registry(
             "drift_agents.policy.message_reader.reader:ErringReader",
             "`message_reader` that answers with another action than the chosen one at a stated rate.",
         ),
+        "learned_reader": Part(
+            "drift_agents.policy.learned_reader.reader:LearnedReader",
+            "A small trained network that reads the messages to a language model; trained on lakes.",
+        ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },
 )
@@ -402,6 +406,9 @@ ENVIRONMENTS = Registry(
         "minigrid": Part("drift_agents.envs.minigrid:MINIGRID", "Minigrid's rooms, of which a part is in view."),
         "miniwob": Part("drift_agents.envs.miniwob:MINIWOB", "The task pages of MiniWoB++, as their controls."),
         "house": Part("drift_agents.envs.house:HOUSE", "The text house: errands with things and furniture."),
+        "tools": Part(
+            "drift_agents.envs.tools:TOOLS", "The service desk: requests of customers, met by calls of tools."
+        ),
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )

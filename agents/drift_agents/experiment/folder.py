@@ -36,11 +36,14 @@ from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
-TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
+TRACES, PAGE, REPORT_PAGE = "traces", "inspect.html", "report.html"
 MEMORY_FILES = "memories"
 """The exported memories of cells, a folder a cell."""
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
+
+TRACKING = "tracking"
+"""What experiment trackers have written; kept when a run is thrown away, and no part of it."""
 
 HOLDER = "held-by.json"
 """Which process holds the folder, while one does."""
@@ -56,7 +59,6 @@ OURS = (
     TRACES,
     PAGE,
     REPORT_PAGE,
-    PLOTS,
     MEMORY_FILES,
 )
 """Everything that a run writes; nothing else in its folder is ever touched."""
@@ -254,7 +256,9 @@ class RunFolder:
                 file.truncate(len(whole) + 1 if whole else 0)
 
     def _is_empty(self) -> bool:
-        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER)) for entry in self.path.iterdir())
+        return all(
+            entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER, TRACKING)) for entry in self.path.iterdir()
+        )
 
     def _empty(self) -> None:
         for name in OURS:

@@ -371,13 +371,22 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         photo = self.backend.screenshot()
         if photo is not None:
             return read_png(photo)
-        return draw_page(self.page.elements, self.draw_listing(), is_ad=self.page.path.startswith("/ad/"))
+        return draw_page(parse_path(self.page.path).kind, self.page.elements, self.draw_listings())
 
-    def draw_listing(self) -> str:
-        """Draw the listing that the current page is about, in its chosen colour; "" on other pages."""
+    def draw_listings(self) -> dict[str, str]:
+        """Draw the listings of the current page as SVG, by the labels of their links.
+
+        The page's own listing, in its chosen colour, has the label "".
+        """
+        catalogue = self.shop.inventory.catalogue
         url = parse_path(self.page.path)
-        product = self.shop.inventory.catalogue.product(url.asin) if url.kind in (PageKind.ITEM, PageKind.SUB) else None
-        return "" if product is None else draw_picture(product, find_colored_choice(url.options))
+        links = [element for element in self.page.elements if element.kind == "product"]
+        shown = {link.label: link.text if link.target is None else link.target.asin for link in links}
+        if url.kind in (PageKind.ITEM, PageKind.SUB, PageKind.CONFIRM):
+            shown[""] = url.asin
+        found = {label: catalogue.product(asin) for label, asin in shown.items()}
+        choice = find_colored_choice(url.options)
+        return {label: draw_picture(product, choice) for label, product in found.items() if product is not None}
 
     def close(self) -> None:
         """Close the backend and the window."""
