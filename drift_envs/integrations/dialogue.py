@@ -1,6 +1,7 @@
 """A lifetime as messages of a chat.
 
 * `Dialogue`, `Turn` - states from the user, actions from the assistant
+* `INSTRUCTIONS`, `TOOL_INSTRUCTIONS` - what belongs before them, from the system
 * `read_action` - the action that a message of a language model names
 """
 
@@ -12,12 +13,17 @@ from typing import Any, NamedTuple
 from drift_envs.errors import ArgumentError
 from drift_envs.integrations.lifetime import TextLifetime
 
-INSTRUCTIONS = (
+_SETTING = (
     "You act in an environment of text, one episode after another, and collect a score in each episode. Every message "
-    "shows the present state and the admissible actions. Answer with a line `Action: ` followed by one action, spelled "
-    "as it is shown. All episodes belong to one lifetime; what was true in earlier episodes may no longer be true."
+    "shows the present state and the admissible actions."
 )
+_CHANGE = "All episodes belong to one lifetime; what was true in earlier episodes may no longer be true."
+
+INSTRUCTIONS = f"{_SETTING} Answer with a line `Action: ` followed by one action, spelled as it is shown. {_CHANGE}"
 """The first message of a dialogue, from the system."""
+
+TOOL_INSTRUCTIONS = f"{_SETTING} Answer by calling the tool `act` with one action, spelled as it is shown. {_CHANGE}"
+"""The same for a model that acts by calling a tool."""
 
 PATIENCE = 3
 """Messages without a readable action, one after the other, that abandon the episode."""

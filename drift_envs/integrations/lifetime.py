@@ -1,6 +1,8 @@
 """A lifetime as text: what the faces for other libraries have in common.
 
 * `TextLifetime` - an environment as text, with the clock of one agent's life
+* `spread_lifetimes` - schedules and seeds of lifetimes to train or evaluate on
+* `lifetime_reward` - the mean score of all episodes, also of those that were not played
 * `lifetime_scores` - score by phase, and recovery
 """
 
@@ -17,6 +19,7 @@ from drift_envs.checks import check_choice, check_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.metrics.adaptation import recovery, summarise_recoveries
 from drift_envs.registration import IDS
+from drift_envs.schedule import load_schedule
 from drift_envs.wrappers.drift import Source
 
 OWN = "explicit"
@@ -81,6 +84,37 @@ class TextLifetime:
         self._step = 0
         self._going = False
         self._result: dict[str, Any] | None = None
+
+    @classmethod
+    def of_schedule(
+        cls,
+        schedule: str,
+        seed: int = 0,
+        on_episode: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        rounds: int | None = None,
+        episodes: int | None = None,
+    ) -> TextLifetime:
+        """Make a lifetime in the environment that a schedule is written for, with an end.
+
+        Args:
+            schedule: the name of a shipped schedule, or the path of a file, with its key `env`.
+            seed: of the instance.
+            on_episode: see the class.
+            rounds: see the class; 2 if neither this nor `episodes` is given.
+            episodes: see the class.
+
+        Raises:
+            ArgumentError: an argument breaks a rule, or the schedule names no environment of this package.
+            ScheduleError: the schedule cannot be used.
+
+        Example:
+            >>> TextLifetime.of_schedule("frozen_lake/explicit:family", seed=3).planned
+            ('source', 'source', 'drift-1', 'drift-1', 'drift-2', 'drift-2')
+        """
+        env_id = check_choice("env", load_schedule(schedule).env, tuple(IDS))
+        rounds = 2 if rounds is None and episodes is None else rounds
+        return cls(env_id, schedule, seed, on_episode, rounds=rounds, episodes=episodes)
 
     @property
     def schedule(self) -> str | None:
@@ -249,6 +283,47 @@ def _first_ticks(env: gym.Env[Any, Any], seed: int, rounds: int) -> list[int]:
                 f"{phase.id!r} has {phase.stop - phase.start}"
             )
     return [phase.start + index for phase in phases for index in range(rounds)]
+
+
+def spread_lifetimes(schedules: Sequence[str], lifetimes: int, first_seed: int = 0) -> list[tuple[str, int]]:
+    """Schedules and seeds of lifetimes to train or evaluate on: the schedules in turn, each time with the next seed.
+
+    Args:
+        schedules: at least one.
+        lifetimes: how many, at least 1.
+        first_seed: the seed of the first round.
+
+    Returns:
+        A schedule and a seed for each lifetime.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+
+    Example:
+        >>> spread_lifetimes(["webshop/explicit", "house/explicit"], 3, first_seed=7)
+        [('webshop/explicit', 7), ('house/explicit', 7), ('webshop/explicit', 8)]
+    """
+    check_integer("lifetimes", lifetimes, 1)
+    check_integer("first_seed", first_seed)
+    if not schedules or isinstance(schedules, str):
+        raise ArgumentError(f"`schedules` should be a list of at least one schedule. Received {schedules!r}")
+    return [(schedules[index % len(schedules)], first_seed + index // len(schedules)) for index in range(lifetimes)]
+
+
+def lifetime_reward(lines: Sequence[Mapping[str, Any]], length: int) -> float:
+    """Mean score of all episodes of a lifetime, with 0 for those that were not played.
+
+    What a trainer gives for a lifetime: an agent gains nothing by ending it early.
+
+    Args:
+        lines: what `on_episode` of `TextLifetime` received.
+        length: the number of its episodes.
+
+    Example:
+        >>> lifetime_reward([{"phase": "source", "score": 1.0}], 4)
+        0.25
+    """
+    return sum(float(line["score"]) for line in lines) / length
 
 
 def lifetime_scores(

@@ -1,191 +1,197 @@
-"""An environment for verifiers, a library for reinforcement learning of language models; needs the extra `verifiers`.
+"""Lifetimes for verifiers, a library for reinforcement learning of language models; needs the extra `verifiers`.
 
-* `load_environment` - what verifiers, its commands and trainers call
-* `LifetimeEnv` - an environment whose rollout is a lifetime
+* `LifetimeTasksetConfig` - which lifetimes: schedules, seeds, episodes
+* `LifetimeData`, `LifetimeTask`, `LifetimeTaskset` - a task for each of them
+* `LifetimeEnvConfig`, `LifetimeEnv` - an environment whose rollout is a lifetime
+* `ChatHarness` - asks the model in the process of the evaluation, without a program that has to be installed
 
-The environment's id is this module: `vf-eval drift_envs.integrations.verifiers --model MODEL --api-base-url URL`.
+This is version 1 of verifiers' interface, of `verifiers>=0.4,<0.5`. The package `examples/drift_lifetimes` gives all
+of it a name for the command line: `vf-eval drift-lifetimes`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
-from drift_envs.checks import check_choice, check_integer
+from pydantic import Field, model_validator
+
 from drift_envs.errors import MissingDependencyError
 from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
-from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
-from drift_envs.wrappers.drift import Source
-
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when `datasets` is imported, which verifiers does
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, lifetime_scores, spread_lifetimes
 
 try:
-    import verifiers as vf
-    from datasets import Dataset
+    import httpx
+    import verifiers.v1 as vf
+    from verifiers.v1.dialects.chat import message_to_wire
 except ImportError as error:
-    raise MissingDependencyError('`verifiers` is not installed, run `pip install "drift-envs[verifiers]"`') from error
+    raise MissingDependencyError(
+        '`verifiers` 0.4 is not installed, run `pip install "drift-envs[verifiers]"` with Python 3.11 or later'
+    ) from error
 
-ENVIRONMENTS = {
-    "lake": "DriftFrozenLake-v0",
-    "car": "DriftMountainCar-v0",
-    "shop": "DriftWebShop-v0",
-    "house": "DriftHouse-v0",
-}
-
-
-def load_environment(
-    env: str = "lake",
-    schedule: Source = OWN,
-    *,
-    rounds: int | None = None,
-    episodes: int | None = None,
-    num_train: int = 100,
-    num_eval: int = 10,
-    first_seed: int = 0,
-    **arguments: Any,
-) -> LifetimeEnv:
-    """Make the environment of an environment; verifiers calls it with the arguments of `--env-args`.
-
-    Args:
-        env: `lake`, `car`, `shop` or `house`.
-        schedule: what drifts; by default the environment's explicit schedule.
-        rounds: the first so many episodes of every phase are played; 2 if neither this nor `episodes` is given.
-        episodes: so many episodes are played, during which time goes on.
-        num_train: lifetimes to train on, each with a seed of its own.
-        num_eval: lifetimes to evaluate on, with the seeds after those.
-        first_seed: the seed of the first one.
-        **arguments: those of `verifiers.MultiTurnEnv`.
-
-    Raises:
-        ArgumentError: an argument breaks a rule.
-        ScheduleError: the schedule cannot be used.
-
-    Example:
-        >>> env = load_environment("lake", "frozen_lake/implicit", rounds=1, num_train=2, num_eval=1)
-        >>> [row["info"]["seed"] for row in env.get_dataset()]
-        [0, 1]
-    """
-    check_choice("env", env, tuple(ENVIRONMENTS))
-    plan = {"rounds": 2 if rounds is None and episodes is None else rounds, "episodes": episodes}
-    return LifetimeEnv(
-        ENVIRONMENTS[env], schedule, plan, num_train=num_train, num_eval=num_eval, first_seed=first_seed, **arguments
+if not version("verifiers").startswith("0.4."):
+    raise MissingDependencyError(
+        f"`verifiers` should be of version 0.4, {version('verifiers')} is installed; "
+        'run `pip install "drift-envs[verifiers]"`'
     )
 
+__all__ = ["ChatHarness", "LifetimeEnv", "LifetimeTaskset"]  # what verifiers looks for: one of each kind
 
-class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
-    """An environment of verifiers whose rollout is a lifetime.
 
-    The reward of a rollout is the mean score of its episodes; `score_PHASE`, `recovered` and `recovery_episodes` (see
-    `drift_envs.integrations.lifetime.lifetime_scores`) are metrics of weight 0. A step of the trajectory has the score
-    of the episode that ended with it as its reward.
+class LifetimeTasksetConfig(vf.TasksetConfig):  # type: ignore[misc, unused-ignore]
+    """Which lifetimes are played: options `--env.taskset.NAME` of verifiers' commands.
 
     Args:
-        env_id: one of the ids of this package.
-        schedule: what drifts.
-        plan: `rounds` or `episodes` of `TextLifetime`.
-        num_train: lifetimes to train on.
-        num_eval: lifetimes to evaluate on.
-        first_seed: the seed of the first one.
-        **arguments: those of `verifiers.MultiTurnEnv`.
+        schedules: shipped schedules or files; each names its environment. Lifetimes take them in turn.
+        lifetimes: how many tasks there are.
+        first_seed: the seed of the first round of schedules; each further round has the next seed.
+        rounds: the first so many episodes of every phase are played; 2 if neither this nor `episodes` is given.
+        episodes: so many episodes are played, during which time goes on.
     """
 
-    def __init__(
-        self,
-        env_id: str,
-        schedule: Source,
-        plan: dict[str, int | None],
-        *,
-        num_train: int,
-        num_eval: int,
-        first_seed: int,
-        **arguments: Any,
-    ) -> None:
-        check_integer("num_train", num_train, 1)
-        check_integer("num_eval", num_eval, 1)
-        check_integer("first_seed", first_seed)
-        self._scheduled, self._plan = (env_id, schedule), plan
-        seeds = range(first_seed, first_seed + num_train + num_eval)
-        rows = [self._row(seed) for seed in seeds]
-        life = self._make(first_seed)
-        phases = sorted(set(life.planned), key=life.planned.index)
-        life.close()
-        names = [f"score_{phase}" for phase in phases]
-        names += ["recovered", "recovery_episodes"] if len(phases) != 1 else []
-        super().__init__(
-            dataset=Dataset.from_list(rows[:num_train]),
-            eval_dataset=Dataset.from_list(rows[num_train:]),
-            rubric=vf.Rubric(funcs=[_reader("score"), *map(_reader, names)], weights=[1.0, *(0.0 for _ in names)]),
-            **arguments,
+    schedules: list[str] = Field(["frozen_lake/explicit:family"], min_length=1)
+    lifetimes: int = Field(100, ge=1)
+    first_seed: int = Field(0, ge=0)
+    rounds: int | None = None
+    episodes: int | None = None
+
+    @model_validator(mode="after")
+    def check_schedules(self) -> LifetimeTasksetConfig:
+        """Begin a lifetime of each schedule, so that mistakes are reported before a model is asked."""
+        for schedule in self.schedules:
+            TextLifetime.of_schedule(schedule, 0, rounds=self.rounds, episodes=self.episodes).close()
+        return self
+
+
+class LifetimeData(vf.TaskData):  # type: ignore[misc, unused-ignore]
+    """A lifetime as a row; the model is shown none of it but `system_prompt`.
+
+    Args:
+        schedule: what drifts, and where.
+        seed: of the instance.
+        rounds: see `LifetimeTasksetConfig`.
+        episodes: see `LifetimeTasksetConfig`.
+    """
+
+    schedule: str
+    seed: int
+    rounds: int | None
+    episodes: int | None
+
+
+class LifetimeTask(vf.Task[LifetimeData]):  # type: ignore[misc, unused-ignore]
+    """A lifetime as a task; `LifetimeEnv` scores it."""
+
+
+class LifetimeTaskset(vf.Taskset[LifetimeTask, LifetimeTasksetConfig]):  # type: ignore[misc, unused-ignore]
+    """Lifetimes as tasks."""
+
+    def load(self) -> Iterator[LifetimeTask]:
+        """Yield the tasks: the schedules in turn, each time with the next seed."""
+        config = self.config
+        for schedule, seed in spread_lifetimes(config.schedules, config.lifetimes, config.first_seed):
+            data = LifetimeData(
+                name=f"{schedule}, seed {seed}",
+                system_prompt=INSTRUCTIONS,
+                schedule=schedule,
+                seed=seed,
+                rounds=config.rounds,
+                episodes=config.episodes,
+            )
+            yield LifetimeTask(data, config.task)
+
+
+class LifetimeEnvConfig(vf.EnvConfig):  # type: ignore[misc, unused-ignore]
+    """The agent's place is on this machine: the harness starts no program that would need a sandbox.
+
+    Args:
+        agent: who plays, with limits such as `max_turns`.
+    """
+
+    agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class LifetimeEnv(vf.Env[LifetimeEnvConfig]):  # type: ignore[misc, unused-ignore]
+    """An environment of verifiers whose rollout is a lifetime, with the transcript as the model's memory.
+
+    The reward `score` is the mean score of all episodes, with 0 for those that a limit cut away. The metrics are
+    those of `drift_envs.integrations.lifetime.lifetime_scores`; `info["episodes"]` has a line for each episode.
+    """
+
+    async def run(self, task: LifetimeTask, agents: Any) -> None:
+        """Play a lifetime.
+
+        Args:
+            task: the lifetime.
+            agents: who plays, as `agents.agent`.
+        """
+        data, lines = task.data, []
+        life = TextLifetime.of_schedule(
+            data.schedule, data.seed, lines.append, rounds=data.rounds, episodes=data.episodes
         )
-
-    async def setup_state(self, state: Any) -> Any:
-        """Begin the lifetime of a rollout.
-
-        Args:
-            state: that of verifiers; `info` has the seed.
-        """
-        lines: list[dict[str, Any]] = []
-        life = self._make(state["info"]["seed"], lines.append)
-        dialogue = Dialogue(life)
-        dialogue.open()  # the prompt of the row has this message
-        state["lifetime"], state["dialogue"], state["episodes"] = life, dialogue, lines
-        return state
-
-    async def env_response(self, messages: Any, state: Any, **arguments: Any) -> Any:
-        """Answer the last message of the model.
-
-        Args:
-            messages: all messages so far.
-            state: that of verifiers.
-            **arguments: not used.
-        """
-        turn = state["dialogue"].reply(_text_of(messages[-1]))
-        state["trajectory"][-1]["reward"] = turn.reward
-        answer = [vf.UserMessage(content=turn.message)]
-        if turn.is_over:
-            state["final_env_response"] = answer
-        return answer
-
-    @vf.cleanup  # type: ignore[untyped-decorator, unused-ignore]
-    async def close_lifetime(self, state: Any) -> None:
-        """Score what was played, and close the environment.
-
-        Args:
-            state: that of verifiers.
-        """
-        life = state.pop("lifetime", None)
-        state.pop("dialogue", None)
-        if life is not None:
+        try:
+            trace = await _play(Dialogue(life), task, agents.agent)
+        finally:
             life.close()
-            state["lifetime_scores"] = lifetime_scores(state["episodes"], life.planned)
-
-    def _make(self, seed: int, keep: Callable[[dict[str, Any]], None] | None = None) -> TextLifetime:
-        env_id, schedule = self._scheduled
-        return TextLifetime(env_id, schedule, seed, keep, **self._plan)
-
-    def _row(self, seed: int) -> dict[str, Any]:
-        life = self._make(seed)
-        opening = Dialogue(life).open()
-        life.close()
-        prompt = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": opening}]
-        return {"prompt": prompt, "answer": "", "info": {"seed": seed}}
+        metrics = lifetime_scores(lines, life.planned)
+        metrics.pop("score")  # of what was played, where the clock counts steps
+        trace.record_reward("score", lifetime_reward(lines, life.length or 0))
+        trace.record_metrics(metrics)
+        trace.info["episodes"] = lines
 
 
-def _reader(name: str) -> Any:
-    """A function of a rubric that reads one of the scores."""
+async def _play(dialogue: Dialogue, task: LifetimeTask, agent: Any) -> Any:
+    """Let an agent talk until the lifetime or its budget is over; the trace of it."""
+    async with agent.interaction(task) as interaction:
+        segment = await interaction.turn(dialogue.open())
+        while not segment.terminated:
+            turn = dialogue.reply(segment.last_reply)
+            if turn.is_over:
+                break
+            segment = await interaction.turn(turn.message)
+    return interaction.trace
 
-    def read(state: Any) -> float:
-        return float(state.get("lifetime_scores", {}).get(name, 0.0))
 
-    read.__name__ = name
-    return read
+class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc, unused-ignore]
+    """One request for each message, from the process of the evaluation itself.
 
+    verifiers' own harnesses are programs that are installed by downloads when a run begins.
+    """
 
-def _text_of(message: Any) -> str:
-    """The text of a message, which is a dictionary or an object, with text or parts as its content."""
-    content = message["content"] if isinstance(message, dict) else message.content
-    if isinstance(content, str) or content is None:
-        return content or ""
-    parts = (part if isinstance(part, dict) else part.model_dump() for part in content)
-    return "".join(part.get("text") or "" for part in parts)
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: vf.ModelContext,
+        trace: vf.Trace,
+        runtime: vf.Runtime,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: vf.TaskData,
+    ) -> vf.ProgramResult:
+        """Ask the model for the next message of the conversation so far.
+
+        Args:
+            ctx: the model.
+            trace: what happened so far; verifiers keeps it.
+            runtime: not used.
+            endpoint: verifiers' address for requests to the model.
+            secret: what opens it.
+            mcp_urls: not used.
+            data: with the conversation as its prompt.
+        """
+        system, messages = self.resolve_prompt(data)
+        shown = [{"role": "system", "content": system}, *map(message_to_wire, messages or [])]
+        async with httpx.AsyncClient(timeout=None, trust_env=False) as client:  # verifiers sets limits
+            response = await client.post(
+                f"{endpoint}/chat/completions",
+                headers={"Authorization": f"Bearer {secret}"},
+                json={"model": ctx.model, "messages": shown},
+            )
+        response.raise_for_status()
+        return vf.ProgramResult(exit_code=0, stdout="", stderr="")

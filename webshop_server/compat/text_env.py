@@ -58,6 +58,7 @@ class SimServer:
         show_attrs: whether pages have a button `Attributes`.
         nouns: `rule`, or `spacy` to take nouns from its model as the original does.
         seed: seeds price limits, drawn goals and names.
+        attr_path: the original's `items_ins_v2`, where it is not beside `file_path`; verl-agent's copy names it.
 
     Raises:
         ArgumentError: an argument breaks a rule.
@@ -74,10 +75,11 @@ class SimServer:
         show_attrs: bool = False,
         nouns: str = "rule",
         seed: int = 0,
+        attr_path: str | Path | None = None,
     ) -> None:
         rule = load_tagger(MODEL) if check_choice("nouns", nouns, ("rule", "spacy")) == "spacy" else count_nouns
         file_path = utils.DEFAULT_FILE_PATH if file_path is None else file_path
-        inventory = _open(file_path, num_products, seed)
+        inventory = _open(file_path, attr_path, num_products, seed)
         kind = "human" if human_goals else "synthetic"
         if human_goals and file_path is None:
             kind = "synthetic"
@@ -432,23 +434,26 @@ def _describe(goal: Goal, kind: str) -> dict[str, Any]:
     return {**goal.to_dict(), "goal_options": options}
 
 
-def _open(file_path: str | Path | None, num_products: int | None, seed: int) -> Inventory:
+def _open(file_path: str | Path | None, attr_path: str | Path | None, num_products: int | None, seed: int) -> Inventory:
     if num_products is not None:
         check_integer("num_products", num_products, 1)
+    if attr_path is not None and (file_path is None or Path(file_path).suffix != ".json"):
+        raise refuse("attr_path", "None where `file_path` is no file of the original", str(attr_path), ArgumentError)
     if file_path is None:
         return Inventory.open(Inventory.default(num_products or DEFAULT_PRODUCTS).catalogue.path, seed)
     path = Path(file_path)
     if path.suffix == ".json":
-        return Inventory.open(_import_once(path, num_products), seed)
+        return Inventory.open(_import_once(path, attr_path, num_products), seed)
     inventory = Inventory.open(path, seed)
     if num_products not in (None, len(inventory)):
         raise refuse("num_products", f"{len(inventory)}, as many as the catalogue has", num_products, ArgumentError)
     return inventory
 
 
-def _import_once(path: Path, num_products: int | None) -> Path:
+def _import_once(path: Path, attr_path: str | Path | None, num_products: int | None) -> Path:
     """Import the original's files into the cache, unless that has been done."""
-    files = [path, *(_beside(path, name) for name in ("items_ins_v2", "items_human_ins"))]
+    attributes = _beside(path, "items_ins_v2") if attr_path is None else Path(attr_path)
+    files = [path, attributes, _beside(path, "items_human_ins")]
     try:
         states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file]
     except OSError as error:

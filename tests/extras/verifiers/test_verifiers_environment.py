@@ -1,36 +1,39 @@
-"""The environment for verifiers, in verifiers' own loop, with a tiny policy behind a server on this machine."""
+"""Lifetimes for verifiers, in verifiers' own loop and command, with a tiny policy behind a server on this machine."""
 
 from __future__ import annotations
 
 import asyncio
-import doctest
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from drift_envs.errors import ArgumentError
+import yaml
 
 pytest.importorskip("verifiers", reason="needs the extra `verifiers`")
 
-import verifiers as vf
+import verifiers.v1 as vf
+from verifiers.v1.cli.eval.main import main
 
-from drift_envs.integrations import verifiers as face
-from drift_envs.integrations.verifiers import load_environment
-from tests.drift_agents.llm.chat_server import said, serve
+from tests.drift_agents.llm.chat_server import refused, said, serve
 from tests.extras.offline import offline  # noqa: F401
 from tests.extras.turn import TURN
 
-# verifiers' own: sockets of its clients and loops that are left to the garbage collector.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[3]
+NAME = "drift-lifetimes"  # the package of examples/, which requirements.txt installs
+
+
+@pytest.fixture
+def turn(tmp_path):
+    """The schedule of the tests, as a file."""
+    path = tmp_path / "turn.yaml"
+    path.write_text(yaml.safe_dump(TURN), encoding="utf-8")
+    return str(path)
 
 
 def along(*paths):
@@ -45,77 +48,109 @@ def along(*paths):
     return answer
 
 
-def evaluate(env, answer, monkeypatch, **arguments):
-    monkeypatch.setenv("NO_KEY", "none")
+def play(answer, agent=None, **taskset):
+    """Play every lifetime of a taskset; their traces, and the server that was asked."""
+    config = vf.resolve_env_config({"taskset": {"id": NAME, **taskset}, "agent": agent or {}})
+
+    async def all_tasks(client):
+        env = vf.load_environment(config)
+        async with env.serving():
+            return [await env.run_episode(task, vf.ModelContext(model="tiny", client=client)) for task in env.taskset]
+
     with serve(answer) as server:
-        client = vf.ClientConfig(api_key_var="NO_KEY", api_base_url=server.url, max_retries=0)
-        found = asyncio.run(env.evaluate(client, "tiny", state_columns=["episodes", "trajectory"], **arguments))
-    return found, server
+        client = vf.EvalClientConfig(base_url=server.url, api_key_var="NO_KEY")
+        episodes = asyncio.run(all_tasks(client))
+    return episodes, server
 
 
-def test_a_rollout_is_a_lifetime(monkeypatch):
-    env = load_environment("lake", TURN, rounds=3, num_train=1, num_eval=2)
-    found, server = evaluate(env, along((2, 2, 1), (1, 2, 2)), monkeypatch)
-    assert len(found["outputs"]) == 2
-    for output in found["outputs"]:
-        assert output["error"] is None
-        assert output["reward"] == pytest.approx(5 / 6)
-        metrics = output["metrics"]
-        assert (metrics["score_source"], metrics["score_moved"]) == (1.0, pytest.approx(2 / 3))
-        assert metrics["recovered"] == 0.0  # the mean of all three episodes is below nine tenths
-        assert [line["phase"] for line in output["episodes"]] == ["source"] * 3 + ["moved"] * 3
+def test_a_rollout_is_a_lifetime(turn):
+    episodes, server = play(along((2, 2, 1), (1, 2, 2)), schedules=[turn], rounds=3, lifetimes=2)
+    assert len(episodes) == 2
+    for episode in episodes:
+        assert episode.ok, episode.errors
+        (trace,) = episode.traces
+        assert trace.reward == pytest.approx(5 / 6)
+        assert (trace.metrics["score_source"], trace.metrics["score_moved"]) == (1.0, pytest.approx(2 / 3))
+        assert trace.metrics["recovered"] == 0.0  # the mean of all three episodes is below nine tenths
+        assert [line["phase"] for line in trace.info["episodes"]] == ["source"] * 3 + ["moved"] * 3
+        # One branch: what the model said is in its next prompt as it was said, which trainers on tokens need.
+        assert trace.num_branches == 1
+        assert trace.num_turns == 16
     assert server.requests[0]["messages"][0]["role"] == "system"
 
 
-def test_the_score_of_an_episode_is_the_reward_of_its_last_step(monkeypatch):
-    env = load_environment("lake", TURN, rounds=1, num_train=1, num_eval=1)
-    found, _ = evaluate(env, along((2, 2, 1)), monkeypatch)
-    (output,) = found["outputs"]
-    assert [step["reward"] for step in output["trajectory"]] == [0.0, 0.0, 1.0, 0.0]
+def test_a_rollout_that_is_cut_scores_zero_for_the_rest(turn):
+    episodes, server = play(along((2, 2, 1)), {"max_turns": 4}, schedules=[turn], rounds=2, lifetimes=1)
+    assert episodes[0].traces[0].reward == pytest.approx(1 / 4)
+    assert len(server.requests) == 4
 
 
-def test_a_rollout_that_is_cut_scores_zero_for_the_rest(monkeypatch):
-    env = load_environment("lake", TURN, rounds=2, num_train=1, num_eval=1, max_turns=4)
-    found, _ = evaluate(env, along((2, 2, 1)), monkeypatch)
-    assert found["outputs"][0]["reward"] == pytest.approx(1 / 4)
+def test_a_rollout_that_is_cut_scores_zero_for_the_rest_where_the_clock_counts_steps(tmp_path):
+    path = tmp_path / "steps.yaml"
+    path.write_text(yaml.safe_dump({**TURN, "name": "steps", "clock": "step"}), encoding="utf-8")
+    episodes, _ = play(along((2, 2, 1)), {"max_turns": 3}, schedules=[str(path)], episodes=4, lifetimes=1)
+    assert episodes[0].traces[0].reward == pytest.approx(1 / 4)
 
 
-def test_what_the_model_sees_names_no_drift(monkeypatch):
-    env = load_environment("lake", TURN, rounds=2, num_train=1, num_eval=1)
-    _, server = evaluate(env, along((2, 2, 1), (1, 2, 2)), monkeypatch)
-    assert not re.search(r"phase|source|moved|tick|drift", json.dumps(server.requests[-1]["messages"]))
+def test_what_the_model_sees_names_no_drift(turn):
+    _, server = play(along((2, 2, 1), (1, 2, 2)), schedules=[turn], rounds=2, lifetimes=1)
+    assert not re.search(r"phase|source|moved|tick|drift|turn\.yaml|seed", json.dumps(server.requests[-1]["messages"]))
 
 
-def test_training_and_evaluation_have_different_seeds():
-    env = load_environment("house", rounds=1, num_train=2, num_eval=2, first_seed=5)
-    assert [row["info"]["seed"] for row in env.get_dataset()] == [5, 6]
-    assert [row["info"]["seed"] for row in env.get_eval_dataset()] == [7, 8]
+def test_a_server_that_refuses_is_the_error_of_the_rollout(turn):
+    episodes, _ = play(lambda request: refused(400, "no such model"), schedules=[turn], rounds=1, lifetimes=1)
+    assert not episodes[0].ok
+    assert "no such model" in episodes[0].traces[0].last_error.message
 
 
-def test_mistakes_name_the_rule():
-    with pytest.raises(ArgumentError, match="`env` should be one of"):
-        load_environment("moon")
-    with pytest.raises(ArgumentError, match="exclude each other"):
-        load_environment(rounds=1, episodes=1)
+def test_schedules_take_turns_and_seeds_grow():
+    config = vf.resolve_env_config(
+        {"taskset": {"id": NAME, "schedules": ["house/explicit", "webshop/explicit"], "lifetimes": 3, "first_seed": 5}}
+    )
+    rows = [task.data for task in vf.load_taskset(config.taskset)]
+    assert [(row.schedule, row.seed) for row in rows] == [
+        ("house/explicit", 5), ("webshop/explicit", 5), ("house/explicit", 6),
+    ]  # fmt: skip
 
 
-def test_the_command_of_the_page_evaluates(tmp_path):
-    page = (ROOT / "docs" / "verifiers.md").read_text(encoding="utf-8")
-    line = r"^vf-eval drift_envs.integrations.verifiers (.*) --model MODEL --api-base-url URL$"
-    (command,) = re.findall(line, page, re.MULTILINE)
-    options = re.findall(r"'[^']*'|\S+", command)
+@pytest.mark.parametrize(
+    ("taskset", "rule"),
+    [
+        ({"schedules": ["frozen_lake/explict"]}, "Did you mean"),
+        ({"schedules": ["frozen_lake/explicit"], "rounds": 1, "episodes": 1}, "exclude each other"),
+        ({"schedules": ["frozen_lake/explicit"], "rounds": 0}, "`rounds` should be"),
+        ({"schedules": []}, "schedules"),
+    ],
+)
+def test_mistakes_name_the_rule_before_a_model_is_asked(taskset, rule):
+    with pytest.raises(ValueError, match=rule):
+        vf.resolve_env_config({"taskset": {"id": NAME, **taskset}})
+
+
+@pytest.mark.parametrize("page", ["docs/training_agents.md", "examples/drift_lifetimes/README.md"])
+def test_the_command_of_the_page_evaluates(tmp_path, page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    line = r"^vf-eval (drift-lifetimes .*) --model MODEL --client.base-url URL --client.api-key-var KEY --no-push$"
+    (options,) = re.findall(line, text, re.MULTILINE)
     with serve(lambda request: said("Action: 1")) as server:
         done = subprocess.run(
-            [Path(sys.executable).with_name("vf-eval"), "drift_envs.integrations.verifiers",
-             *(o.strip("'") for o in options), "--model", "tiny", "--api-base-url", server.url,
-             "--api-key-var", "NO_KEY"],
-            capture_output=True, text=True, timeout=400, check=False, cwd=tmp_path,
+            [Path(sys.executable).with_name("vf-eval"), *shlex.split(options), "--model", "tiny", "--client.base-url",
+             server.url, "--client.api-key-var", "NO_KEY", "--no-push"],
+            capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path,
             env={**os.environ, "NO_KEY": "none", "HF_HUB_OFFLINE": "1", "NO_PROXY": "127.0.0.1"},
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert server.requests
-    assert "score_source" in done.stdout + done.stderr
+    (traces,) = tmp_path.glob("outputs/*/traces.jsonl")
+    episodes = [json.loads(line) for line in traces.read_text("utf-8").splitlines()]
+    assert len(episodes) == 2
+    assert "score_source" in json.dumps(episodes)
+    assert len(server.requests) > 4
 
 
-def test_the_examples_of_the_module_run():
-    assert doctest.testmod(face).failed == 0
+def test_a_mistake_on_the_command_line_is_named(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["drift-lifetimes", "--env.taskset.schedules", '["lake"]', "--no-push"])
+    shown = capsys.readouterr()
+    assert ended.value.code
+    assert "no shipped schedule 'lake'" in " ".join(f"{shown.out} {shown.err} {ended.value}".split())

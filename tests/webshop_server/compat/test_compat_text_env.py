@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -183,6 +186,7 @@ def test_goals_are_filtered_and_limited():
         ({"num_product": 5}, "should have other arguments"),
         ({"file_path": "missing.json"}, "`file_path` should be a file that can be read"),
         ({"file_path": "missing.sqlite"}, "there is no catalogue"),
+        ({"attr_path": "items_ins_v2.json"}, "`attr_path` should be None"),
         ({"num_products": 400, "filter_goals": lambda number, goal: False}, "`filter_goals` should be a function"),
     ],
 )
@@ -211,6 +215,52 @@ def test_the_originals_files(real_files, tmp_path, monkeypatch):
     assert len(env.server.product_item_dict) == 100
     assert isinstance(env.server.goals[0]["goal_options"], list)
     assert [path.suffix for path in tmp_path.glob("imported-*")].count(".sqlite") == 1
-    again = WebAgentTextEnv("text", real_files[0], num_products=100, human_goals=1)
-    assert again.server.shop.inventory is env.server.shop.inventory
+    for attributes in (None, real_files[1]):
+        again = WebAgentTextEnv("text", real_files[0], num_products=100, human_goals=1, attr_path=attributes)
+        assert again.server.shop.inventory is env.server.shop.inventory
     assert WebAgentTextEnv("text", real_files[0]).server.product_prices.keys() > env.server.product_prices.keys()
+
+
+@pytest.mark.integration
+def test_the_worker_of_verl_agent_plays(tmp_path):
+    """The file of the page in the place of the original's package, in a process of its own, as Ray starts them."""
+    root = Path(__file__).resolve().parents[3]
+    text = (root / "docs" / "training_agents.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import gym\n.*?)```", text, re.DOTALL)
+    package = tmp_path / "web_agent_site"
+    package.mkdir()
+    (package / "__init__.py").write_text(code, encoding="utf-8")
+    (tmp_path / "gym.py").write_text(GYM, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    goals, instruction, available, score = json.loads(done.stdout)
+    assert goals > 500  # those before are its evaluation
+    assert "Instruction" in instruction
+    assert not available["has_search_bar"]
+    assert "back to search" in available["clickables"]
+    assert score == 0.0
+
+
+GYM = """
+import importlib
+ENTRIES = {}
+def register(id, entry_point):
+    ENTRIES[id] = entry_point
+def make(id, **kwargs):
+    module, _, name = ENTRIES[id].partition(":")
+    return getattr(importlib.import_module(module), name)(**kwargs)
+"""
+WORKER = """
+import json, sys
+sys.path.append(".")
+from web_agent_site.envs import WebAgentTextEnv
+import gym
+env = gym.make("WebAgentTextEnv-v0", observation_mode="text", num_products=None, human_goals=False, file_path=None,
+               attr_path=None, seed=7)
+observation, info = env.reset(session=503)
+step = env.step("search[red mug]")
+print(json.dumps([len(env.server.goals), observation, env.get_available_actions(), step[1]]))
+env.close()
+"""
