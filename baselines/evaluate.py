@@ -2,7 +2,6 @@
 
 * `main` - runs the command and returns its exit status
 * `OnlineAgent` - what `make` returns, if it is no model of Stable-Baselines3
-* `find` - the function or class that a name means
 * `evaluate` - plays lifetimes and returns the lines of a row
 
 `make(env_params, key)` gets what a learner may know before it starts (`baselines.host.EnvParams`) and an integer to
@@ -12,7 +11,6 @@ a function the name may be a class of such models, such as `stable_baselines3:PP
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +26,7 @@ from baselines.exit_status import status_of
 from baselines.host import EnvParams, HostLifetime, StepResult, make_params
 from baselines.measures import after_drift, make_cells
 from drift_envs.errors import ArgumentError
+from drift_envs.lazy import find_callable
 from drift_envs.metrics import bootstrap
 from webshop_server.command_line import Debug, make_app, run_app
 
@@ -48,34 +47,6 @@ class OnlineAgent(Protocol):
 
 
 Maker = Callable[[EnvParams, int], Any]
-
-
-def find(name: str) -> Any:
-    """The function or class that a name means.
-
-    Args:
-        name: as `module:name`; the present folder is searched first.
-
-    Raises:
-        ArgumentError: if there is no such module or name, or it cannot be called.
-
-    Example:
-        >>> find("baselines.evaluate:find").__name__
-        'find'
-    """
-    module, _, attribute = name.partition(":")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(importlib.import_module(module), attribute, None) if module else None
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"`agent` should be 'module:name' of an installed module. Received {name!r}: {error}"
-        ) from error
-    finally:
-        sys.path.remove("")
-    if not callable(found):
-        raise ArgumentError(f"`agent` should be 'module:name' of a function or a class. Received {name!r}")
-    return found
 
 
 def play_lifetime(make: Maker, lifetime: HostLifetime, key: int) -> np.ndarray:
@@ -158,7 +129,7 @@ def _evaluate(
     """
     label = name or agent
     lines = evaluate(
-        find(agent),
+        find_callable("agent", agent),
         label,
         environment,
         regime,

@@ -1,6 +1,7 @@
 """Packages whose names are imported at first use (PEP 562).
 
 * `load_object` - the object that a string `module:name` stands for
+* `find_callable` - the same for a name that a user gives
 * `lazy_names` - the module-level `__getattr__` and `__dir__` of such a package
 """
 
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
+
+from drift_envs.errors import ArgumentError
 
 
 def load_object(reference: str) -> Any:
@@ -21,6 +24,35 @@ def load_object(reference: str) -> Any:
     """
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
+
+
+def find_callable(argument: str, reference: str) -> Any:
+    """The function or class that a user names; the present folder is searched first.
+
+    Args:
+        argument: the name of the argument, as the message shows it.
+        reference: as `module:name`.
+
+    Raises:
+        ArgumentError: if there is no such module or name, or it cannot be called.
+
+    Example:
+        >>> find_callable("detector", "drift_envs.lazy:find_callable").__name__
+        'find_callable'
+    """
+    module, _, name = reference.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), name, None) if module else None
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f"`{argument}` should be 'module:name' of an installed module. Received {reference!r}: {error}"
+        ) from error
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise ArgumentError(f"`{argument}` should be 'module:name' of a function or a class. Received {reference!r}")
+    return found
 
 
 def lazy_names(

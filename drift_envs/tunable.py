@@ -2,7 +2,6 @@
 
 * `KnobAttribute` - a knob as an attribute: reading is free, setting validates and recomputes what is derived
 * `TunableEnv` - the mixin: set a knob, hold knobs against being set, pickle and copy without drawing surfaces
-* `RecurringTasksEnv` - a `TunableEnv` with numbered tasks that come again, in an order drawn from the seed
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from drift_envs.checks import check_integer
-from drift_envs.errors import ArgumentError, DrivenKnobError, KnobError
+from drift_envs.errors import DrivenKnobError, KnobError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
 
@@ -119,27 +117,3 @@ class TunableEnv:
             if name in state:
                 state[name] = None
         return state
-
-
-class RecurringTasksEnv(TunableEnv):
-    """A `TunableEnv` with numbered tasks that come again, in an order drawn from the seed."""
-
-    goal_index: int | None = None
-    """The number of the present task; `None` before the first `reset`."""
-    _keeps_tasks = False
-
-    def task_options(self) -> dict[str, Any] | None:
-        """The reset options with which another instance starts the same task."""
-        return None if self.goal_index is None else {"goal_index": self.goal_index}
-
-    def keep_tasks(self) -> None:
-        """Keep the pool of tasks and the position in its order at the next reset with a seed."""
-        self._keeps_tasks = True
-
-    def _read_goal_index(self, options: Mapping[str, Any], last: int) -> int | None:
-        """The number of the task that the options of `reset` ask for, at most `last`; `None` if they do not."""
-        unknown = sorted(set(options) - {"goal_index"})
-        if unknown:
-            raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
-        index = options.get("goal_index")
-        return None if index is None else check_integer("goal_index", index, 0, last)

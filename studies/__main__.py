@@ -149,6 +149,26 @@ def _injection(
 
 
 @app.command(
+    "detectors",
+    short_help="Score drift detectors on a data set.",
+    epilog=f"Example: {PROGRAM} detectors runs/slow-tides --page docs/detectors.md",
+)
+def _detectors(
+    data: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `drift-envs dataset`.")],
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Page whose table is replaced.")] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Most steps from a drift to its detection.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Score all drift detectors on all streams of a data set, and print the tables or replace those of a page."""
+    from studies.detectors import write_table
+
+    text = write_table(data, page, window, lambda line: print(line, file=sys.stderr))
+    print(text if page is None else f"wrote {page}")
+
+
+@app.command(
     "map-schedules",
     short_help="Write the schedules of the map of verification.",
     epilog=f"Example: {PROGRAM} map-schedules --place frozen_lake/verify-8x8 --every 12 --false 5",
@@ -239,10 +259,11 @@ def _evidence(
     epilog=f"Example: {PROGRAM} tables",
 )
 def _tables(debug: Debug = False) -> None:
-    """Compute every number of README, board and map from the lines in results/verify_map, without playing."""
+    """Compute every number of README, board, map and tools from the lines in results, without playing."""
+    from studies.tools_results import write_results
     from studies.verify_map.pages import write_tables
 
-    for path in write_tables():
+    for path in (*write_tables(), write_results()):
         print(f"wrote {path}")
 
 

@@ -62,8 +62,8 @@ MODELS, RANKED = "models", "worlds"
 
 PREFIXES = {"frozen_lake": "DriftFrozenLake-v0", "mountain_car": "DriftMountainCar-v0"}
 PREFIXES |= {"mountain_car_continuous": "DriftMountainCarContinuous-v0", "webshop": "DriftWebShop-v0"}
-PREFIXES |= {"house": "DriftHouse-v0"}
-IN_WORDS = ("DriftHouse-v0", "DriftWebShop-v0")
+PREFIXES |= {"house": "DriftHouse-v0", "tools": "DriftTools-v0"}
+IN_WORDS = ("DriftHouse-v0", "DriftTools-v0", "DriftWebShop-v0")
 """Environments whose actions are texts; they have no native vector form."""
 
 
@@ -477,6 +477,7 @@ PROMPTED = {
     "continuous-car": ("DriftMountainCarContinuous-v0", "mountain_car_continuous/reversed", 1, (20, -1)),
     "shop": ("DriftWebShop-v0", "webshop/explicit", 2, (1, 4)),
     "house": ("DriftHouse-v0", "house/implicit", 3, (1, 4)),
+    "desk": ("DriftTools-v0", "tools/implicit", 3, (1, 4)),
 }
 """Environment -> its id, a schedule, how many episodes are played, and which steps of the last one are kept."""
 

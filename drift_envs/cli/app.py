@@ -445,6 +445,122 @@ def _record(
 
 
 @app.command(
+    "diff",
+    short_help="Show what differs between two phases, or score a statement about it.",
+    epilog="Example: drift-envs diff frozen_lake/explicit source drift-1 --json",
+)
+def _diff(
+    name: Name,
+    before: Annotated[str, typer.Argument(metavar="PHASE", help="Id of a phase, as `show` prints it.")],
+    after: Annotated[str, typer.Argument(metavar="PHASE", help="Id of the other phase.")],
+    score: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Score the statement of this file, which has the form of --json."),
+    ] = None,
+    seed: SeedOption = 0,
+    env: EnvOption = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show what differs between two phases of a schedule: each knob in words, and maps side by side.
+
+    With --score, compare a statement with it: `{"changes": [{"knob": "slip", "new": 0.6}]}`.
+    """
+    from drift_envs.cli.diff import describe_difference, print_difference, print_score, read_statement
+    from drift_envs.cli.scheduled import open_schedule
+    from drift_envs.metrics import compare_phases, score_statement
+
+    scheduled = open_schedule(name, seed, env)
+    if score is not None:
+        found = score_statement(compare_phases(scheduled.timeline, before, after), read_statement(score))
+        if json:
+            print_json(found._asdict())
+        else:
+            print_score(_make_console(), found)
+    elif json:
+        print_json(describe_difference(scheduled, before, after))
+    else:
+        print_difference(_make_console(), scheduled, before, after)
+
+
+@app.command(
+    "dataset",
+    short_help="Record lifetimes with labels of their drifts.",
+    epilog="Example: drift-envs dataset DriftFrozenLake-v0 --schedule frozen_lake/tides --episodes 200 --out lake",
+)
+def _dataset(
+    context: typer.Context,
+    env_id: GymnasiumId,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder; one that was begun is completed.")],
+    schedule: ScheduleOption = None,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="random|optimal|initial|FILE|MODULE:NAME",
+            help="Random actions, the optimum, the optimum of the first phase for ever, a file of a run's folder "
+            "`traces`, or a function make(observation_space, action_space).",
+        ),
+    ] = "random",
+    episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes of each lifetime.")] = 100,
+    lifetimes: Annotated[
+        int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Lifetimes, each with the next seed.")
+    ] = 1,
+    epsilon: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="Share of random actions.")] = 0.0,
+    minari: Annotated[bool, typer.Option("--minari", help="Write Minari's form too.")] = False,
+    seed: SeedOption = 0,
+    debug: Debug = False,
+) -> None:
+    """Record lifetimes as Parquet, with phase, tick, knobs and changes of every step; needs the extra `dataset`.
+
+    An interrupted command is repeated to go on. With --minari, `minari.load_dataset` reads the folder too.
+    """
+    from drift_envs.cli.dataset import record_dataset
+    from drift_envs.datasets import DatasetOptions
+    from drift_envs.registration import check_id
+    from webshop_server.command_line import Verbosity, verbosity_of
+
+    if schedule is None:
+        check_id(env_id)
+    options = DatasetOptions(env_id, schedule, policy, episodes, lifetimes, seed, epsilon)
+    record_dataset(options, out, minari=minari, is_quiet=verbosity_of(context) is Verbosity.QUIET)
+
+
+@app.command(
+    "score-detector",
+    short_help="Score a drift detector on a data set.",
+    epilog="Example: drift-envs score-detector river.drift:ADWIN --data lake --stream returns",
+)
+def _score_detector(
+    detector: Annotated[
+        str, typer.Argument(metavar="MODULE:NAME", help="A class or function that returns a detector as river's.")
+    ],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of `drift-envs dataset`.")],
+    stream: Annotated[
+        str, typer.Option(metavar="returns|rewards|errors", help="Returns, rewards, or errors of predictions.")
+    ] = "returns",
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=LARGEST, metavar="N", help="Most steps from a drift to its detection (default: any number)."
+        ),
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Play a detector with river's interface over the lifetimes of a data set, and score its alarms.
+
+    The first alarm after each drift detects it; every other one is false.
+    """
+    from drift_envs.cli.dataset import describe_summary, print_summary, score
+
+    summary = score(detector, data, stream, window)
+    if json:
+        print_json({"detector": detector, "stream": stream, "window": window, **describe_summary(summary)})
+    else:
+        print_summary(_make_console(), summary)
+
+
+@app.command(
     "openenv",
     short_help="Serve an environment by OpenEnv's protocol.",
     epilog="Example: drift-envs openenv DriftFrozenLake-v0 --schedule frozen_lake/implicit --rounds 2 --port 8000",

@@ -3,6 +3,7 @@
 * `Recording` - content of a file: the environment, and the actions of each episode
 * `read_recording` - reads one from the folder `traces` of a run
 * `replay` - the frames of its episodes
+* `to_action` - an action of a space from its text
 
 The file is written by `drift-agents run --trace`: compressed lines of JSON, first a header, then one line for each
 episode. Only environment, seeds and actions are read here. It is apart from `record` because it holds the file format.
@@ -133,7 +134,7 @@ def replay(
         name = f"{env.get_wrapper_attr('drift_state').phase} episode {episode.number}"
         frames: list[Any] = [env.render()]
         for number, (action, reward) in enumerate(zip(episode.actions[:steps], episode.rewards, strict=False)):
-            _, paid, *_ = env.step(_to_env(env.action_space, action))
+            _, paid, *_ = env.step(to_action(env.action_space, action))
             if reward is not None and abs(float(paid) - reward) > 1e-9:
                 raise StateError(
                     f"{recording.path}: episode {episode.number}, step {number}: the reward was {reward}, here it is "
@@ -143,8 +144,13 @@ def replay(
         yield name, frames
 
 
-def _to_env(space: gym.Space[Any], action: str) -> Any:
-    """An action of the space from its text."""
+def to_action(space: gym.Space[Any], action: str) -> Any:
+    """An action of a space from its text.
+
+    Args:
+        space: the action space.
+        action: the text, as a recording has it.
+    """
     if isinstance(space, gym.spaces.Discrete):
         return int(action)
     if isinstance(space, gym.spaces.Box):

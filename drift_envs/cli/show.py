@@ -2,6 +2,7 @@
 
 * `print_phases` - the command
 * `describe_phases` - the same as data
+* `draw_maps` - the maps of phases, side by side
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
         console.print(Text(f"and more from tick {phases[-1].stop} on; --phases N shows them", style="dim"))
     if "map" in scheduled.timeline.names:
         console.print()
-        console.print(Columns(list(_maps(scheduled, phases)), padding=(0, 3)))
+        console.print(Columns(list(draw_maps(scheduled, phases)), padding=(0, 3)))
     if scheduled.oracle is not None and len(phases) > 1:
         is_car = scheduled.oracle.effect(0, 0).replayed is not None
         console.print()
@@ -185,8 +186,13 @@ def _value(name: str, value: Value) -> str:
     return f"{name} {show_value(value)}"
 
 
-def _maps(scheduled: ScheduledEnv, phases: list[Phase]) -> Iterator[Text]:
-    """The map of each phase under its name; an unchanged map is not repeated."""
+def draw_maps(scheduled: ScheduledEnv, phases: list[Phase]) -> Iterator[Text]:
+    """The map of each phase under its name; an unchanged map is not repeated.
+
+    Args:
+        scheduled: the schedule, of a lake.
+        phases: the phases.
+    """
     before = None
     for phase in phases:
         lake = scheduled.timeline.values(scheduled.full_tick(phase))["map"]

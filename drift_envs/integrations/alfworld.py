@@ -16,9 +16,10 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.envs.house.pool import MOST_TASKS, find_task, number_task
+from drift_envs.envs.house.pool import find_task, number_task
 from drift_envs.envs.house.tasks import TASK_TYPES, list_tasks
 from drift_envs.errors import ArgumentError, StateError
+from drift_envs.task_sequence import MOST_TASKS
 from drift_envs.wrappers.drift import Source
 
 SPLITS = {

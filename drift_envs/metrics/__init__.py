@@ -4,6 +4,9 @@
 * `dynamic_regret`, `variation_budget`, `forgetting`, `forward_transfer`, `truth_rate` - against references
 * `recovery`, `Recovery`, `summarise_recoveries`, `Recoveries`, `retention`, `recovery_deficit` - recovery
 * `detect`, `Detection`, `Realignment` - detection delays and false alarms
+* `score_detector`, `DetectorSummary`, `score_alarms`, `DetectorScore`, `find_alarms` - drift detectors on streams
+* `DriftDetector`, `Stream`, `Cusum` - their interface, what they watch, and one of them
+* `compare_phases`, `KnobDifference`, `score_statement`, `StatementScore` - what differs between two phases
 * `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - cost and benefit of probing
 * `Estimate`, `bootstrap`, `paired_difference`, `proportion` - means with intervals
 * `interquartile_mean`, `ScoreSummary`, `summarise` - statistics of scores
@@ -24,6 +27,17 @@ from drift_envs.metrics.adaptation import (
     summarise_recoveries,
 )
 from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
+from drift_envs.metrics.detectors import (
+    Cusum,
+    DetectorScore,
+    DetectorSummary,
+    DriftDetector,
+    Stream,
+    find_alarms,
+    score_alarms,
+    score_detector,
+)
+from drift_envs.metrics.differences import KnobDifference, StatementScore, compare_phases, score_statement
 from drift_envs.metrics.scores import (
     area_under_curve,
     dynamic_regret,
@@ -47,19 +61,28 @@ from drift_envs.metrics.statistics import (
 
 __all__ = [
     "CostKind",
+    "Cusum",
     "Detection",
+    "DetectorScore",
+    "DetectorSummary",
+    "DriftDetector",
     "Estimate",
+    "KnobDifference",
     "Realignment",
     "Recoveries",
     "Recovery",
     "ScoreSummary",
+    "StatementScore",
+    "Stream",
     "area_under_curve",
     "bootstrap",
     "break_even",
     "collected_score",
+    "compare_phases",
     "cost_by_kind",
     "detect",
     "dynamic_regret",
+    "find_alarms",
     "first_and_last",
     "forgetting",
     "forward_transfer",
@@ -72,6 +95,9 @@ __all__ = [
     "recovery_deficit",
     "recovery_ratio",
     "retention",
+    "score_alarms",
+    "score_detector",
+    "score_statement",
     "summarise",
     "summarise_recoveries",
     "truth_rate",

@@ -2,6 +2,7 @@
 
 * `WrapperOptions` - the arguments that all ids share, and the wrappers that they put around an environment
 * `build_plain` - the builder of environments whose knobs can be set at any time
+* `build_with_tasks` - the builder of environments whose recurring tasks can all be done in every phase
 * `load_checked`, `load_with_conditions` - the schedule, checked against the knobs and the other arguments
 """
 
@@ -91,6 +92,28 @@ def build_plain(parts: EnvParts, schedule: Source, options: WrapperOptions, argu
     if schedule is not None and any(parts.arguments[name] for name in arguments):
         schedule = load_checked(schedule, knob_table(env), parts, arguments)
     return options.wrap(env, schedule)
+
+
+def build_with_tasks(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """Build an environment whose recurring tasks can all be done for a reward of 1.0 in every phase.
+
+    Args:
+        parts: the declaration of the environment, whose class takes `pool`, `order`, `conditions` and `affected`.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of the environment's class.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    env_class: Any = parts.env_class
+    if schedule is None:
+        return options.wrap(env_class(options.base_mode(None), **arguments), None)
+    checked, conditions = load_with_conditions(schedule, parts, arguments)
+    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
+    own = {**tasks, **arguments, "conditions": conditions, "affected": not checked.control}
+    return options.wrap(env_class(options.base_mode(checked), **own), checked)
 
 
 def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments: Mapping[str, Any]) -> Schedule:

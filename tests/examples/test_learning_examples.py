@@ -46,3 +46,19 @@ def test_ppo_says_what_is_missing():
             load("ppo_mountain_car.py")["main"]([])
     else:
         pytest.skip("the extra `rl` is installed")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("schedule", "after", "knob"), [("tides", "flood", "map"), ("implicit", "reversal", "goal_rewards")]
+)
+def test_the_explorer_states_what_changed(schedule, after, knob, capsys):
+    score = load("what_changed.py")["main"](["--schedule", f"frozen_lake/{schedule}", "--after", after])
+    assert (score.precision, score.recall) == (1.0, 1.0)
+    assert score.agreement[knob] > 0.9
+    assert "agreement" in capsys.readouterr().out
+
+
+def test_nothing_is_stated_where_nothing_changed(capsys):
+    arguments = ["--schedule", "frozen_lake/tides", "--after", "source", "--episodes", "20"]
+    assert load("what_changed.py")["main"](arguments).precision is None

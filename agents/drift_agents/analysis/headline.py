@@ -1,6 +1,6 @@
 """A run in at most four sentences, made from the same figures as its tables.
 
-* `write_headline` - what was played, what drifts cost, what GLOVE changed
+* `write_headline` - what drifts cost, what GLOVE changed, what was played; of one seed no difference is counted
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ def write_headline(parts: Sequence[ScheduleRuns]) -> list[str]:
     Args:
         parts: the schedules that were played.
     """
-    sentences = [_played(parts), _lost(parts), _compared(parts), _looped(parts)]
-    return [sentence for sentence in sentences if sentence]
+    first, *others = [text for text in (_lost(parts), _compared(parts), _played(parts), _looped(parts)) if text]
+    if len(_seeds(parts)) == 1:
+        first = f"One seed: means without intervals, which need more seeds. {first}"
+    return [first, *others]
+
+
+def _seeds(parts: Sequence[ScheduleRuns]) -> set[int]:
+    return {seed for part in parts for run in part.players.runs.values() for seed in run.seeds}
 
 
 def _count(number: int, what: str) -> str:
@@ -32,7 +38,7 @@ def _count(number: int, what: str) -> str:
 def _played(parts: Sequence[ScheduleRuns]) -> str:
     agents = list(dict.fromkeys(run.player for part in parts for _, run in part.players.agents()))
     everyone = {player for part in parts for player in part.players.runs}
-    seeds = {seed for part in parts for run in part.players.runs.values() for seed in run.seeds}
+    seeds = _seeds(parts)
     episodes = sum(len(rows) for part in parts for run in part.players.runs.values() for rows in run.rows)
     references = f" and {_count(len(everyone - set(agents)), 'reference')}" if everyone - set(agents) else ""
     memories, verifiers = (
@@ -42,10 +48,9 @@ def _played(parts: Sequence[ScheduleRuns]) -> str:
             ({**VERIFIER_NAMES, PLAIN: "none"}, [player.verifier for player in agents]),
         )
     )
-    intervals = " With one seed no figure has an interval: play more seeds." if len(seeds) == 1 else ""
     return (
         f"{_count(len(agents), 'agent')} (memories: {memories}; verifiers: {verifiers}){references} played "
-        f"{_count(len(parts), 'schedule')} with {_count(len(seeds), 'seed')}: {_count(episodes, 'episode')}.{intervals}"
+        f"{_count(len(parts), 'schedule')} with {_count(len(seeds), 'seed')}: {_count(episodes, 'episode')}."
     )
 
 
@@ -62,11 +67,13 @@ def _lost(parts: Sequence[ScheduleRuns]) -> str:
                     found.append((change, f"{name.strip()} on {part.schedule}, from {first} to {last}"))
     if not found:
         return ""
-    (worst, whose) = min(found, key=lambda pair: pair[0].mean)
+    worst, whose = min(found, key=lambda pair: pair[0].mean)
+    largest = f"{_signed(worst)} points, {whose}."
+    if worst.n == 1:
+        return f"The largest change of a plain agent after the drifts is {largest}"
     return (
         f"{sum(_differs(change, -1) for change, _ in found)} of {_count(len(found), 'plain agent')} (memories without "
-        f"a verifier, by schedule) are below their own level after the drifts; the "
-        f"largest change is {_signed(worst)} points, {whose}."
+        f"a verifier, by schedule) are below their own level after the drifts; the largest change is {largest}"
     )
 
 
@@ -85,8 +92,9 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
         if changes:
             above, below = (sum(_differs(change, sign) for change in changes) for sign in (1, -1))
             low, high = (_signed(pick(changes, key=_by_mean)) for pick in (min, max))
-            span = f"all {low}" if low == high else f"{low} to {high}"
-            clauses.append(f"minus {called} above 0 in {above} of {len(changes)}, below in {below} ({span})")
+            span = low if low == high else f"{low} to {high}"
+            counts = f"above 0 in {above} of {len(changes)}, below in {below}"
+            clauses.append(f"minus {called} {span}" if changes[0].n == 1 else f"minus {called} {counts} ({span})")
     return f"GLOVE after the drifts, in points: {'; '.join(clauses)}." if clauses else ""
 
 
@@ -108,8 +116,8 @@ def _looped(parts: Sequence[ScheduleRuns]) -> str:
 
 
 def _differs(change: Estimate, sign: int) -> bool:
-    """Whether a difference has that sign: by its interval, or by its mean where one run has no interval."""
-    return sign * change.mean > 0 and (change.n == 1 or change.excludes_zero)
+    """Whether a difference has that sign by its interval."""
+    return sign * change.mean > 0 and change.excludes_zero
 
 
 def _estimate(part: ScheduleRuns, run: Runs) -> Estimate:

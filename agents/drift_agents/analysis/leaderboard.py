@@ -83,6 +83,11 @@ def to_page(evidence: EvidenceTable, standings: Standings, charge: int = 0) -> s
         "",
         to_markdown(tabulate_standings(standings)),
         "",
+        *(
+            f"{name_of(key)} played the same episodes as {', '.join(map(name_of, others))}.\n"
+            for key, others in standings.same.items()
+            if len(others) > 1
+        ),
         "## How to read this",
         "",
         *(f"- {line}" for line in LEGEND),
@@ -136,6 +141,16 @@ def _called(label: str, names: Mapping[str, str]) -> str:
     return f"{names.get(name, name)}{mark and ' ('}{options}"
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Names of agents that played the same episodes, short enough for two lines of a cell.
+
+    Example:
+        >>> join_names(["A", "B"]), join_names(["A", "B", "C"])
+        ('A = B', 'A = 2 others')
+    """
+    return " = ".join(names) if len(names) < 3 else f"{names[0]} = {len(names) - 1} others"
+
+
 def row_names(standings: Standings, names: Mapping[Key, str] | None = None) -> dict[Key, str]:
     """The agents that have a row, with their names: those who played the same episodes share the first one's.
 
@@ -152,7 +167,7 @@ def row_names(standings: Standings, names: Mapping[Key, str] | None = None) -> d
     }
     others = {key for group in standings.same.values() for key in group}
     return {
-        key: " = ".join(called[one] for one in (key, *standings.same.get(key, ())))
+        key: join_names([called[one] for one in (key, *standings.same.get(key, ()))])
         for key in called
         if key not in others
     }

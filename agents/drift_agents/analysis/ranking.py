@@ -34,6 +34,7 @@ ENVIRONMENTS = {
     "cars": ("DriftMountainCar-v0", "DriftMountainCarContinuous-v0"),
     "shop": ("DriftWebShop-v0",),
     "house": ("DriftHouse-v0",),
+    "tools": ("DriftTools-v0",),
 }
 """Environments that are reported together."""
 

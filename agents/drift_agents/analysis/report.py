@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ LEGEND = (
     "interval: one seed, or all seeds gave one and the same run. `all 10`: ten different runs with the same figure, so "
     "that there is nothing to bootstrap. Where a schedule draws no maps from the seed, all instances share its maps.",
     "Differences are taken instance by instance. In the headline one counts as above or below 0 when its interval "
-    "excludes 0; without an interval, by its sign.",
+    "excludes 0; of one seed none is counted.",
     f"Recovered: the rounds of the phase that had passed when the mean score of {WINDOW} rounds was within "
     f"{TOLERANCE:.0%} of the optimum and stayed there for {WINDOW} windows; the median over all instances, and how "
     "many recovered within the phase. Regret: the sum over the phase of optimum minus score.",
@@ -51,6 +52,10 @@ LEGEND = (
     "clairvoyant plays the best known policy of every tick. All three are privileged.",
 )
 """How to read the tables."""
+
+
+SCREEN = 40
+"""Lines of a terminal that the printed report fits into."""
 
 
 class ReportSection(NamedTuple):
@@ -103,20 +108,43 @@ def write_report(folder: Path, console: Console | None = None, name: str | None 
     path = folder / REPORT
     write_text(path, to_text(manifest, report))
     if console is not None:
-        for section in report.sections if full else ():
-            console.print(Text(f"\n{section.subject} ({section.about})", style="bold underline"))
-            for table in section.tables:
-                print_table(console, table)
         if full:
-            print_table(console, tabulate_cells(report.cells))
-        console.print(Text(str(manifest["name"]), style="bold underline"))
-        console.print(Text("\n".join((*report.headline, ""))))
-        if report.overview.rows:
-            print_table(console, report.overview)
+            _print_sections(console, report)
+        title, headline = Text(str(manifest["name"]), style="bold underline"), "\n".join((*report.headline, ""))
         more = "" if full else "intervals, costs and verification (--full prints them), "
-        console.print(f"As Markdown, with {more}the configuration and how to read it:")
+        last = f"As Markdown, with {more}the configuration and how to read it:"
+        room = SCREEN - sum(len(console.render_lines(text)) for text in (title, Text(headline), last)) - 1
+        console.print(title)
+        console.print(Text(headline))
+        if report.overview.rows:
+            _print_overview(console, report.overview, sys.maxsize if full else room)
+        console.print(last)
         console.print(f"{name or folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
     return path
+
+
+def _print_sections(console: Console, report: Report) -> None:
+    for section in report.sections:
+        console.print(Text(f"\n{section.subject} ({section.about})", style="bold underline"))
+        for table in section.tables:
+            print_table(console, table)
+    print_table(console, tabulate_cells(report.cells))
+
+
+def _print_overview(console: Console, table: Table, room: int) -> None:
+    """Print the rows that so many lines hold, and how many are left out."""
+    parts = [Table(table.title, table.columns, table.rows[: count + 1]) for count in range(len(table.rows))]
+    if _height(console, table) > room:
+        parts = [part for part in parts if _height(console, part) < room] or parts[:1]
+    print_table(console, parts[-1])
+    if left_out := len(table.rows) - len(parts[-1].rows):
+        console.print(f"{left_out} more {'row' if left_out == 1 else 'rows'}: --full")
+
+
+def _height(console: Console, table: Table) -> int:
+    with console.capture() as printed:
+        print_table(console, table)
+    return len(printed.get().splitlines())
 
 
 def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Report:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,9 +45,13 @@ ALONE = {"clairvoyant": "Clairvoyant"}
 """Players without memory and verifier, by policy."""
 
 
+_DIGEST = re.compile(r"\(sha256=\w+\)")
+"""Which file a part of one's own came from: `run.json` and the list of cells say it."""
+
+
 def memory_name(player: Player) -> str:
-    """The display name of a player's memory."""
-    memory, mark, options = player.memory.partition("(")
+    """The display name of a player's memory, without the digest of its file."""
+    memory, mark, options = _DIGEST.sub("", player.memory).partition("(")
     return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
 
 

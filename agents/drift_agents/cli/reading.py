@@ -46,7 +46,7 @@ def _report(
         if html:
             from drift_agents.analysis.html.report import write_html
 
-            print(f"With plots, and links to the steps: {folder}/{write_html(path).name}")
+            print(f"With the curve, and links to the steps: {folder}/{write_html(path).name}")
 
 
 @app.command(
@@ -113,7 +113,8 @@ def _leaderboard(
         Literal["0", "10", "50"], typer.Option(help="Interactions that a failed episode costs beyond its own steps.")
     ] = "0",
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an interactive HTML page too; needs the extra `board`.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write an interactive page too; needs the extra `plots`."),
     ] = None,
     json: Json = False,
     debug: Debug = False,
@@ -126,7 +127,7 @@ def _leaderboard(
     if not json and out is None:
         raise refuse("--out", "should be given, or `--json`", "neither")
     if json and (out is not None or page is not None):
-        raise refuse("--json", "should not be given with `--out` or `--page`", "both")
+        raise refuse("--json", "should not be given with `--out` or `--html`", "both")
     from contextlib import ExitStack
 
     from drift_agents.analysis.as_json import describe_board

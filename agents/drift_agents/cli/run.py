@@ -37,11 +37,12 @@ from drift_agents.cli.dry_run import print_estimate
 from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST
-from drift_agents.experiment.loader import AXES, load_experiment
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.mistakes import AXES
 from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
-from drift_agents.registry import PartFile
+from drift_agents.part_file import PartFile
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
 from webshop_server.command_line import Verbosity

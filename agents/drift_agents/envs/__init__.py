@@ -1,6 +1,6 @@
 """What agents know of each environment: a folder for each, of which none imports another.
 
-* `frozen_lake`, `mountain_car`, `minigrid`, `miniwob`, `webshop`, `house` - each holds its `AgentEnvironment`
+* `frozen_lake`, `mountain_car`, `minigrid`, `miniwob`, `webshop`, `house`, `tools` - each holds its `AgentEnvironment`
 
 A folder has `matching.py` (when states and outcomes are the same), `planner.py` with its parts, `facts.py` and
 `templates/` (states, tasks and prompts in words) and `sense.py` (common sense of a reader of messages), each as far as

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
-from drift_agents.registry import PartFile
+from drift_agents.part_file import PartFile
 from drift_envs.schedule.variants import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]

@@ -24,7 +24,8 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
 from drift_agents.llm.service import Service
-from drift_agents.registry import REGISTRIES, PartFile, describe_error
+from drift_agents.part_file import PartFile, describe_error
+from drift_agents.registry import REGISTRIES
 from drift_envs.errors import DriftEnvsError
 
 

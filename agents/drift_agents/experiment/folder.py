@@ -31,12 +31,12 @@ import scipy
 
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.appended_file import AppendedFile
-from drift_agents.experiment.loader import part_files
 from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
-TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
+TRACES, PAGE, REPORT_PAGE = "traces", "inspect.html", "report.html"
 MEMORY_FILES = "memories"
 """The exported memories of cells, a folder a cell."""
 REPLIES = "replies.sqlite"
@@ -56,7 +56,6 @@ OURS = (
     TRACES,
     PAGE,
     REPORT_PAGE,
-    PLOTS,
     MEMORY_FILES,
 )
 """Everything that a run writes; nothing else in its folder is ever touched."""

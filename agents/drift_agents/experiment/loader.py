@@ -1,53 +1,28 @@
-"""Experiment files: where they are, how they are read, and how they are validated.
+"""Experiment files: where they are, and how they are read.
 
 * `load_experiment` - a shipped name, a path or plain data to a checked `Experiment`
 * `shipped_experiments` - the names of the experiments that come with the package
 * `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
-* `part_files`, `texts_in` - the texts of plain data, and those that name a part of a Python file
-* `AXES` - the axes of an agent with their registries
 * `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
-from drift_agents.checks import MOST_BITS
-from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
-from drift_agents.experiment.config import (
-    MODEL_OPTIONS,
-    Agents,
-    Experiment,
-    Options,
-    PartSpec,
-    RecallOptions,
-    ScheduleSettings,
-    TrainingSettings,
-)
-from drift_agents.experiment.members import read_members
-from drift_agents.experiment.plan import parts_of
-from drift_agents.matching.base import matching_names
-from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, PartFile, Registry
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.mistakes import KeyPath, find_mistakes, part_files
+from drift_agents.experiment.overrides import override
 from drift_envs.errors import Problem
-from drift_envs.schedule.findings import key_path, show
-from drift_envs.schedule.variants import split_suffix
-from drift_envs.schedule.yaml12 import MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
+from drift_envs.schedule.findings import key_path
+from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
-COMMAND = "command"
-"""The option of a policy that is a program of its own, beside `files`; for agents in processes of their own."""
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""The form of names of such a program's files."""
 _FOLDER = "experiments"
 
 
@@ -73,7 +48,7 @@ def load_experiment(
             `rounds` replace those of single schedules too. A number of seeds counts from the file's
             first one, where that names it; `schedules` chooses among the file's, where a name without its suffix
             stands for all of its variants. Options of parts that other agents do not have are left out of single
-            schedules. Overrides alone may name parts of Python files (`drift_agents.registry.PartFile`).
+            schedules. Overrides alone may name parts of Python files (`drift_agents.part_file.PartFile`).
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name, or a chosen schedule is none of the file's.
@@ -85,7 +60,7 @@ def load_experiment(
     """
     named = part_files(overrides)
     if isinstance(source, Mapping):
-        return parse_experiment(_overridden(source, overrides or {}), named=named)
+        return parse_experiment(override(source, overrides or {}), named=named)
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
         if text not in shipped_experiments():
@@ -97,91 +72,8 @@ def load_experiment(
         where = text
         data, line = read_yaml(Path(text))
     if isinstance(data, dict):
-        data = _overridden(data, overrides or {})
+        data = override(data, overrides or {})
     return parse_experiment(data, where, line, named)
-
-
-def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's content with other values for some keys."""
-    seeds, count = data.get("seeds"), overrides.get("seeds")
-    if isinstance(seeds, Mapping) and isinstance(count, int):
-        overrides = {**overrides, "seeds": {**seeds, "count": count}}
-    environments = data.get("environments")
-    if "schedules" in overrides and isinstance(data.get("schedules"), list):
-        chosen = _choose_schedules(data["schedules"], overrides["schedules"])
-        overrides = {**overrides, "schedules": chosen}
-        if isinstance(environments, Mapping):
-            played = {*chosen, *(split_suffix(name)[0] for name in chosen)}
-            environments = {name: settings for name, settings in environments.items() if name in played}
-    if isinstance(environments, Mapping):
-        # Overrides hold for all schedules, also for those with settings of their own in the file.
-        replaced = {key for key in ("seeds", "rounds") if key in overrides}
-        called = _called(overrides) if "agents" in overrides else {}
-        overrides = {
-            "environments": {name: _without(settings, replaced, called) for name, settings in environments.items()},
-            **overrides,
-        }
-    return {**data, **overrides}
-
-
-def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
-    """Those of a file's schedules that are named, or whose file is."""
-    found = [[one for one in listed if name in (one, split_suffix(str(one))[0])] for name in names]
-    for name, some in zip(names, found, strict=True):
-        if not some:
-            raise UnknownNameError("schedule of this experiment", name, [str(one) for one in listed])
-    return [one for one in listed if any(one in some for some in found)]
-
-
-def _called(data: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The names and labels of the parts in blocks of agents, by axis."""
-    blocks = _readable_blocks(data).values()
-    return {
-        axis: {word for part in parts for word in (part.name, part.label(parts))}
-        for axis in AXES
-        for parts in [parts_of(blocks, axis)]
-    }
-
-
-def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> Any:
-    """The settings of a schedule without some keys, and without options of parts that are not called."""
-    if not isinstance(settings, Mapping):
-        return settings
-    return {
-        key: {word: value[word] for word in value if word in called[key]}
-        if key in called and isinstance(value, Mapping)
-        else value
-        for key, value in settings.items()
-        if key not in keys
-    }
-
-
-def part_files(data: Any) -> dict[str, PartFile]:
-    """All texts of plain data that name a part of a Python file, with what they name.
-
-    Args:
-        data: of an experiment, or any other.
-    """
-    found = {text: PartFile.read(text) for _, text in texts_in(data)}
-    return {text: part for text, part in found.items() if part is not None}
-
-
-def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """All keys and values of plain data that are texts, and where they stand.
-
-    Args:
-        data: plain data.
-        path: where it stands.
-    """
-    if isinstance(data, str):
-        yield path, data
-    elif isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from texts_in(key, (*path, str(key)))
-            yield from texts_in(value, (*path, str(key)))
-    elif isinstance(data, (list, tuple)):
-        for place, value in enumerate(data):
-            yield from texts_in(value, (*path, place))
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
@@ -221,19 +113,6 @@ def parse_text(content: str, where: str) -> tuple[Any, Callable[[KeyPath], int |
     return document.data, lambda path: document.mark.find(path).line
 
 
-AXES: dict[str, Registry] = {
-    "memory": MEMORIES,
-    "verifier": VERIFIERS,
-    "controller": CONTROLLERS,
-    "team": TEAMS,
-    "policy": POLICIES,
-}
-"""The axes of an agent, with the names that there are."""
-
-KeyPath = tuple[str | int, ...]
-"""Where something stands in a file: keys and positions."""
-
-
 def parse_experiment(
     data: Any,
     where: str = "<dict>",
@@ -256,246 +135,8 @@ def parse_experiment(
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
-    unreadable = list(_unreadable(data)) or list(_foreign_code(data, named))
-    if unreadable:
-        problems = [
-            Problem(where, None if line is None else line(path), key_path(path), text) for path, text in unreadable
-        ]
-        raise ExperimentError("\n".join(map(str, problems)))
-    try:
-        experiment = Experiment.model_validate(data)
-        found = list(_findings(experiment, data))
-    except ValidationError as error:
-        found = [_finding(details, data) for details in error.errors()]
-        found += list(_findings_of_blocks(_readable_blocks(data), data))
-        experiment = None
-    if found:
+    experiment, found = find_mistakes(data, named)
+    if experiment is None:
         problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
         raise ExperimentError("\n".join(map(str, problems)))
-    return experiment  # type: ignore[return-value]
-
-
-def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """What no message could show and no line could hold: numbers without end, and values nested too deeply."""
-    if isinstance(data, int) and data.bit_length() > MOST_BITS:
-        yield path, f"should be a whole number of at most {MOST_BITS} bits. Received one of {data.bit_length()}"
-    elif isinstance(data, (Mapping, list, tuple)):
-        if len(path) >= MAX_DEPTH:
-            yield path, f"is nested deeper than {MAX_DEPTH} levels"
-            return
-        for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
-            yield from _unreadable(value, (*path, key))
-
-
-def _foreign_code(data: Mapping[str, Any], named: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
-    """Texts that name a Python file: what runs code is given on the command line, never in a file."""
-    for path, text in texts_in({key: value for key, value in data.items() if key != "about"}):
-        if PartFile.read(text) is not None and text not in named:
-            yield path, f"an experiment names no Python file; give it with --memory or --verifier. Received {text!r}"
-
-
-def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """What pydantic cannot see: names, doubles and lengths."""
-    for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
-        if len(set(values)) < len(values):
-            double = next(value for value, count in Counter(values).items() if count > 1)
-            yield (key,), f"every entry should be there once. Received {double!r} twice"
-    yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
-    for schedule, settings in experiment.environments.items():
-        known = {*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)}
-        if schedule not in known:
-            yield (
-                ("environments", schedule),
-                str(UnknownNameError("schedule of this experiment", schedule, sorted(known))),
-            )
-        if settings.matching is not None and settings.matching.name not in matching_names():
-            yield (
-                ("environments", schedule, "matching"),
-                str(UnknownNameError("matching", settings.matching.name, matching_names())),
-            )
-        yield from _training_findings(settings.training, ("environments", schedule, "train"))
-        for axis, registry in AXES.items():
-            parts = parts_of(experiment.agents, axis)
-            called = {word: part.name for part in parts for word in (part.name, part.label(parts))}
-            for word, options in getattr(settings, axis).items():
-                path = ("environments", schedule, axis, word)
-                name = called.get(word)
-                if name is None:
-                    yield path, str(UnknownNameError(f"{registry.kind} of this experiment", word, sorted(called)))
-                    continue
-                if axis == "team":
-                    yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if name in registry.names() and not _is_far(experiment, registry, name):
-                    yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
-    yield from _training_findings(experiment.training, ("train",))
-    if experiment.isolated:
-        yield from _isolation_findings(experiment)
-    if experiment.rounds is not None and experiment.episodes is not None:
-        yield ("episodes",), "`rounds` and `episodes` exclude each other"
-    for position, schedule in enumerate(experiment.schedules):
-        settings = experiment.settings_of(schedule)
-        if settings.rounds is None and settings.episodes is None:
-            yield (
-                ("schedules", position),
-                f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
-            )
-
-
-def _readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
-    """The blocks of agents that can be read, in a file that has mistakes elsewhere."""
-    written = data.get("agents")
-    readable = {}
-    for index, block in enumerate(written if isinstance(written, (list, tuple)) else [written]):
-        with suppress(ValidationError):
-            readable[index] = Agents.model_validate(block)
-    return readable
-
-
-def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Names, options and doubles in blocks of agents."""
-    is_isolated = data.get("isolated") is True
-    for index, agents in blocks.items():
-        block: KeyPath = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
-        for axis, registry in AXES.items():
-            parts = getattr(agents, axis)
-            for position, part in enumerate(parts):
-                is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
-                path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
-                if axis == "policy" and COMMAND in part.options and is_isolated:
-                    yield from (((*path, part.name), text) for text in _program_findings(part.options))
-                    continue
-                if not registry.has(part.name):
-                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
-                    continue
-                if part in parts[:position]:
-                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
-                if axis == "team":
-                    yield from ((path, text) for text in _member_findings(part))
-                if is_isolated and registry.entry_point(part.name) is not None:
-                    continue  # its code is for the far side alone, which checks its options
-                word = part.name if part.name in (data_at(data, path) or ()) else "options"
-                yield from (
-                    ((*path, word, key), text) for key, text in _wrong_options(registry, part.name, part.options)
-                )
-
-
-def _is_far(experiment: Experiment, registry: Registry, name: str) -> bool:
-    """Whether the code of a part is for an agent's own process alone."""
-    return experiment.isolated and registry.entry_point(name) is not None
-
-
-def _program_findings(options: Options) -> Iterator[str]:
-    """What is wrong with a policy that is a program of its own."""
-    command, files = options[COMMAND], options.get("files", {})
-    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-        yield f"`{COMMAND}` should be a program with its arguments, a list of texts. Received {show(command)}"
-    if not isinstance(files, Mapping) or not all(
-        isinstance(name, str) and FILE_NAME.fullmatch(name) and isinstance(text, str) for name, text in files.items()
-    ):
-        yield "`files` should be texts by name; a name has letters, digits, `.`, `_` and `-`, and no folder"
-    for key in set(options) - {COMMAND, "files", "model", *MODEL_OPTIONS}:
-        yield str(UnknownNameError("option of a program", key, (COMMAND, "files", "model", *MODEL_OPTIONS)))
-
-
-def _isolation_findings(experiment: Experiment) -> Iterator[tuple[KeyPath, str]]:
-    """What agents in processes of their own cannot do."""
-    for schedule in experiment.schedules:
-        settings = experiment.settings_of(schedule)
-        if settings.training is not None and settings.training.episodes:
-            yield ("isolated",), f"agents in processes of their own have no training phase. {schedule} has `train`"
-        if settings.learning == "frozen":
-            yield ("isolated",), f"agents in processes of their own are not frozen. {schedule} has `learning: frozen`"
-
-
-def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:
-    """Options that a part does not have; their values are checked when it is made."""
-    if not options:
-        return
-    known, is_open = registry.options(name)
-    if is_open:
-        return
-    if registry is POLICIES and "model" in known:
-        known += MODEL_OPTIONS
-    for key in options:
-        # What `model` and `file` of a memory mean is said where it is made.
-        if key not in known and (registry is not MEMORIES or key not in ("model", "file")):
-            yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
-
-
-def _member_findings(team: PartSpec) -> Iterator[str]:
-    """What is wrong with who belongs to a team."""
-    try:
-        members = read_members(team)
-    except (ArgumentError, UnknownNameError) as error:
-        yield str(error)
-        return
-    for member in members:
-        if member.policy.name not in POLICIES.names():
-            yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
-
-
-def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if training is not None and training.policy is not None and training.policy.name not in POLICIES.names():
-        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, training.policy.name, POLICIES.names()))
-
-
-def data_at(data: Any, path: KeyPath) -> Any:
-    """What stands at that place of plain data; `None` if nothing does."""
-    for step in path:
-        is_item = isinstance(data, (list, tuple)) and isinstance(step, int) and step < len(data)
-        if is_item or (isinstance(data, Mapping) and step in data):
-            data = data[step]
-        else:
-            return None
-    return data
-
-
-_WORDS = {
-    "Input should": "should",
-    "String should": "should",
-    "List should": "should",
-    "Tuple should": "should",
-    "a valid dictionary": "a mapping",
-    "a valid integer": "a whole number",
-    "a valid string": "a text",
-    "a valid tuple": "a list",
-}
-"""Pydantic's words for types, and ours."""
-
-
-def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[KeyPath, str]:
-    """One finding of pydantic in our words, at the place where the file has it."""
-    path: list[str | int] = []
-    here: Any = data
-    for step in details["loc"]:
-        if step == "options" and isinstance(here, Mapping) and len(here) == 1:
-            step = next(iter(here))  # the file has `{name: options}`
-        # pydantic counts positions also where the file has one entry without a list
-        counted = isinstance(step, int) and not isinstance(here, (list, tuple))
-        inside = data_at(here, (step,))
-        if not counted and not isinstance(here, str) and (inside is not None or step == details["loc"][-1]):
-            path.append(step)
-            here = inside
-    kind, text = details["type"], details["msg"]
-    if kind == "extra_forbidden":
-        known = _known_keys(tuple(path[:-1]))
-        return tuple(path), str(UnknownNameError("key", str(path[-1]), known))
-    if kind == "missing":
-        return tuple(path), "is missing"
-    for theirs, ours in _WORDS.items():
-        text = text.replace(theirs, ours)
-    return tuple(path), f"{text}. Received {show(details['input'])}"
-
-
-def _known_keys(parent: KeyPath) -> tuple[str, ...]:
-    if not parent:
-        return _keys(Experiment)
-    if parent[0] == "agents":
-        return tuple(Agents.model_fields)
-    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "train": TrainingSettings}
-    return _keys(models.get(parent[-1], ScheduleSettings))
-
-
-def _keys(model: type[BaseModel]) -> tuple[str, ...]:
-    """The keys of a model as a file has them."""
-    return tuple(field.alias or name for name, field in model.model_fields.items())
+    return experiment

@@ -93,7 +93,12 @@ ERRS = 0.3
 """How often a judgement of the pool `erring` turns out the wrong way round; declared, not measured."""
 
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "bold": {"frozen_lake": {"risk": 0.9}, "webshop": {"looks": 1}, "house": {"explores": False}},
+    "bold": {
+        "frozen_lake": {"risk": 0.9},
+        "webshop": {"looks": 1},
+        "house": {"explores": False},
+        "tools": {"checks": False},
+    },
     "careful": {"frozen_lake": {"risk": 0.4}, "webshop": {"looks": 6}},
     "newest": {"conflict": "newest"},
     "literal": {"frozen_lake": {"generalise": False}, "webshop": {"looks": 2}, "house": {"common_sense": False}},

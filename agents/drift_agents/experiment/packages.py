@@ -16,7 +16,7 @@ import gymnasium as gym
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import versions
-from drift_agents.experiment.loader import texts_in
+from drift_agents.experiment.mistakes import texts_in
 from drift_agents.registry import REGISTRIES
 
 UNKNOWN = "unknown"

@@ -17,9 +17,9 @@ from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.dispatch import WorkPlace, play_cells
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash
-from drift_agents.experiment.loader import part_files
 from drift_agents.experiment.logs import TEST, read_rows
 from drift_agents.experiment.manifest import describe
+from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.matching.base import Matching
 from drift_agents.memory.episodic import Choice
 from drift_agents.memory.trajectory import StoredTrajectory, TrajectoryMemory
 from drift_agents.types import AgentClock, RecordId
@@ -142,18 +140,7 @@ class AdaMemMemory(TrajectoryMemory):
     """
 
     name = "adamem"
-
-    def __init__(
-        self,
-        *,
-        k: int = 1,
-        pool: str = "success",
-        cascade: str = "cut",
-        embedding: Embedding | None = None,
-        matching: Matching | None = None,
-    ) -> None:
-        super().__init__(k, pool, cascade, matching)
-        self._keys = StepKeys(HashedEmbedding() if embedding is None else embedding)
+    _keys: StepKeys
 
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
         return tuple(Choice(*found) for found in self._keys.nearest(self.history(now), state, k))
@@ -165,4 +152,4 @@ class AdaMemMemory(TrajectoryMemory):
         self._keys.remove(number)
 
     def _clear_keys(self) -> None:
-        self._keys = StepKeys(self._keys.embedding)
+        self._keys = StepKeys(self._embedding)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Any
 
 from drift_agents.checks import check_integer
 from drift_agents.matching.base import Matching
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Episode, Note, Plain, Record, RecordId, Removed, Retrieved
@@ -73,18 +72,8 @@ class FullTranscript(TransitionStoreMemory):
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {"kind": self.name, "transitions": self._transitions.snapshot()}
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        self._transitions.restore(data.get("transitions", {}))
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        self._transitions = transitions
         self._shown = None
 
 

@@ -21,7 +21,6 @@ from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import (
     TransitionStore,
     TransitionStoreMemory,
-    check_kind,
     plain_record,
     read_record,
     reading_snapshot,
@@ -153,30 +152,22 @@ class StoreMemory(TransitionStoreMemory):
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data: the transition store, and which records share an entry, if some do.
+    def _snapshot_own(self) -> dict[str, Any]:
+        """Which records share an entry, if some do.
 
-        The entries are written anew from these in the same order, by which a store may break ties.
+        The entries are written anew from the records in the same order, by which a store may break ties.
         """
         groups = [list(ids) for ids in self._cited.values()]
-        shared = {} if groups == [[number] for number in sorted(self._entries)] else {"entries": groups}
-        return {"kind": self.name, "transitions": self._transitions.snapshot(), **shared}
+        return {} if groups == [[number] for number in sorted(self._entries)] else {"entries": groups}
 
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot: delete the present entries, and add those of its records.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        transitions = self._transitions.restored(data.get("transitions", {}))
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        """Delete the present entries, and add those of the snapshot's records."""
         numbers = [record.id for record in transitions]
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            groups = [transitions.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
-            if sorted(record.id for group in groups for record in group) != numbers:
-                raise ValueError("every record should have one entry")
-            if any(len({_render(record) for record in group}) != 1 for group in groups):
-                raise ValueError("records of one entry should have the same statement")
+        groups = [transitions.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
+        if sorted(record.id for group in groups for record in group) != numbers:
+            raise ValueError("every record should have one entry")
+        if any(len({_render(record) for record in group}) != 1 for group in groups):
+            raise ValueError("records of one entry should have the same statement")
         self._transitions = transitions
         self._drop(list(self._entries))
         for group in groups:

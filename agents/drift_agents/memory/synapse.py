@@ -8,9 +8,6 @@ Source: Zheng et al., "Synapse: trajectory-as-exemplar prompting with memory for
 
 from __future__ import annotations
 
-from drift_agents.embedding.base import Embedding
-from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.matching.base import Matching
 from drift_agents.memory.episodic import Choice, TaskIndex
 from drift_agents.memory.trajectory import StoredTrajectory, TrajectoryMemory
 from drift_agents.types import AgentClock, RecordId
@@ -48,18 +45,7 @@ class Synapse(TrajectoryMemory):
 
     name = "synapse"
     once_per_episode = True
-
-    def __init__(
-        self,
-        *,
-        k: int = 1,
-        pool: str = "success",
-        cascade: str = "cut",
-        embedding: Embedding | None = None,
-        matching: Matching | None = None,
-    ) -> None:
-        super().__init__(k, pool, cascade, matching)
-        self._starts = TaskIndex(HashedEmbedding() if embedding is None else embedding)
+    _starts: TaskIndex
 
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
         return self._starts.choose(state, k)
@@ -74,4 +60,4 @@ class Synapse(TrajectoryMemory):
         self._starts.remove(number)
 
     def _clear_keys(self) -> None:
-        self._starts = TaskIndex(self._starts.embedding)
+        self._starts = TaskIndex(self._embedding)

@@ -11,6 +11,8 @@ from abc import abstractmethod
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from drift_agents.embedding.base import Embedding
+from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Exemplar
 from drift_agents.memory.citations import Citations, valid_suffix
@@ -144,18 +146,29 @@ class TrajectoryMemory(EpisodicMemory):
     Subclasses choose (`_choose`) and keep an index of keys (`_add_keys`, `_remove_keys`, `_clear_keys`).
 
     Args:
-        k: items retrieved.
-        pool: which episodes it learns from.
-        cascade: what happens to a trajectory when one of its steps is removed.
-        matching: when two states count as the same.
+        k: items retrieved, from 1 to 16.
+        pool: which episodes it learns from, `success` or `all`.
+        cascade: what happens to a trajectory when one of its steps is removed (`drift_agents.memory.citations`).
+        embedding: of texts; hashed words and letters if not given.
+        matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
         ArgumentError: if an option is outside its range.
     """
 
-    def __init__(self, k: int, pool: str, cascade: str, matching: Matching | None) -> None:
+    def __init__(
+        self,
+        *,
+        k: int = 1,
+        pool: str = "success",
+        cascade: str = "cut",
+        embedding: Embedding | None = None,
+        matching: Matching | None = None,
+    ) -> None:
         super().__init__(k, pool, matching)
         self._trajectories = TrajectoryStore(cascade)
+        self._embedding = HashedEmbedding() if embedding is None else embedding
+        self._clear_keys()
 
     @abstractmethod
     def _add_keys(self, trajectory: StoredTrajectory) -> None:

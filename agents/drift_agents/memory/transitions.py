@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -248,9 +248,31 @@ class TransitionStoreMemory(ABC):
         """One text for every known state."""
         return self._transitions.states()
 
-    @abstractmethod
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
+        return {"kind": self.name, "transitions": self._transitions.snapshot(), **self._snapshot_own()}
+
+    def restore(self, data: Plain) -> None:
+        """Load a snapshot; nothing changes if that fails.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of this kind of memory.
+        """
+        check_kind(self.name, data)
+        transitions = self._transitions.restored(data.get("transitions", {}))
+        with reading_snapshot(f"the memory {self.name!r}", data):
+            self._restore_own(data, transitions)
+
+    def _snapshot_own(self) -> dict[str, Any]:
+        """What a snapshot holds beside the transition store."""
+        return {}
+
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        """Take over the transition store of a snapshot and what it holds beside it.
+
+        Everything is read before anything is changed; errors of Python's own refuse the snapshot.
+        """
+        self._transitions = transitions
 
     def content_hash(self) -> str:
         """A hash of the content."""

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
 
 from drift_agents.checks import check_choice, check_integer
 from drift_agents.matching.base import Matching
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -89,16 +88,6 @@ class VanillaMemory(TransitionStoreMemory):
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {"kind": self.name, "transitions": self._transitions.snapshot()}
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        self._transitions.restore(data.get("transitions", {}))
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        self._transitions = transitions
         self._cache.clear()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from drift_agents.analysis.evidence import Key
-from drift_agents.analysis.leaderboard import name_of
+from drift_agents.analysis.leaderboard import join_names, name_of
 from drift_agents.analysis.price import CLAIRVOYANT, UNLIMITED
 from drift_agents.analysis.ranking import Standing, Standings, make_standings
 from drift_agents.analysis.table import MISSING, Table, format_estimate, format_plain, to_markdown
@@ -137,7 +137,7 @@ def _gather(path: Path) -> TrackBoard:
             group = (one.key, *standings.same.get(one.key, ()))
             entries = tuple(dict.fromkeys(owners[key].name for key in group))
             status = "" if players[one.key]["reference"] in get_args(Reference) else owners[one.key].status
-            found.append(BoardRow(one, " = ".join(dict.fromkeys(map(_name, group))), entries, status))
+            found.append(BoardRow(one, join_names(list(dict.fromkeys(map(_name, group)))), entries, status))
     found.sort(key=lambda row: players[row.standing.key]["reference"] in get_args(Reference))
     return TrackBoard(track, tuple(results), standings, tuple(found))
 

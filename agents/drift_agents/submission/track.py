@@ -30,7 +30,8 @@ from drift_agents.errors import SubmissionError
 from drift_agents.experiment.config import SEED_STOP, Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.folder import MANIFEST, find_differences
-from drift_agents.experiment.loader import COMMAND, FILE_NAME, parse_experiment, read_yaml
+from drift_agents.experiment.loader import parse_experiment, read_yaml
+from drift_agents.experiment.mistakes import COMMAND, FILE_NAME
 from drift_agents.submission.bundle import Hash, Name, PackageStatement, StrictModel, parse_model, read_json
 from drift_agents.submission.prepare import state_packages
 from drift_agents.submission.validate import Checked

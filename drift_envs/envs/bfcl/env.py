@@ -22,8 +22,9 @@ from drift_envs.envs.bfcl.pool import ORDERS, BfclSequence, is_played, make_inte
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
+from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.tool_calls import MOST_CHARACTERS
-from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
+from drift_envs.tunable import KnobAttribute
 
 OBSERVATION_MODES = ("answer", "state")
 """The last answer as a tool gives it, or the state with all requests and calls so far."""
@@ -264,9 +265,6 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         """Everything but the states for an evaluator."""
         return {**super().__getstate__(), "_states": {}}
 
-    def render(self) -> Any:
-        """Show the last answer (`ansi`)."""
-        if self.render_mode is None:
-            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
-            return None
+    def _write_page(self) -> str:
+        """The last answer."""
         return self.episode.write_answer()

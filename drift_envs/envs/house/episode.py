@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from drift_envs.envs.house.model import NOTHING, HouseModel
@@ -53,6 +54,11 @@ class HouseEpisode:
         """The task in words."""
         return self.task.text(self.model)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the task is done."""
+        return self.score > 0.0
+
     def introduce(self) -> str:
         """The first observation, with the task."""
         return f"{TITLE}\n\n{self.model.introduce()}\n\nYour task is to: {self.task_text}."
@@ -85,6 +91,10 @@ class HouseEpisode:
         """Answer as if a command had had no effect."""
         self.answer = self._says = NOTHING
         return NOTHING
+
+    def write_answer(self) -> str:
+        """The last answer; before the first command, what is seen first."""
+        return self.answer
 
     def write_state(self) -> str:
         """The state as JSON."""
@@ -121,7 +131,7 @@ class HouseEpisode:
             "score": self.score,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: Mapping[str, Any]) -> None:
         """Restore a state.
 
         Args:

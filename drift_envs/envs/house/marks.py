@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_envs.drawing import load_pygame
+from drift_envs.drawing import load_pygame, open_font
 from drift_envs.envs.house.env import House
 from drift_envs.envs.house.model import make_model
 from drift_envs.envs.house.picture import boxes, room_boxes
@@ -51,15 +51,15 @@ class HouseMarks(NoMarks):
         surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         model, spots = self.env.episode.model, boxes(self.env.episode.model.number)
         before = model if old is None else make_model(model.number, {**self.env.read_knobs(), **old})
-        font = pygame.font.Font(None, 16)
+        font = open_font(11)
         for place, (x, y, width, height) in spots.items():
             if old is not None and model.facts(place) != before.facts(place):
                 pygame.draw.rect(surface, CHANGED, (x - 3, y - 3, width + 6, height + 6), 2, border_radius=6)
             for row, word in enumerate(self._words(place)):
-                surface.blit(font.render(word, True, CHANGED), (x + 4, y + height - 14 - 12 * row))
+                surface.blit(font.render(word, True, CHANGED), (x + 5, y + height - 16 - 13 * row))
         for room, (x, y, _, _) in room_boxes().items():
             if room in model.shut_rooms:
-                surface.blit(font.render("locked", True, CHANGED), (x + 120, y + 8))
+                surface.blit(font.render("locked", True, CHANGED), (x + 120, y + 7))
         if len(self._places) > 1:
             ways = [spots[place] for place in self._places]
             points = [(x + width / 2, y + height * 0.7) for x, y, width, height in ways]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.drawing import load_pygame
+from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.house.blueprint import draw_house
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.state import NOWHERE
@@ -21,7 +21,9 @@ from drift_envs.envs.house.vocabulary import ROOMS
 
 WIDTH, HEIGHT = 960, 720
 
-_TOP, _FOOT, _GAP, _TITLE = 34, 44, 8, 22
+_TOP, _FOOT, _GAP, _TITLE = 34, 60, 8, 24
+_NAME, _THING, _LEADING = 12, 11, 13
+"""Letters of furniture and of things, and the distance of lines of things, in pixels."""
 _PAPER, _INK, _FAINT = (250, 248, 244), (40, 40, 46), (120, 120, 128)
 _ROOMS = {
     "kitchen": (255, 244, 222),
@@ -91,10 +93,11 @@ def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
     model, state = episode.model, episode.state
     surface = pygame.Surface((WIDTH, HEIGHT))
     surface.fill(_PAPER)
-    _write(pygame, surface, f"Task: {episode.task_text}", (_GAP, 9), 24, _INK, WIDTH - 2 * _GAP)
+    draw_text(surface, f"Task: {episode.task_text}", (_GAP, 8), 16, _INK, WIDTH - 2 * _GAP, is_bold=True)
     for room, (left, top, width, height) in room_boxes().items():
         pygame.draw.rect(surface, _ROOMS[room], (left + 2, top + 2, width - 4, height - 4), border_radius=6)
-        _write(pygame, surface, room, (left + _GAP, top + 6), 20, _FAINT, width)
+        draw_text(surface, room, (left + _GAP, top + 6), 13, _FAINT, width, is_bold=True)
+    font = open_font(_THING)
     for place, (x, y, width, height) in boxes(model.number).items():
         if place not in model.shown:
             continue
@@ -103,44 +106,34 @@ def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
         pygame.draw.rect(surface, paper, (x, y, width, height), border_radius=4)
         here = place == state.at
         pygame.draw.rect(surface, _HERE if here else _FAINT, (x, y, width, height), 3 if here else 1, border_radius=4)
-        _write(pygame, surface, model.names[place], (x + 4, y + 3), 16, _INK, width - 8)
+        draw_text(surface, model.names[place], (x + 5, y + 3), _NAME, _INK, width - 8)
         if is_seen:
-            things = ", ".join(model.things[thing].name for thing in episode.seen[place])
-            lines = _wrap(pygame, things, 14, width - 8)
-            room_for = max((height - 18) // 11, 1)
-            for number, line in enumerate(lines[:room_for]):
-                cut = number == room_for - 1 and len(lines) > room_for
-                _write(
-                    pygame,
-                    surface,
-                    f"{line} ..." if cut else line,
-                    (x + 4, y + 17 + 11 * number),
-                    14,
-                    _FAINT,
-                    width - 6,
-                )
+            names = [model.things[thing].name for thing in episode.seen[place]]
+            room_for = max((height - 20) // _LEADING, 1)
+            for number, line in enumerate(_list_things(font, names, width - 8, room_for)):
+                draw_text(surface, line, (x + 5, y + 19 + _LEADING * number), _THING, _FAINT, width - 8)
     held = "nothing" if state.held == NOWHERE else model.things[state.held].name
     where = "nowhere" if state.at == NOWHERE else model.names[state.at]
     foot = HEIGHT - _FOOT + 4
-    _write(pygame, surface, f"At {where}, holding {held}.", (_GAP, foot), 20, _HERE, WIDTH - 2 * _GAP)
+    draw_text(surface, f"At {where}, holding {held}.", (_GAP, foot), 13, _HERE, WIDTH - 2 * _GAP, is_bold=True)
     last = episode.answer.rpartition("\n\n")[0].rpartition("\n\n")[2] or episode.answer
-    _write(pygame, surface, last.replace("\n", " "), (_GAP, foot + 20), 18, _INK, WIDTH - 2 * _GAP)
+    lines = wrap_text(open_font(_NAME), last, WIDTH - 2 * _GAP)
+    for number, line in enumerate([*lines[:1], " ".join(lines[1:])]):
+        draw_text(surface, line, (_GAP, foot + 19 + 16 * number), _NAME, _INK, WIDTH - 2 * _GAP)
     picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
     return picture
 
 
-def _write(pygame: Any, surface: Any, text: str, place: tuple[int, int], size: int, ink: Any, width: int) -> None:
-    font = pygame.font.Font(None, size)
-    surface.blit(font.render(text, True, ink), place, (0, 0, width, font.get_linesize()))
-
-
-def _wrap(pygame: Any, text: str, size: int, width: int) -> list[str]:
-    font = pygame.font.Font(None, size)
-    lines, line = [], ""
-    for word in text.split(", "):
-        longer = f"{line}, {word}" if line else word
-        if line and font.size(longer)[0] > width:
-            lines.append(line)
-            longer = word
-        line = longer
-    return [*lines, line] if line else lines
+def _list_things(font: Any, names: list[str], width: int, count: int) -> list[str]:
+    """Names in lines of whole names, in so many lines; the last one says how many are left out."""
+    lines: list[str] = []
+    for number, name in enumerate(names):
+        text = f"{name}," if number < len(names) - 1 else name
+        if lines and font.size(f"{lines[-1]} {text}")[0] <= width:
+            lines[-1] += f" {text}"
+        elif len(lines) < count:
+            lines.append(text)
+        else:
+            lines[-1] = f"and {len(names) - number + lines[-1].count(',')} more"
+            break
+    return lines

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from drift_envs.envs.minigrid.knobs import ACTIONS, read_cell
 from drift_envs.envs.minigrid.model import GridModel, GridState
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, KnobSource, Response
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
 
 _FACINGS = ("east", "south", "west", "north")
 _ON_MAP = ("layout", "objects", "wander", "words", "opens", "meanings")
@@ -160,16 +159,12 @@ class GridOracle:
             tick: the tick.
         """
         lost = float(self._source.knobs_at(tick)["transient"])
-        found = [
-            (self._respond(state, action, tick), 1.0 - lost),
-            (self._respond(state, ACTIONS.index("done"), tick), lost),
-        ]
-        answers = [
-            Response(_write(after), float(paid), ended, probability)
-            for (after, paid, ended), probability in found
-            if probability > 0
-        ]
-        return tuple(sorted(answers, key=lambda one: -one.probability))
+
+        def respond(done: Any, probability: float) -> Response:
+            after, paid, ended = self._respond(state, done, tick)
+            return Response(_write(after), float(paid), ended, probability)
+
+        return order_responses(respond(action, 1.0 - lost), respond(ACTIONS.index("done"), lost))
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
@@ -204,7 +199,7 @@ class GridOracle:
             tick: the tick.
         """
         length, lost = self._solve(tick).length, float(self._source.knobs_at(tick)["transient"])
-        return 0.0 if length is None else self._reach(length, lost)
+        return 0.0 if length is None else completion_probability(length, self._limit, lost)
 
     def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does.
@@ -221,7 +216,7 @@ class GridOracle:
         lost = float(self._source.knobs_at(t1)["transient"])
         carried = 0.0
         if plans.length is not None and replay_grid(old, new, self._limit):
-            carried = self._reach(plans.length, lost)
+            carried = completion_probability(plans.length, self._limit, lost)
         pairs = [(state, action) for state in plans.best for action in ACTIONS]
         differing = sum(_outcome(old, *pair) != _outcome(new, *pair) for pair in pairs)
         return ChangeEffect(differing / len(pairs) if pairs else 0.0, before, carried, after, carried)
@@ -234,15 +229,6 @@ class GridOracle:
         if self._base.agent_pos is None:
             self._base.reset(seed=0)
         return int(self._base.max_steps)
-
-    def _reach(self, length: int, lost: float) -> float:
-        """The probability that at least `length` of the limit's actions are not lost."""
-        if lost == 0.0:
-            return float(length <= self._limit)
-        return 1.0 - sum(
-            math.comb(self._limit, kept) * (1 - lost) ** kept * lost ** (self._limit - kept)
-            for kept in range(min(length, self._limit + 1))
-        )
 
     def _key(self, tick: int) -> tuple[tuple[Hashable, ...], Mapping[str, Value]]:
         knobs = self._source.knobs_at(tick)

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
+from drift_envs.drawing import read_png
 from drift_envs.envs.miniwob import CLICK_BUTTON
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS, to_layer
 from drift_envs.envs.miniwob.page import PageReading, PageTruth, TaskPage, keep_alive
@@ -24,12 +25,13 @@ from drift_envs.envs.miniwob.text import MAX_LENGTH, find_action, list_actions, 
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
-from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
+from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.task_sequence import ORDERS
+from drift_envs.tunable import KnobAttribute
 
 OBSERVATION_MODES = ("package", "state")
 """The package's own observations and actions, or the page as JSON and actions in words."""
 
-ORDERS = ("shuffled", "fixed")
 MODES = ("train", "test")
 PRESETS = ("all_supported", "shi17", "liu18", "humphreys22")
 
@@ -144,16 +146,13 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         data_mode: str = "train",
         action_preset: str = "all_supported",
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
+        self._set_modes(render_mode, observation_mode, OBSERVATION_MODES)
         check_choice("task", task, tuple(TASKS))
-        check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
         check_choice("order", order, ORDERS)
         check_choice("data_mode", data_mode, MODES)
         check_choice("action_preset", action_preset, PRESETS)
         self._pool_size = check_integer("pool", pool, 1, _MOST_POOL, optional=True)
-        self.render_mode = render_mode
-        self.task_name, self.observation_mode = task, observation_mode
+        self.task_name = self.window_title = task
         self._order, self._data_mode, self._preset = order, data_mode, action_preset
         for name, value in MINIWOB_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
@@ -170,7 +169,6 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         self._error: str | None = None
         self._page: TaskPage | None = None
         self._form: Any = None
-        self._window: Any = None
         if observation_mode == "state":
             self.observation_space: spaces.Space[Any] = spaces.Text(MAX_LENGTH, min_length=0, charset=CHARACTERS)
             self.action_space: spaces.Space[Any] = spaces.Text(MAX_ACTION, min_length=0, charset=CHARACTERS)
@@ -391,31 +389,18 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         """Everything but the browser and the routes of an evaluator."""
         return {**super().__getstate__(), "_routes": {}}
 
-    def render(self) -> Any:
-        """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
-        if self.render_mode is None:
-            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
-            return None
-        if self.render_mode == "ansi":
-            parts = [f"[{part.name}]" if part.kind != "text" else part.name for part in self.reading.elements]
-            return "\n".join([self.reading.task, *parts])
-        from drift_envs.drawing import PageWindow, read_png
+    def _write_page(self) -> str:
+        parts = [f"[{part.name}]" if part.kind != "text" else part.name for part in self.reading.elements]
+        return "\n".join([self.reading.task, *parts])
 
+    def _draw_page(self) -> np.ndarray:
         page = self.page
         photo = keep_alive(page, lambda: page.photograph(_SCALE), lambda: self._repeat(page))
-        picture = read_png(base64.b64decode(photo))
-        if self.render_mode == "rgb_array":
-            return picture
-        if self._window is None:
-            self._window = PageWindow(self.metadata["render_fps"], self.task_name)
-        self._window.show(picture)
-        return None
+        return read_png(base64.b64decode(photo))
 
     def close(self) -> None:
         """Quit the browser, end the server and close the window."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        super().close()
         page, self._page = self._page, None
         if page is not None:
             page.close()

@@ -34,6 +34,9 @@ from drift_envs.envs.mujoco.knobs import (
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
 
+CAMERA = "track"
+"""The model's camera that follows a runner. Newer releases of Gymnasium take a free one, which a runner leaves."""
+
 
 class MujocoKnobs(AttributeEnv):
     """Knobs, state and copies of MuJoCo's environments.
@@ -123,7 +126,7 @@ class HalfCheetah(_Runner, HalfCheetahEnv):
     parts: ClassVar[EnvParts | None] = HALF_CHEETAH
 
     def __init__(self, render_mode: str | None = None) -> None:
-        HalfCheetahEnv.__init__(self, render_mode=render_mode)
+        HalfCheetahEnv.__init__(self, render_mode=render_mode, camera_name=CAMERA)
         self.make_tunable()
 
 
@@ -139,7 +142,7 @@ class Hopper(_Runner, HopperEnv):
     parts: ClassVar[EnvParts | None] = HOPPER
 
     def __init__(self, render_mode: str | None = None) -> None:
-        HopperEnv.__init__(self, render_mode=render_mode)
+        HopperEnv.__init__(self, render_mode=render_mode, camera_name=CAMERA)
         self.make_tunable()
 
 

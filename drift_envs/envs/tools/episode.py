@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from drift_envs.envs.tools.desk import LOST, Desk
@@ -114,7 +114,7 @@ class DeskEpisode:
             "score": self.score,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load(self, saved: Mapping[str, Any]) -> None:
         """Restore a state.
 
         Args:

@@ -9,36 +9,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from drift_envs.checks import check_integer
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode, restore_episode
-from drift_envs.envs.tools.pool import find_request, number_request
+from drift_envs.envs.tools.pool import find_request, number_requests
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
 from drift_envs.envs.tools.search import LIMIT, START, key_of, replay_plans, solve_request
 from drift_envs.envs.tools.state import DeskState
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
+from drift_envs.oracle.base import ChangeEffect, KnobSource, completion_probability
+from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
 
 SAMPLE = 30
 """The number of requests that are evaluated if the environment draws from all requests of the shop."""
 
 
-class _Outcome(NamedTuple):
-    state: str
-    score: float
-    ended: bool
-
-
-class DeskOracle:
+class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
     """The oracle of a drifting service desk.
 
-    A state is the JSON text of an observation; shop and request in it say which. Responses are exact: the
-    environment's own tools execute the call under the knobs of the tick, after the calls that the state shows. Plans
-    are found by breadth-first search, and cached by desk and request. A value is the mean over the recurring requests
-    of the highest score that can be reached within the limit; with `transient`, of a policy that repeats lost calls.
+    A state is the JSON text of an observation; shop and request in it say which. A call is executed after the calls
+    that the state shows. Plans are found by breadth-first search, and cached by desk and request.
 
     Args:
         source: the knobs at any tick.
@@ -62,6 +54,8 @@ class DeskOracle:
         (1.0, 1.0, 1.0)
     """
 
+    compares_scores = True
+
     def __init__(
         self,
         source: KnobSource,
@@ -69,57 +63,15 @@ class DeskOracle:
         drawn: Callable[[], int],
         limit: int = LIMIT,
     ) -> None:
-        self._source, self._pool, self._drawn = source, pool, drawn
-        self._limit = check_integer("limit", limit, 1)
+        super().__init__(source, limit)
+        self._pool, self._drawn = pool, drawn
         self._known: dict[Hashable, dict[str, Value]] = {}
         """The knob values of all ticks that were asked about: states have the calls of their time."""
-        self._compared: dict[tuple[Desk, Desk, ServiceRequest], tuple[int, int]] = {}
 
-    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the response to this call differs between the two ticks.
-
-        Args:
-            state: the JSON text.
-            action: the call.
-            t0: one tick.
-            t1: the other tick.
-        """
-        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
-        if before == after:
-            return False
-        if before["transient"] != after["transient"]:
-            return True
-        self._note(before)
-        self._note(after)
-        return self._respond(state, action, t0) != self._respond(state, action, t1)
-
-    def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """All possible responses, most probable first.
-
-        Args:
-            state: the JSON text.
-            action: the call.
-            tick: the tick.
-        """
-        lost = self._source.knobs_at(tick)["transient"]
-        answer = self._respond(state, action, tick)
-        episode = self._restore(state, tick)
-        episode.lose()
-        return order_responses(Response(*answer, 1.0 - lost), Response(episode.write_state(), 0.0, False, lost))
-
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
-        """Whether this is the true response; lost calls (`transient`) are not.
-
-        Args:
-            state: the JSON text.
-            action: the call.
-            outcome: the next state as JSON text.
-            ended: whether the episode was over.
-            tick: the tick.
-            score: that of the episode after the call; not compared if it is `None`.
-        """
-        answer = self._respond(state, action, tick)
-        return (answer.state, answer.ended) == (outcome, ended) and score in (None, answer.score)
+    def setting(self, tick: int) -> Desk:
+        """The desk at a tick."""
+        knobs = self._source.knobs_at(tick)
+        return make_desk(knobs["shop"] or self._drawn(), knobs)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The first call of a cheapest plan from here; `finish` where the goal cannot be reached any more.
@@ -135,84 +87,55 @@ class DeskOracle:
         plans = solve_request(desk, request, start, self._limit if left is None else left)
         return plans.best[key_of(desk, start)][0] if plans.score else desk.interface.write("finish", {})
 
-    def value(self, tick: int) -> float:
-        """The expected score of the best policy within the step limit.
-
-        Args:
-            tick: the tick.
-        """
-        desk, lost = self._desk(tick), self._source.knobs_at(tick)["transient"]
-        requests = self._requests(desk)
-        return sum(self._value(desk, request, lost) for request in requests) / len(requests)
-
     def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does.
-
-        All cheapest plans of `t0` are replayed at `t1`, call by call, and the best one counts. Lost calls are repeated
-        if calls were lost at `t0` too; plans of a time when none was lost do not foresee it. The magnitude is the share
-        of listed calls with another answer, effect or score, in the states of a cheapest plan.
+        """What the change from tick `t0` to tick `t1` does; another probability of lost calls changes all responses.
 
         Args:
             t0: a tick before the drift.
             t1: a tick after it.
         """
-        old, new = self._desk(t0), self._desk(t1)
-        before, after = self.value(t0), self.value(t1)
-        lost = [self._source.knobs_at(tick)["transient"] for tick in (t0, t1)]
-        if old is new and lost[0] == lost[1]:
-            return ChangeEffect(0.0, before, before, after, before)
-        if old.database.number != new.database.number:  # another shop has other requests, for which there were no plans
-            return ChangeEffect(1.0, before, 0.0, after, 0.0)
-        requests = self._requests(old)
-        carried = sum(self._carry(old, new, request, *lost) for request in requests) / len(requests)
-        differing = compared = 0
-        for request in requests:
-            one, other = self._compare(old, new, request)
-            differing, compared = differing + one, compared + other
-        magnitude = 1.0 if lost[0] != lost[1] else differing / compared
-        return ChangeEffect(magnitude, before, carried, after, carried)
+        found = super().effect(t0, t1)
+        return found if self._lost(t0) == self._lost(t1) else found._replace(magnitude=1.0)
 
-    def _desk(self, tick: int) -> Desk:
-        knobs = self._source.knobs_at(tick)
-        return make_desk(knobs["shop"] or self._drawn(), knobs)
+    def _place(self, setting: Desk) -> int:
+        return setting.database.number
 
-    def _requests(self, desk: Desk) -> list[ServiceRequest]:
-        shop = desk.database.number
+    def _tasks(self, setting: Desk) -> list[ServiceRequest]:
+        shop = setting.database.number
         pool = self._pool(shop)
-        if pool is None:
-            pool = [number_request(shop, index) for index in range(min(SAMPLE, len(list_requests(shop))))]
-        return [find_request(number)[1]._replace(text="") for number in pool]
+        numbers = number_requests(shop)[:SAMPLE] if pool is None else pool
+        return [find_request(number)[1]._replace(text="") for number in numbers]
 
-    def _value(self, desk: Desk, request: ServiceRequest, lost: float) -> float:
-        plans = solve_request(desk, request, START, self._limit)
+    def _task_value(self, setting: Desk, task: ServiceRequest, lost: float) -> float:
+        plans = solve_request(setting, task, START, self._limit)
         return plans.score * (completion_probability(plans.length, self._limit, lost) if lost else 1.0)
 
-    def _carry(self, old: Desk, new: Desk, request: ServiceRequest, before: float, after: float) -> float:
-        """The score at the new desk of the plans that were cheapest at the old one."""
-        best = replay_plans(old, new, request, self._limit)
-        if not best or not after:
-            return best
-        length = solve_request(old, request, START, self._limit).length
-        return best * (completion_probability(length, self._limit, after) if before else (1.0 - after) ** length)
+    def _carry(self, old: Desk, new: Desk, task: ServiceRequest) -> Carried:
+        """The magnitude counts listed calls with another answer, effect or score."""
+        plans, differing, compared, state = solve_request(old, task, START, self._limit), 0, 0, START
+        while key_of(old, state) in plans.best:
+            for call in old.list_calls(state.seen, task.stated):
+                compared += 1
+                differing += _react(old, task, state, call) != _react(new, task, state, call)
+            state, _ = old.call(state, plans.best[key_of(old, state)][0])
+        return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
 
-    def _compare(self, old: Desk, new: Desk, request: ServiceRequest) -> tuple[int, int]:
-        """The number of calls with another response in the states of a plan, and the number of calls."""
-        key = (old, new, request)
-        if key not in self._compared:
-            differing, compared, state = 0, 0, START
-            plans = solve_request(old, request, START, self._limit)
-            while key_of(old, state) in plans.best:
-                for call in old.list_calls(state.seen, request.stated):
-                    compared += 1
-                    differing += _react(old, request, state, call) != _react(new, request, state, call)
-                state, _ = old.call(state, plans.best[key_of(old, state)][0])
-            self._compared[key] = differing, compared
-        return self._compared[key]
+    def _score(self, carried: Carried, before: float, after: float) -> float:
+        """Lost calls are repeated if calls were lost before too; plans of a time when none was do not foresee it."""
+        if not carried.score or not after:
+            return carried.score
+        repeated = completion_probability(carried.length, self._limit, after)
+        return carried.score * (repeated if before else (1.0 - after) ** carried.length)
 
-    def _respond(self, state: Any, action: Any, tick: int) -> _Outcome:
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
         episode = self._restore(state, tick)
         episode.act(action)
-        return _Outcome(episode.write_state(), episode.score, episode.is_over)
+        return TrueResponse(episode.write_state(), episode.score, episode.is_over)
+
+    def _lose(self, state: Any, tick: int) -> str:
+        episode = self._restore(state, tick)
+        episode.lose()
+        return episode.write_state()
 
     def _restore(self, state: Any, tick: int) -> DeskEpisode:
         """An episode at a state, at the desk of the tick."""
@@ -255,4 +178,4 @@ def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> Des
         begin: returns the innermost environment after its first reset.
         limit: the step limit of an episode.
     """
-    return DeskOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_shop, limit)
+    return DeskOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.drawing import load_pygame
+from drift_envs.drawing import cut_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.tools.episode import DeskEpisode
 from drift_envs.envs.tools.operations import CREDIT
 
@@ -24,6 +24,8 @@ MARKS_TOP = 640
 
 _PAPER, _INK, _FAINT, _CALL, _PANEL = (250, 248, 244), (40, 40, 46), (120, 120, 128), (28, 94, 140), (255, 255, 255)
 _GAP, _LINE, _TOP, _MIDDLE = 10, 18, 96, 480
+_REQUEST = 14
+"""The letters of the request, in pixels."""
 _CHARACTERS = 58
 """The length of a line in a panel."""
 _FIELDS = ("street", "city", "status", "declined", "reason", "refunds", "sent", "shipment", "exists", "date")
@@ -46,7 +48,8 @@ def draw_desk_picture(episode: DeskEpisode) -> NDArray[np.uint8]:
     surface.fill(_PAPER)
     for left in (_GAP, _MIDDLE):
         pygame.draw.rect(surface, _PANEL, (left, _TOP, _MIDDLE - 2 * _GAP, MARKS_TOP - _TOP - _GAP), border_radius=6)
-    write_lines(surface, textwrap.wrap(f"Request: {episode.request.text}", 120), 12, _INK, size=20, step=20)
+    request = wrap_text(open_font(_REQUEST), f"Request: {episode.request.text}", WIDTH - 4 * _GAP)
+    write_lines(surface, request, 10, _INK, size=_REQUEST, step=20)
     for left, title in ((2 * _GAP, "Calls"), (_MIDDLE + _GAP, "Records that were looked up; * written")):
         write_lines(surface, [title], _TOP - _LINE, _FAINT, left=left)
     room = (MARKS_TOP - _TOP - 2 * _GAP) // _LINE
@@ -57,7 +60,9 @@ def draw_desk_picture(episode: DeskEpisode) -> NDArray[np.uint8]:
     ]
     answer = textwrap.wrap(f"answer: {json.dumps(episode.answer)}", _CHARACTERS)[:6]
     write_lines(surface, calls[-(room - len(answer) - 1) :], _TOP + _GAP, _CALL)
-    write_lines(surface, answer, MARKS_TOP - 2 * _GAP - _LINE * len(answer), _FAINT)
+    below = MARKS_TOP - 2 * _GAP - _LINE * len(answer)
+    pygame.draw.line(surface, _PAPER, (2 * _GAP, below - 6), (_MIDDLE - 2 * _GAP, below - 6), 2)
+    write_lines(surface, answer, below, _INK)
     write_lines(surface, _record_lines(episode)[:room], _TOP + _GAP, _INK, left=_MIDDLE + _GAP)
     picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
     return picture
@@ -69,7 +74,7 @@ def write_lines(
     top: int,
     ink: tuple[int, int, int],
     left: int = 2 * _GAP,
-    size: int = 19,
+    size: int = 12,
     step: int = _LINE,
 ) -> None:
     """Write lines of text on a picture.
@@ -83,9 +88,10 @@ def write_lines(
         size: the size of the font.
         step: from one line to the next, in pixels.
     """
-    font = load_pygame().font.Font(None, size)
+    font = open_font(size)
     for number, line in enumerate(lines):
-        surface.blit(font.render(line, True, ink), (left, top + step * number))
+        shown = cut_text(font, line, WIDTH - left - _GAP)
+        surface.blit(font.render(shown, True, ink), (left, top + step * number))
 
 
 def _call_words(text: str) -> str:

@@ -1,31 +1,24 @@
-"""The requests of the episodes, and their order.
+"""The requests of the episodes.
 
-* `RequestSequence` - a pool of recurring requests, with a random stream of its own
 * `draw_requests` - requests that can be met under all conditions and that drifts affect
-* `number_request`, `find_request` - a request of a shop as one number, and back
+* `number_request`, `number_requests`, `find_request` - requests of a shop as numbers, and back
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from drift_envs.envs.tools.desk import DESK_KNOBS, make_desk
+from drift_envs.envs.tools.desk import make_desk
 from drift_envs.envs.tools.requests import KINDS, ServiceRequest, list_requests
 from drift_envs.envs.tools.search import replay_plans, solve_request
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import Value
-
-ORDERS = ("shuffled", "fixed")
+from drift_envs.task_sequence import MOST_TASKS, Conditions, take_turns
 
 LEAST_LOSS = 0.05
 """The least loss of the plans that were cheapest before a drift, for a request that counts as affected."""
-
-MOST_REQUESTS = 10_000
-"""No shop has as many requests."""
 
 _HELD_OUT = 5_000
 """The numbers of requests whose wordings are held out begin here."""
@@ -33,10 +26,8 @@ _HELD_OUT = 5_000
 _TRIES = 16
 """How many requests are tried for each request of the pool."""
 
-_OTHERS = 0x0713
+OTHERS = 0x0713
 """The stream of requests outside the pool."""
-
-Conditions = tuple[tuple[tuple[str, Value], ...], ...]
 
 
 def number_request(shop: int, index: int, held_out: bool = False) -> int:
@@ -51,7 +42,18 @@ def number_request(shop: int, index: int, held_out: bool = False) -> int:
         >>> number_request(7, 12), find_request(number_request(7, 12))[0]
         (70012, 7)
     """
-    return shop * MOST_REQUESTS + index + _HELD_OUT * held_out
+    return shop * MOST_TASKS + index + _HELD_OUT * held_out
+
+
+def number_requests(shop: int, held_out: bool = False) -> range:
+    """The numbers of all requests of a shop.
+
+    Args:
+        shop: the number of the shop.
+        held_out: whether they have wordings that are held out.
+    """
+    first = number_request(shop, 0, held_out)
+    return range(first, first + len(list_requests(shop, held_out)))
 
 
 def find_request(number: int) -> tuple[int, ServiceRequest]:
@@ -63,7 +65,7 @@ def find_request(number: int) -> tuple[int, ServiceRequest]:
     Raises:
         ArgumentError: if there is no such request.
     """
-    shop, rest = divmod(number, MOST_REQUESTS)
+    shop, rest = divmod(number, MOST_TASKS)
     held_out, index = divmod(rest, _HELD_OUT)
     requests = list_requests(shop, bool(held_out))
     if index >= len(requests):
@@ -73,21 +75,14 @@ def find_request(number: int) -> tuple[int, ServiceRequest]:
     return shop, requests[index]
 
 
-def freeze_conditions(conditions: Sequence[Mapping[str, Value]]) -> Conditions:
-    """Conditions in a form that can be hashed; only the knobs on which a desk depends.
-
-    Args:
-        conditions: knob values, in temporal order.
-    """
-    return tuple(tuple((name, one[name]) for name in DESK_KNOBS if one.get(name)) for one in conditions) or ((),)
-
-
+@lru_cache(maxsize=512)
 def draw_requests(
     shop: int,
     count: int,
-    conditions: Conditions,
     seed: int,
-    without: Collection[int] = (),
+    without: tuple[int, ...] = (),
+    *,
+    conditions: Conditions,
     affected: bool = True,
     held_out: bool = False,
 ) -> tuple[int, ...]:
@@ -99,9 +94,9 @@ def draw_requests(
     Args:
         shop: the number of the shop.
         count: how many.
-        conditions: knob values under which each can be met, in temporal order.
         seed: of the stream.
         without: the numbers of requests that are excluded.
+        conditions: knob values under which each can be met, in temporal order.
         affected: whether drifts should affect the requests that come first.
         held_out: whether they have the wordings that are held out.
 
@@ -113,12 +108,7 @@ def draw_requests(
     """
     rng = np.random.default_rng(seed)
     requests = list_requests(shop, held_out)
-    queues = []
-    for kind in rng.permutation(KINDS):
-        queue = [index for index, request in enumerate(requests) if request.kind == kind]
-        rng.shuffle(queue)
-        queues.append(queue)
-    order = [queue[step] for step in range(max(map(len, queues))) for queue in queues if step < len(queue)]
+    order = take_turns([request.kind for request in requests], KINDS, rng)
     desks = [make_desk(shop, dict(condition)) for condition in conditions]
     changes = [(old, new) for old, new in pairwise(desks) if old is not new]
     found: dict[int, int] = {}
@@ -138,76 +128,3 @@ def draw_requests(
             f"Found {len(found)}"
         )
     return tuple(sorted(found, key=lambda number: -found[number])[:count])
-
-
-@lru_cache(maxsize=512)
-def _pool(shop: int, count: int, conditions: Conditions, seed: int, affected: bool, held_out: bool) -> tuple[int, ...]:
-    return draw_requests(shop, count, conditions, seed, (), affected, held_out)
-
-
-class RequestSequence:
-    """The sequence of requests, with a random stream of its own: the length of episodes does not change it.
-
-    Args:
-        size: the number of recurring requests; `None` draws from all requests of the shop.
-        order: `shuffled` (repeated permutations of the pool) or `fixed`.
-        conditions: knob values under which each request can be met, in temporal order.
-        affected: whether requests come first that drifts affect, or those that none does.
-        held_out: whether they have the wordings that are held out.
-    """
-
-    def __init__(
-        self, size: int | None, order: str, conditions: Conditions, affected: bool = True, held_out: bool = False
-    ) -> None:
-        self._size, self._order, self._conditions = size, order, conditions
-        self._affected, self._held_out = affected, held_out
-        self._seed = 0
-        self._queue: list[int] = []
-        self._rng = np.random.default_rng(0)
-
-    def seed(self, seed: int) -> None:
-        """Start again.
-
-        Args:
-            seed: of pool and order.
-        """
-        self._seed = seed
-        self._queue = []
-        self._rng = np.random.default_rng([seed, 1])
-
-    def pool(self, shop: int) -> tuple[int, ...] | None:
-        """The numbers of the recurring requests of a shop, or `None` for all requests.
-
-        Args:
-            shop: the number of the shop.
-        """
-        if self._size is None:
-            return None
-        return _pool(shop, self._size, self._conditions, self._seed, self._affected, self._held_out)
-
-    def next(self, shop: int) -> int:
-        """The number of the next request.
-
-        Args:
-            shop: the number of the shop.
-        """
-        pool = self.pool(shop)
-        if pool is None:
-            count = len(list_requests(shop, self._held_out))
-            return number_request(shop, int(self._rng.integers(count)), self._held_out)
-        if not self._queue:
-            places = range(len(pool))
-            self._queue = (
-                [int(one) for one in self._rng.permutation(places)] if self._order == "shuffled" else [*places]
-            )
-        return pool[self._queue.pop(0)]
-
-    def others(self, shop: int, count: int) -> tuple[int, ...]:
-        """Requests of this shop outside its pool, drawn by the same rules.
-
-        Args:
-            shop: the number of the shop.
-            count: how many.
-        """
-        seed = int(np.random.SeedSequence([self._seed, _OTHERS]).generate_state(1)[0])
-        return draw_requests(shop, count, self._conditions, seed, self.pool(shop) or (), self._affected, self._held_out)

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
-from drift_envs.drawing import PageWindow, read_png
+from drift_envs.drawing import read_png
 from drift_envs.envs.webshop import WEBSHOP
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
@@ -23,7 +24,8 @@ from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
-from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
+from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv
 from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
 from webshop_server.catalogue import KINDS
@@ -120,7 +122,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     }
     knobs: ClassVar[KnobTable] = WEBSHOP_KNOBS
     parts: ClassVar[EnvParts | None] = WEBSHOP
-    surfaces: ClassVar[tuple[str, ...]] = ("_window",)
+    window_title = "WebShop"
     ad_page = KnobAttribute()
     ad_right_button = KnobAttribute()
     ad_buttons = KnobAttribute()
@@ -156,9 +158,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         max_length: int = MAX_LENGTH,
         native_clicks: bool = True,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
-        check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
+        self._set_modes(render_mode, observation_mode, OBSERVATION_MODES)
         check_choice("backend", backend, BACKENDS)
         check_choice("goals", goals, KINDS)
         max_length = check_integer("max_length", max_length, 1000, LARGEST_COUNT)
@@ -168,8 +168,6 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
             inventory.goals(goals)  # a catalogue without goals of this kind is refused here
         except ShopError as error:
             raise ArgumentError(f"`catalogue`: {error}") from error
-        self.render_mode = render_mode
-        self.observation_mode = observation_mode
         self.backend_name = backend
         for name, value in WEBSHOP_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
@@ -180,7 +178,6 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         settings = [to_settings(values) for values in conditions]
         self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats, held_out)
         self._backend: Backend | None = None
-        self._window: PageWindow | None = None
         self._score = 0.0
         self._error: str | None = None
         charset = "".join(sorted(inventory.charset))
@@ -363,36 +360,37 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
 
     def render(self) -> Any:
         """Render the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
-        if self.render_mode is None:
-            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
-            return None
-        if self.render_mode == "ansi":
-            return self.page.text_rich
         if self.render_mode == "human" and self.backend_name == "browser":
             return None  # its own window shows the page
-        photo = self.backend.screenshot()
-        if photo is None:
-            picture = draw_page(self.page.elements, self.draw_listing(), is_ad=self.page.path.startswith("/ad/"))
-        else:
-            picture = read_png(photo)
-        if self.render_mode == "rgb_array":
-            return picture
-        if self._window is None:
-            self._window = PageWindow(self.metadata["render_fps"])
-        self._window.show(picture)
-        return None
+        return super().render()
 
-    def draw_listing(self) -> str:
-        """Draw the listing that the current page is about, in its chosen colour; "" on other pages."""
+    def _write_page(self) -> str:
+        return self.page.text_rich
+
+    def _draw_page(self) -> np.ndarray:
+        photo = self.backend.screenshot()
+        if photo is not None:
+            return read_png(photo)
+        return draw_page(parse_path(self.page.path).kind, self.page.elements, self.draw_listings())
+
+    def draw_listings(self) -> dict[str, str]:
+        """Draw the listings of the current page as SVG, by the labels of their links.
+
+        The page's own listing, in its chosen colour, has the label "".
+        """
+        catalogue = self.shop.inventory.catalogue
         url = parse_path(self.page.path)
-        product = self.shop.inventory.catalogue.product(url.asin) if url.kind in (PageKind.ITEM, PageKind.SUB) else None
-        return "" if product is None else draw_picture(product, find_colored_choice(url.options))
+        links = [element for element in self.page.elements if element.kind == "product"]
+        shown = {link.label: link.text if link.target is None else link.target.asin for link in links}
+        if url.kind in (PageKind.ITEM, PageKind.SUB, PageKind.CONFIRM):
+            shown[""] = url.asin
+        found = {label: catalogue.product(asin) for label, asin in shown.items()}
+        choice = find_colored_choice(url.options)
+        return {label: draw_picture(product, choice) for label, product in found.items() if product is not None}
 
     def close(self) -> None:
         """Close the backend and the window."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        super().close()
         backend, self._backend = self._backend, None
         if backend is not None:
             backend.close()

@@ -11,9 +11,10 @@ import numpy as np
 
 from drift_envs.drawing import load_pygame
 from drift_envs.envs.webshop.env import WebShop
-from drift_envs.envs.webshop.picture import lay_out, page_width
+from drift_envs.envs.webshop.picture import lay_out
 from drift_envs.knobs import Value
 from drift_envs.wrappers.overlay.marks import CHANGED, NoMarks
+from webshop_server.urls import parse_path
 
 
 class ShopMarks(NoMarks):
@@ -38,9 +39,10 @@ class ShopMarks(NoMarks):
         pygame = load_pygame()
         surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         labels = self._labels()
-        for element, _, box in lay_out(self.env.page.elements, page_width(self.env.draw_listing())):
-            if element.label in labels:
-                pygame.draw.rect(surface, CHANGED, pygame.Rect(box).inflate(8, 8), 3)
+        kind = parse_path(self.env.page.path).kind
+        for placed in lay_out(kind, self.env.page.elements):
+            if placed.element.label in labels:
+                pygame.draw.rect(surface, CHANGED, pygame.Rect(placed.box).inflate(8, 8), 3, border_radius=8)
         return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
     def _labels(self) -> set[str]:

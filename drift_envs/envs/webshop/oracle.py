@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
-from drift_envs.checks import check_integer
 from drift_envs.envs.webshop.knobs import to_settings
 from drift_envs.envs.webshop.text import format_state
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
+from drift_envs.oracle.base import KnobSource, completion_probability
+from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
 from webshop_server.errors import ShopError
 from webshop_server.goals import Goal
 from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
@@ -31,20 +31,13 @@ KEPT = 8192
 """The number of cached responses; the cache is cleared when it is full."""
 
 
-class _Reply(NamedTuple):
-    state: str
-    reward: float
-    ended: bool
-
-
-class ShopOracle:
+class ShopOracle(RecurringTasksOracle[Settings, Goal]):
     """The oracle of a drifting shop.
 
     A state is the JSON text of an observation (`html`, `url`); the instruction in it identifies the goal. An
-    action is `search[words]` or `click[label]`. Responses are exact: the shop itself executes the action
-    under the settings of the tick. Values are means of `webshop_server.oracle.best_purchase` over the
-    recurring goals; 1.0, which shipped schedules guarantee, is the maximum. Listings that were visited too often
-    (`poison_after`) count as on sale: a best purchase visits each listing once.
+    action is `search[words]` or `click[label]`. The value of a goal is that of
+    `webshop_server.oracle.best_purchase`; 1.0, which shipped schedules guarantee, is the maximum. Listings that were
+    visited too often (`poison_after`) count as on sale: a best purchase visits each listing once.
 
     Args:
         source: the knobs at any tick.
@@ -71,59 +64,16 @@ class ShopOracle:
     def __init__(
         self, source: KnobSource, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30
     ) -> None:
-        self._source = source
+        super().__init__(source, limit)
         self._shop = shop
         self._pool = pool
-        self._limit = check_integer("limit", limit, 1)
         self._known: dict[tuple[Goal, Settings], OptimalPurchase | None] = {}
         self._by_text: dict[str, Goal] = {}
-        self._replies: dict[tuple[Any, Any, Settings], _Reply] = {}
+        self._replies: dict[tuple[Any, Any, Settings], TrueResponse] = {}
 
-    def settings(self, tick: int) -> Settings:
+    def setting(self, tick: int) -> Settings:
         """The settings at a tick."""
         return to_settings(self._source.knobs_at(tick))
-
-    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the response to this action differs between the two ticks.
-
-        Args:
-            state: the JSON text.
-            action: the action.
-            t0: one tick.
-            t1: the other tick.
-        """
-        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
-        if before == after:
-            return False
-        if before["transient"] != after["transient"]:
-            return True
-        return self._respond(state, action, to_settings(before)) != self._respond(state, action, to_settings(after))
-
-    def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """All possible responses, most probable first.
-
-        Args:
-            state: the JSON text.
-            action: the action.
-            tick: the tick.
-        """
-        knobs = self._source.knobs_at(tick)
-        reply, lost = self._respond(state, action, to_settings(knobs)), knobs["transient"]
-        return order_responses(Response(*reply, 1.0 - lost), Response(state, 0.0, False, lost))
-
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
-        """Whether this is the true response; lost actions (`transient`) are not.
-
-        Args:
-            state: the JSON text.
-            action: the action.
-            outcome: the next state as JSON text.
-            ended: whether the episode was over.
-            tick: the tick.
-            score: not used.
-        """
-        reply = self._respond(state, action, self.settings(tick))
-        return (reply.state, reply.ended) == (outcome, ended)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The best known action.
@@ -133,59 +83,41 @@ class ShopOracle:
             tick: the tick.
             left: the remaining steps; not used.
         """
-        session = self._session_at(state, self.settings(tick))
+        session = self._session_at(state, self.setting(tick))
         purchase = self._best(session.goal, session.settings)
         click = _next_click(session, purchase)
         return click if purchase is None or click else f"search[{purchase.words}]"
-
-    def value(self, tick: int) -> float:
-        """The expected score of the best known policy within the step limit.
-
-        Args:
-            tick: the tick.
-        """
-        lost = self._source.knobs_at(tick)["transient"]
-        settings = self.settings(tick)
-        return _mean(self._goal_value(goal, settings, lost) for goal in self._goals())
-
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does.
-
-        The optimal policies at `t0` are replayed at `t1` as sequences of actions, since pages that exist at
-        `t1` only have no best action at `t0`. The magnitude is the share of clicks with another response, on
-        the pages of an optimal sequence.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        old, new = self.settings(t0), self.settings(t1)
-        carried, differing, compared = [], 0, 0
-        for goal in self._goals():
-            plans = [self._plan(goal, old, purchase) for purchase in best_purchases(self._shop, goal, old)]
-            carried.append(max((self._replay(goal, new, plan) for plan in plans), default=0.0))
-            for plan in plans[:1]:
-                one, other = self._compare(goal, old, new, plan)
-                differing, compared = differing + one, compared + other
-        before, after = self.value(t0), self.value(t1)
-        lost = self._source.knobs_at(t1)["transient"]
-        same = old == new and lost == self._source.knobs_at(t0)["transient"]
-        score = before if same else _mean(carried)
-        return ChangeEffect(differing / compared if compared else 0.0, before, score, after, score)
 
     def _goals(self) -> list[Goal]:
         pool = self._pool()
         goals = self._shop.goals
         return [goals[number] for number in (range(min(SAMPLE, len(goals))) if pool is None else pool)]
 
-    def _goal_value(self, goal: Goal, settings: Settings, lost: float) -> float:
-        purchase = self._best(goal, settings)
+    def _tasks(self, setting: Settings) -> list[Goal]:
+        return self._goals()
+
+    def _task_value(self, setting: Settings, task: Goal, lost: float) -> float:
+        purchase = self._best(task, setting)
         if purchase is None:
             return 0.0
         if lost == 0.0:
             return purchase.score.reward
-        steps = len(self._plan(goal, settings, purchase))
+        steps = len(self._plan(task, setting, purchase))
         return purchase.score.reward * completion_probability(steps, self._limit, lost)
+
+    def _carry(self, old: Settings, new: Settings, task: Goal) -> Carried:
+        """Plans are sequences of actions, since pages that exist at the new settings only have no best action before.
+
+        The magnitude counts clicks on the pages of the first sequence.
+        """
+        plans = [self._plan(task, old, purchase) for purchase in best_purchases(self._shop, task, old)]
+        if not plans:
+            return Carried(0.0, 0, 0, 0)
+        score = max(self._replay(task, new, plan) for plan in plans)
+        return Carried(score, len(plans[0]), *self._compare(task, old, new, plans[0]))
+
+    def _lose(self, state: Any, tick: int) -> str:
+        return str(state)
 
     def _best(self, goal: Goal, settings: Settings) -> OptimalPurchase | None:
         key = (goal, settings)
@@ -219,12 +151,13 @@ class ShopOracle:
             session.act(action)
         return differing, compared
 
-    def _respond_at(self, goal: Goal, url: PageUrl, action: str, settings: Settings) -> _Reply:
+    def _respond_at(self, goal: Goal, url: PageUrl, action: str, settings: Settings) -> TrueResponse:
         session = self._session(goal, settings)
         session.jump_to(url)
         return self._execute(session, action)
 
-    def _respond(self, state: Any, action: Any, settings: Settings) -> _Reply:
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
+        settings = self.setting(tick)
         key = (state, action, settings)
         if key not in self._replies:
             if len(self._replies) >= KEPT:
@@ -232,9 +165,9 @@ class ShopOracle:
             self._replies[key] = self._execute(self._session_at(state, settings), action)
         return self._replies[key]
 
-    def _execute(self, session: Session, action: Any) -> _Reply:
+    def _execute(self, session: Session, action: Any) -> TrueResponse:
         _, reward, ended, _ = session.act(action)
-        return _Reply(format_state(session.page, self._shop.max_length), reward, ended)
+        return TrueResponse(format_state(session.page, self._shop.max_length), reward, ended)
 
     def _session_at(self, state: Any, settings: Settings) -> Session:
         """A session at the page of a state."""
@@ -308,11 +241,6 @@ def _read_state(state: Any) -> tuple[str, PageUrl]:
 def _fit(text: str, shop: Shop) -> str:
     charset = shop.charset
     return "".join(char if char in charset else "?" for char in text)
-
-
-def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
 
 
 def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> ShopOracle:

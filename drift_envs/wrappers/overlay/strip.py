@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.drawing import load_pygame
+from drift_envs.drawing import cut_text, load_pygame, open_font
 from drift_envs.schedule import NEVER, Phase, Timeline
 
 LINE = 18
@@ -31,8 +31,8 @@ PHASES = ((66, 78, 98), (84, 98, 120))
 
 PRESENT = (40, 96, 160)
 NEEDLE = (255, 210, 63)
-SMALLEST = 12
-"""The size of letters at which text is cut rather than made smaller."""
+LETTERS, SMALLEST, NAMES = 12, 10, 10
+"""Sizes of letters, in pixels: of lines, of lines at which they are cut rather than made smaller, of phases' names."""
 
 AROUND = 2
 """Phases shown before and after the present one."""
@@ -107,25 +107,24 @@ def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) 
     strip = pygame.Surface((width, STRIP))
     strip.fill(PAPER)
     for number, line in enumerate(lines):
-        strip.blit(_write(line, width - 4 * MARGIN), (2 * MARGIN, MARGIN + number * LINE + 2))
+        strip.blit(_write(line, width - 4 * MARGIN), (2 * MARGIN, MARGIN + number * LINE + 1))
     top, left, across = 2 * LINE + MARGIN, 2 * MARGIN, width - 4 * MARGIN
     shown, needle = blocks(timeline, tick)
     for block in shown:
         x, end = left + round(block.left * across), left + round(block.right * across)
         colour = PRESENT if block.is_present else PHASES[block.phase.index % 2]
         pygame.draw.rect(strip, colour, (x, top, max(end - x - 1, 1), BAR))
-        name = _write(block.phase.id, end - x, 14)
-        if name.get_width() <= end - x - 4:
-            strip.blit(name, (x + 3, top + 4))
+        font = open_font(NAMES)
+        if font.size(block.phase.id)[0] <= end - x - 9:
+            strip.blit(font.render(block.phase.id, True, INK), (x + 7, top + 2))  # beside the needle
     x = left + round(needle * across)
     pygame.draw.polygon(strip, NEEDLE, [(x - 4, top + BAR + MARGIN), (x + 4, top + BAR + MARGIN), (x, top + BAR - 4)])
     pygame.draw.line(strip, NEEDLE, (x, top), (x, top + BAR))
     return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
 
 
-def _write(text: str, width: int, size: int = LINE) -> Any:
+def _write(text: str, width: int) -> Any:
     """A line of text, in the largest letters in which it fits."""
-    pygame = load_pygame()
-    while size > SMALLEST and pygame.font.Font(None, size).size(text)[0] > width:
-        size -= 1
-    return pygame.font.Font(None, size).render(text, True, INK)
+    fonts = [open_font(size) for size in range(LETTERS, SMALLEST - 1, -1)]
+    font = next((font for font in fonts if font.size(text)[0] <= width), fonts[-1])
+    return font.render(cut_text(font, text, width), True, INK)

@@ -1,28 +1,33 @@
-"""The report as HTML, and the curves in it."""
+"""The report as HTML, and the curve in it."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from drift_agents.analysis.html.curves import list_curves
 from drift_agents.analysis.html.report import to_html, write_html
-from drift_agents.analysis.plots.curves import draw_curves, series
+from drift_agents.analysis.html.vega import bundle_chart
+from drift_agents.analysis.plots.curves import series
 from drift_agents.analysis.plots.style import new_figure
-from drift_agents.analysis.runs import Player, group
+from drift_agents.analysis.runs import Player, group, read_run
+from drift_agents.analysis.schedule_runs import part_of
 from drift_agents.analysis.table import Table
 from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError
 from drift_agents.experiment.folder import EPISODES
 from drift_agents.experiment.logs import read_rows
 from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+pytest.importorskip("vl_convert", reason="needs the extra `plots`")
 
 
 @pytest.fixture(scope="module")
@@ -34,25 +39,22 @@ def drawn(traced_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def texts_of(path: Path) -> set[str]:
-    root = ElementTree.parse(path).getroot()
-    return {"".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")}
+def test_equal_runs_give_one_equal_file_without_requests(drawn: Path) -> None:
+    before = (drawn / "report.html").read_text("utf-8")
+    write_html(drawn)
+    assert (drawn / "report.html").read_text("utf-8") == before
+    assert len(before.encode()) < 2_000_000
+    assert not re.search(r"(src|href)=\"(?!data:|inspect.html)", before.split("<script>")[0])
 
 
-def test_every_picture_is_there_twice_and_says_what_it_shows(drawn: Path) -> None:
-    names = {path.stem for path in (drawn / "plots").iterdir()}
-    assert names == {
-        f"{schedule}-adaptation{form}" for schedule in ("puddle", "mountain_car-reversed") for form in ("", "-narrow")
-    }
-    assert (drawn / "plots" / "puddle-adaptation.png").read_bytes().startswith(b"\x89PNG")
-    shown = texts_of(drawn / "plots" / "puddle-adaptation.svg")
-    assert {"episode", "turn", "GLOVE", "plain", "clairvoyant"} <= shown
-
-
-def test_equal_runs_give_equal_pictures(drawn: Path) -> None:
-    before = {path: path.read_bytes() for path in (drawn / "plots").iterdir()}
-    draw_curves(drawn)
-    assert {path: path.read_bytes() for path in (drawn / "plots").iterdir()} == before
+def test_the_curve_has_a_line_for_each_verifier_and_the_clairvoyant(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    curves = list_curves([part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()])
+    (curve,) = [curve for curve in curves if (curve["schedule"], curve["memory"]) == ("puddle", "Vanilla")]
+    assert curve["drifts"] == [(4, "turn")]
+    assert {"plain", "GLOVE", "clairvoyant"} <= {line["name"] for line in curve["lines"]}
+    for line in curve["lines"]:
+        assert all(low <= mean <= high for low, mean, high in zip(line["low"], line["mean"], line["high"], strict=True))
 
 
 def test_curves_are_means_over_instances(traced_run: Path) -> None:
@@ -69,15 +71,42 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     browser.get((drawn / "report.html").as_uri())
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     assert browser.find_element(By.TAG_NAME, "h1").text == "puddle"
-    images = browser.find_elements(By.TAG_NAME, "img")
-    assert len(images) == 2, "a picture with two forms is one image"
-    wide = "return [...document.images].every(image => image.naturalWidth > 100)"
-    WebDriverWait(browser, 10).until(lambda b: b.execute_script(wide), "pictures are decoded after the page's load")
-    assert all(image.get_attribute("alt") for image in images)
+    wait = WebDriverWait(browser, 60)
+
+    def lines() -> dict[str, float]:
+        """The opacity of each line, by what it says to a screen reader."""
+        found = browser.find_elements(By.CSS_SELECTOR, "#curve .mark-line path[aria-label]")
+        return {
+            re.findall("line: ([^;]+)", one.get_attribute("aria-label") or "")[0]: float(
+                one.value_of_css_property("opacity")
+            )
+            for one in found
+        }
+
+    wait.until(lambda _: lines())
+    assert set(lines().values()) == {1.0}
+    legend = browser.find_elements(By.CSS_SELECTOR, "#curve .role-legend-label text")
+    (glove,) = [text for text in legend if text.get_attribute("textContent") == "GLOVE"]
+    ActionChains(browser).click(glove).perform()
+    wait.until(lambda _: lines()["GLOVE"] == 0.0)
+    assert lines()["plain"] == 1.0
+    chart = browser.find_element(By.CSS_SELECTOR, "#curve svg")
+    ActionChains(browser).move_to_element(chart).perform()
+    shown = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible").text)
+    assert "episode" in shown
+    assert "plain" in shown
+    Select(browser.find_element(By.ID, "schedule")).select_by_visible_text("mountain_car/reversed")
+    wait.until(lambda _: "reversed" in chart_text(browser))
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    browser.find_element(By.XPATH, "//summary[contains(., 'What was played')]").click()
     (row,) = [row for row in browser.find_elements(By.TAG_NAME, "tr") if "puddle: vanilla, glove" in row.text]
     row.find_element(By.LINK_TEXT, "0").click()
     WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".pane .frame"))
     assert browser.find_element(By.CSS_SELECTOR, ".pane h3").text == "vanilla + glove, seed 0, episode 4"
+
+
+def chart_text(browser: WebDriver) -> str:
+    return browser.find_element(By.ID, "curve").get_attribute("textContent") or ""
 
 
 POLICY = """
@@ -116,6 +145,8 @@ def test_the_page_is_legible_in_both_schemes_and_on_a_phone(
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get((drawn / "report.html").as_uri())
+        wait = WebDriverWait(browser, 60)
+        browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
         ratio, where = min(contrasts())
         assert ratio >= 4.5, where
         ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
@@ -123,11 +154,10 @@ def test_the_page_is_legible_in_both_schemes_and_on_a_phone(
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         figure = "return document.querySelector('tbody td:nth-child(2)').getBoundingClientRect().right"
         assert browser.execute_script(figure) <= width, "a figure is visible without scrolling sideways"
-        image = browser.find_element(By.TAG_NAME, "img")
-        column = browser.execute_script("return document.querySelector('h1').clientWidth")
-        assert image.size["width"] == column, "full width"
-        shown = browser.execute_script("return arguments[0].naturalWidth", image)
-        assert (shown < 500) is (width < 500), "panels one below the other on a phone"
+        number = "return document.querySelector('#summary .first').getBoundingClientRect().bottom"
+        assert browser.execute_script(number) < 800, "the first sentence is on the first screen"
+        wait.until(lambda b: b.find_elements(By.CSS_SELECTOR, "#curve svg"))
+        assert browser.find_element(By.CSS_SELECTOR, "#curve svg").size["width"] <= width
         lines = browser.execute_script(
             "const list = document.querySelector('#summary'), style = getComputedStyle(list);"
             "return list.clientHeight / parseFloat(style.lineHeight)"
@@ -152,6 +182,12 @@ def test_cells_are_no_code() -> None:
     assert "<i>" not in text
     assert "<u>" not in text
     assert '<tr class="reference">' in text
+
+
+def test_without_vl_convert_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[plots]"`')):
+        bundle_chart("curve.js")
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,8 @@ def test_agents_that_played_the_same_episodes_take_one_row_and_one_rank() -> Non
     standings = rank_agents(evidence(lines))
     assert set(standings.same) == {key("announce_only")}
     page = to_page(evidence(lines), standings)
-    assert re.search(r"\| Vanilla \+ announce_only = Vanilla \+ forget = Vanilla \+ overwrite +\| +2 \|", page)
+    assert re.search(r"\| Vanilla \+ announce_only = 2 others +\| +2 \|", page)
+    assert "Vanilla + announce_only played the same episodes as Vanilla + forget, Vanilla + overwrite." in page
     assert re.search(r"\| No memory +\| +3 ", page), "behind two rows, not four agents"
 
 

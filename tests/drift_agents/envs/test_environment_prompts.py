@@ -48,6 +48,31 @@ def on_page(name: str) -> str:
     return json.dumps({"page": "enter-text", "task": "Enter Tula.", "values": ["Tula"], "elements": elements})
 
 
+def call(tool: str, **arguments: str) -> str:
+    return json.dumps({"tool": tool, "arguments": arguments})
+
+
+def at_desk(*calls: str, **answer: object) -> str:
+    request = "I am Bo Meyer, bo@example.org. Please cancel my latest order."
+    records = {"O-2054": {"order_id": "O-2054", "date": "2026-06-26", "status": "packed"}} if calls else {}
+    made = [json.loads(one) for one in calls]
+    return json.dumps({"shop": 7, "request": request, "records": records, "calls": made, "answer": answer})
+
+
+LIST, CANCEL, FINISH = (
+    call("list_orders", customer_id="C-1000"),
+    call("cancel_order", order_id="O-2054"),
+    call("finish"),
+)
+DESK_TASK = """I am Bo Meyer, bo@example.org. Please cancel my latest order.
+
+Policy of the service desk. Today is 30 June 2026.
+- cancel_until: an order can be cancelled while it is pending or packed.
+
+Tools, called by JSON as {"tool": "finish", "arguments": {}}:
+cancel_order(order_id: O-0000) - Cancel an order.
+finish() - End the request."""
+
 VIEWS = {
     "frozen_lake": LAKE_VIEW,
     "mountain_car": PromptView(
@@ -103,6 +128,28 @@ VIEWS = {
             ),
         ),
         ("A microwave heats.",),
+        step=9,
+        doubt_since=4,
+    ),
+    "tools": PromptView(
+        DESK_TASK,
+        at_desk(LIST, order_id="O-2054"),
+        (CANCEL, FINISH),
+        (
+            Recollection(
+                at_desk(LIST, order_id="O-2054"), CANCEL, Outcome(at_desk(LIST, CANCEL, ok=True), 0.0, False), 1.0, 5
+            ),
+        ),
+        (
+            Recollection(
+                at_desk(LIST, CANCEL, ok=True),
+                FINISH,
+                Outcome(at_desk(LIST, CANCEL, FINISH, ok=True), 1.0, True),
+                1.0,
+                6,
+            ),
+        ),
+        ("A packed order can be cancelled.",),
         step=9,
         doubt_since=4,
     ),
@@ -189,6 +236,7 @@ def test_long_trajectories_of_lessons_count_equal_actions() -> None:
     [
         ("webshop", '{"html": "WebShop\nInstruction:\nFind me a sofa", "url": "http://shop/<se', "a page"),
         ("house", '{"house": 7, "task": "put a m', "a place"),
+        ("tools", '{"shop": 7, "request": "I am B', "a state of the desk"),
         ("minigrid", '{"pos": [1, 1], "facing": "ea', "a place"),
         ("miniwob", '{"page": "enter-te', "a page"),
     ],
@@ -206,7 +254,8 @@ def test_a_text_that_is_no_state_is_shown_as_it_is(name: str) -> None:
             facts.describe_state("no state")
         return
     assert facts.describe_state("no state") == "no state"
-    assert "no state" in facts.state_fields("no state").values()
+    fields = facts.state_fields("no state")
+    assert "no state" in fields.values() or not fields
 
 
 def test_an_environment_without_words_is_described_by_its_texts() -> None:

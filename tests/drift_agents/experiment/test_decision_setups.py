@@ -167,11 +167,11 @@ def test_a_schedules_own_options_are_laid_over_ways(data: dict[str, Any]) -> Non
 
 
 def test_members_as_a_file_has_them() -> None:
-    members = ["planner", {"planner": {"conflict": "newest"}}, {"policy": {"reader": {}}, "errs": 0.2}]
+    members = ["planner", {"planner": {"conflict": "newest"}}, {"policy": {"random": {}}, "errs": 0.2}]
     assert read_members(PartSpec(name="edv", options={"members": members})) == (
         MemberSpec("planner", PartSpec(name="planner")),
         MemberSpec("planner(conflict=newest)", PartSpec(name="planner", options={"conflict": "newest"})),
-        MemberSpec("reader", PartSpec(name="reader"), 0.2),
+        MemberSpec("random", PartSpec(name="random"), 0.2),
     )
     assert read_members(PartSpec(name="edv")) == ()
 

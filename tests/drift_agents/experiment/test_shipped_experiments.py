@@ -27,8 +27,8 @@ FOR_EXTRA = {"stores": "chromadb", "minigrid": "minigrid", "web-pages": "miniwob
 FEWER = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5}
 """Experiments with fewer than 30 instances."""
 
-IN_HOUSES = ("house", "house-beliefmem", "adamem-effort", "edv-ablation")
-"""Experiments whose instances begin at 1002: the planner of the house was debugged on 1000 and 1001."""
+DEBUGGED = ("house", "house-beliefmem", "adamem-effort", "edv-ablation", "tools")
+"""Experiments whose instances begin at 1002: the planners of house and desk were debugged on 1000 and 1001."""
 
 MAP = ("verify-map", "verify-map-memories")
 """The experiments of the map, whose instances nothing else plays."""
@@ -72,7 +72,7 @@ def test_everything_in_it_can_be_made(name: str) -> None:
 @pytest.mark.parametrize("name", STUDY)
 def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
     experiment = load_experiment(name)
-    first = 5000 if name in MAP else 1002 if name in IN_HOUSES else 1000
+    first = 5000 if name in MAP else 1002 if name in DEBUGGED else 1000
     assert experiment.seeds == tuple(range(first, first + FEWER.get(name, 30)))
     for schedule in experiment.schedules:  # where instances are dear, the first of them
         assert experiment.seeds_of(schedule) == experiment.seeds[: len(experiment.seeds_of(schedule))]

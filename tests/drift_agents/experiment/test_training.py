@@ -282,7 +282,7 @@ def test_houses_are_filled_in_other_houses_or_with_other_tasks() -> None:
         plan = plan_training(read_schedule("house/unseen"), env, own.training, 0)
         tasks = [task.options["goal_index"] for task in plan.tasks]
         assert not set(tasks) & set(env.unwrapped.task_pool)  # type: ignore[attr-defined]
-        house = env.unwrapped.drawn_house  # type: ignore[attr-defined]
+        house = env.unwrapped.drawn_place  # type: ignore[attr-defined]
         seen[where] = {task // 10_000 - house for task in tasks}
     assert seen["other"] == {0}
     assert 0 not in seen["elsewhere"]

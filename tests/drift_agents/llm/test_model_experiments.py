@@ -30,29 +30,12 @@ from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")
 
-SCHEDULE = """\
-version: 1
-name: puddle
-env: DriftFrozenLake-v0
-clock: episode
-visibility: explicit
-base: {map: [SFF, HFF, HFG]}
-drifts:
-  - {name: turn, at: 2, set: {map: [SHH, FFF, FFG]}}
-"""
 ANSWERS = {
     "reflection_questions": {"questions": ["Where does it end?"]},
     "insights": {"insights": [{"insight": "Holes are near.", "because_of": [1]}]},
     "importance": {"importance": 5},
     "memory_bank_day": {"summary": "Down leads to the goal."},
 }
-
-
-@pytest.fixture
-def puddle(tmp_path: Path) -> str:
-    path = tmp_path / "puddle.yaml"
-    path.write_text(SCHEDULE, encoding="utf-8")
-    return str(path)
 
 
 def experiment(puddle: str, url: str, **policy: Any) -> Any:
@@ -94,19 +77,17 @@ def lines(folder: Path) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def run(chat: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def run(chat: ModuleType, puddle: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A run with recorded replies: its folder, the experiment and how many requests it took."""
     tmp_path = tmp_path_factory.mktemp("recorded")
-    path = tmp_path / "puddle.yaml"
-    path.write_text(SCHEDULE, encoding="utf-8")
     with chat.serve(play(chat)) as server:
-        what = experiment(str(path), server.url)
+        what = experiment(puddle, server.url)
         run_experiment(what, tmp_path / "run", jobs=3)
     write_report(tmp_path / "run")
     return what, tmp_path / "run", len(server.requests), server
 
 
-def test_only_policies_with_a_model_need_one(puddle: str, run: Any) -> None:
+def test_only_policies_with_a_model_need_one(run: Any) -> None:
     assert needs_model(run[0])
     assert not needs_model(load_experiment("glove-quick"))
 

@@ -16,17 +16,6 @@ from drift_agents.experiment.runner import run_experiment
 
 pytest.importorskip("openai")
 
-SCHEDULE = """\
-version: 1
-name: puddle
-env: DriftFrozenLake-v0
-clock: episode
-visibility: explicit
-base: {map: [SFF, HFF, HFG]}
-drifts:
-  - {name: turn, at: 2, set: {map: [SHH, FFF, FFG]}}
-"""
-
 
 def act(request: dict[str, Any]) -> str:
     position = re.search(r"Current Position: \[(\d), (\d)\]", request["messages"][1]["content"])
@@ -70,13 +59,6 @@ def experiment(path: str, url: str, names: list[str], **options: Any) -> Any:
             "train": {"episodes": 1, "where": "same"},
         }
     )
-
-
-@pytest.fixture
-def puddle(tmp_path: Path) -> str:
-    path = tmp_path / "puddle.yaml"
-    path.write_text(SCHEDULE, encoding="utf-8")
-    return str(path)
 
 
 def test_members_act_distil_and_vote_and_what_they_learned_stands_in_the_prompt(

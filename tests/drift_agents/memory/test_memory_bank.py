@@ -50,29 +50,6 @@ def test_retention_falls_with_time_and_rises_with_recalls() -> None:
         assert memory.strength(0) == MemoryStrength(strength + 1, at(episode))
 
 
-def test_a_recall_restores_full_weight_for_the_rest_of_the_episode() -> None:
-    memory = MemoryBank()
-    write(memory, at(0))
-    assert weights(memory, at(2, 20)) == {0: pytest.approx(math.exp(-2))}
-    assert weights(memory, at(2, 21)) == {0: 1.0}
-    assert memory.strength(0) == MemoryStrength(2.0, at(2, 21)), "one episode strengthens once"
-
-
-def test_every_step_can_strengthen() -> None:
-    memory = MemoryBank(recall_unit="step")
-    write(memory, at(0))
-    weights(memory, at(2, 20)), weights(memory, at(2, 21))
-    assert memory.strength(0) == MemoryStrength(3.0, at(2, 21))
-
-
-def test_time_can_be_counted_in_steps() -> None:
-    memory = MemoryBank(unit="step", recall_unit="step")
-    write(memory, at(0, 3))
-    assert weights(memory, at(0, 5)) == {0: pytest.approx(math.exp(-2))}
-    assert weights(memory, at(0, 6)) == {0: pytest.approx(math.exp(-1 / 2))}
-    assert weights(memory, at(4, 12)) == {0: pytest.approx(math.exp(-6 / 3))}
-
-
 def test_only_the_first_query_at_a_time_recalls() -> None:
     """The prompt asks where the agent stands first; what it asks about other states is looked up."""
     for recalls, strength in (("here", 1.0), ("all", 2.0)):
@@ -231,15 +208,6 @@ def test_a_daily_summary_is_removed_with_its_evidence(cascade: str) -> None:
     assert fell.notes == ((note.id,) if cascade == "any" else ())
     assert memory.remove([ids[2]]).notes == (() if cascade == "any" else (note.id,))
     assert memory.retrieve("s", None, at(1)).notes == memory.summaries() == ()
-
-
-def test_a_daily_summary_is_removed_after_a_restore_too() -> None:
-    memory, other = MemoryBank(), MemoryBank()
-    ids = lived(memory, 0, "a", "b", "c")
-    memory.remove(ids[:1])
-    other.restore(json.loads(json.dumps(memory.snapshot())))
-    assert memory.remove(ids[1:2]) == other.remove(ids[1:2])
-    assert other.summaries() == ()
 
 
 def test_a_model_reads_the_day_alone() -> None:

@@ -22,7 +22,19 @@ from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedule
 from drift_envs.wrappers.effects import effect_knobs
 from tests.core_ids import CORE_IDS
 
-COMMANDS = ("list", "show", "validate", "new-schedule", "plot", "schema", "play", "record")
+COMMANDS = (
+    "list",
+    "show",
+    "validate",
+    "new-schedule",
+    "plot",
+    "schema",
+    "play",
+    "record",
+    "diff",
+    "dataset",
+    "score-detector",
+)
 OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in CORE_IDS]
 LAKES = [name for name in OURS if name.startswith("frozen_lake/")]
 

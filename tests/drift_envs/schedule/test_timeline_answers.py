@@ -3,7 +3,6 @@
 import copy
 import pickle
 import re
-import sys
 from itertools import pairwise
 
 import pytest
@@ -20,10 +19,6 @@ RANDOM_DRIFTS = (
     {"name": "mix", "at": 5, "kind": "gradual", "over": 40, "set": {"flag": True}},
     {"name": "maps", "at": 9, "set": {"map": {"draw": {"size": 3}}}},
 )
-
-
-def test_never_is_later_than_every_tick():
-    assert sys.maxsize == NEVER
 
 
 def test_no_drift_never_changes(make):
@@ -53,18 +48,6 @@ def test_later_layers_lie_on_top_in_file_order_not_in_time(make, series):
     assert series(make(doubled, {"at": 0, "add": {"slip": 0.125}}), "slip", 1) == [0.625]
 
 
-def test_a_layer_in_between_takes_part_again_when_the_one_on_top_ends(make, series):
-    timeline = make({"at": 0, "set": {"slip": 0.5}}, {"at": 2, "for": 2, "set": {"slip": 1.0}})
-    assert series(timeline, "slip", 6) == [0.5, 0.5, 1.0, 1.0, 0.5, 0.5]
-
-
-def test_occurrences_without_for_accumulate(make, series):
-    assert series(make({"every": 2, "add": {"slip": 0.125}}), "slip", 6) == [0.25, 0.25, 0.375, 0.375, 0.5, 0.5]
-    assert series(make({"every": 2, "at": 1, "scale": {"force": -1}}), "force", 5) == [0.5, -0.5, -0.5, 0.5, 0.5]
-    swaps = series(make({"every": 1, "swap": {"rewards": ["a", "b"]}}), "rewards", 3)
-    assert swaps == [{"a": 1.0, "b": 0.5}, {"a": 0.5, "b": 1.0}, {"a": 1.0, "b": 0.5}]
-
-
 def test_computed_numbers_are_reflected_after_the_fold(make, series):
     assert series(make({"at": 1, "add": {"slip": 1.0}}), "slip", 2) == [0.25, 0.75]
     # the sum of both lies inside, so nothing is reflected in between
@@ -81,11 +64,6 @@ def test_scaling_without_end_stays_finite(make, series):
     timeline = make({"every": 1, "scale": {"force": 10}}, {"at": 0, "scale": {"slip": 0.0}})
     assert all(-2 <= value <= 2 for value in series(timeline, "force", 1000))
     assert series(timeline, "slip", 1) == [0.0]
-
-
-def test_a_ramp_rises_and_falls_before_its_end(make, series):
-    timeline = make({"at": 2, "for": 6, "kind": "incremental", "over": 2, "set": {"slip": 0.75}}, base={"slip": 0.25})
-    assert series(timeline, "slip", 10) == [0.25, 0.25, 0.25, 0.5, 0.75, 0.75, 0.75, 0.5, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(

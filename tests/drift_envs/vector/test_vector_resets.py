@@ -135,15 +135,6 @@ def test_the_last_state_is_readable_until_the_reset(make_pair):
     assert native.get_attr("s") == (0, 3)
 
 
-def test_a_truncated_lake_restarts_on_a_changed_map(make_pair, make_schedule):
-    schedule = make_schedule("step", {"name": "e", "every": 4, "for": 2, "set": {"map": MAPS[1]}}, map=MAPS[0])
-    sync, native = make_pair(LAKE, 3, "NextStep", schedule=schedule, max_episode_steps=3)
-    for lakes in (sync, native):
-        lakes.reset(seed=0)
-    for step in range(60):
-        step_equally(sync, native, np.array([2, 1, step % 2 + 1]))
-
-
 def reset_with_seed(env, times, **options):
     for _ in range(times):
         env.reset(seed=1, **options)

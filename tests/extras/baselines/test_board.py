@@ -18,6 +18,7 @@ from baselines import board, evaluate, measures, recurrent_ppo, report
 from baselines.environments import REGIMES, Regime, draw_phases
 from baselines.host import HostLifetime
 from drift_envs.errors import ArgumentError
+from drift_envs.lazy import find_callable
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -161,7 +162,7 @@ def test_a_model_of_stable_baselines3_joins(short_regime, environment):
     assert len(lines) == 4
     assert lines["score"].between(0, 1).all()
     assert lines["score"].any() or environment == "corners"
-    assert sb3.is_model_class(evaluate.find("stable_baselines3:PPO"))
+    assert sb3.is_model_class(find_callable("agent", "stable_baselines3:PPO"))
 
 
 @pytest.mark.integration

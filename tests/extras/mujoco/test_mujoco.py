@@ -39,13 +39,29 @@ class MujocoContract(PhysicsContract):
             raise
 
 
-class TestHalfCheetah(MujocoContract):
+class RunnerContract(MujocoContract):
+    def test_the_camera_follows_the_runner(self):
+        env = gym.make(self.env_id, schedule=None, render_mode="rgb_array")
+        env.reset(seed=0)
+        body = env.unwrapped
+        body.set_state(np.concatenate([[30.0], body.data.qpos[1:]]), body.data.qvel)
+        try:
+            picture = env.render().astype(int)
+        except Exception as error:
+            if "GL" in f"{type(error).__name__} {error}":
+                pytest.skip(f"there is no OpenGL here: {error}")
+            raise
+        brown = (picture[..., 0] > picture[..., 2] + 30).mean()  # the floor and the sky are grey, green and blue
+        assert brown > 0.005
+
+
+class TestHalfCheetah(RunnerContract):
     env_id, plain_id = "DriftHalfCheetah-v0", "HalfCheetah-v5"
     values: ClassVar = RUNNER
     silent, pictured = ("forward_reward",), ("brightness",)
 
 
-class TestHopper(MujocoContract):
+class TestHopper(RunnerContract):
     env_id, plain_id = "DriftHopper-v0", "Hopper-v5"
     values: ClassVar = RUNNER
     silent, pictured = ("forward_reward",), ("brightness",)

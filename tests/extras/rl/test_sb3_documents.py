@@ -14,9 +14,17 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOK = ROOT / "examples" / "notebooks" / "sb3_under_drift.ipynb"
 
 
-def test_the_code_of_the_quickstart() -> None:
+def test_the_quickstart_reaches_its_drift_and_plots_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra `plots`")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
     (code,) = [code for code in read_code("docs/quickstart_rl.md") if "stable_baselines3" in code]
-    assert run_code(code)["evaluation"].evaluations_phases
+    returns = run_code(code)["env"].by_phase()
+    assert set(returns) == {"source", "reversed"}
+    best_before, first_after, best_after = max(returns["source"]), returns["reversed"][5], max(returns["reversed"])
+    assert first_after < best_before / 5, "it falls"
+    assert best_after > 5 * first_after, "and comes back"
+    assert (tmp_path / "ppo.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,14 +4,13 @@
 * `to_board_page` - the page
 
 The chart is Vega-Lite's (`board.json`); its libraries are inlined by vl-convert. The page's Content-Security-Policy
-allows its own script by its hash and no other.
+allows its own style and script by their digests and no others.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +20,21 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, environment_of, read_evidence
+from drift_agents.analysis.html.vega import COLOURS, REFERENCE_COLOUR, bundle_chart, read_part
 from drift_agents.analysis.inspect.page import hash_source, script_json
 from drift_agents.analysis.leaderboard import LEGEND, name_of
-from drift_agents.analysis.plots.style import STYLES
 from drift_agents.analysis.price import CHARGES, MEASURES, describe_cells, price_cells
 from drift_agents.analysis.ranking import BOARD
 from drift_agents.analysis.rules import RATES, RuleBook, parse_point
 from drift_agents.analysis.schedule_runs import VERIFIER_NAMES
-from drift_agents.errors import MissingDependencyError
 from drift_agents.experiment.folder import write_text
 
 NOTES = (
     LEGEND[0],
     "Area: the mean success over the budgets from x1 to x3. Chain accuracy: the share of instances in which an agent "
     "recovered in every phase after the first drift. Probes: their share of all interactions.",
+    "Supervision: what an agent is given beside its own episodes; nothing where nothing "
+    "stands beside its bar, the score of its own episodes, a judge, or the truth about the drift (privileged).",
     "Bars are means over the chosen points; ranks with intervals are in the table of the leaderboard. References are "
     "privileged.",
 )
@@ -76,9 +76,11 @@ def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
     """
     rows = summarise_points(evidence, book)
     families = list(dict.fromkeys(row["family"] for row in sorted(rows, key=lambda row: _order(row["family"], book))))
-    spec = json.loads(_read("board.json"))
-    colours = [STYLES[1 + n % (len(STYLES) - 1)][0] for n in range(len(families))]
-    colours = ["#8a949e" if family == REFERENCES else colour for family, colour in zip(families, colours, strict=True)]
+    spec = json.loads(read_part("board.json"))
+    colours = [
+        REFERENCE_COLOUR if family == REFERENCES else COLOURS[number % len(COLOURS)]
+        for number, family in enumerate(families)
+    ]
     spec["layer"][0]["encoding"]["color"]["scale"] = {"domain": families, "range": colours}
     choices = {
         "environment": [ALL, *sorted({row["environment"] for row in rows})],
@@ -91,13 +93,13 @@ def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
     named["order"] = _ORDERS
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template.filters["source"] = lambda content: Markup(hash_source(content))
-    return template.from_string(_read("board.html")).render(
+    return template.from_string(read_part("board.html")).render(
         title=f"Board of rules for keeping memory ({BOARD})",
         about=f"{len({row['agent'] for row in rows})} agents on {len(evidence.schedules)} schedules, played with "
         f"drift-envs {evidence.version}. Hover or tap for all measures.",
         legend=NOTES,
-        style=Markup(_read("report.css")),
-        script=Markup(_bundle(_read("board.js"))),
+        style=Markup(read_part("report.css") + read_part("chart.css")),
+        script=Markup(bundle_chart("board.js")),
         data=Markup(script_json(rows)),
         choices=Markup(script_json(named)),
         spec=Markup(script_json(spec)),
@@ -122,6 +124,7 @@ def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> l
             row: dict[str, Any] = {
                 "agent": _name(key, book),
                 "family": _family(key, evidence, book),
+                "supervision": evidence.players[key]["supervision"],
                 "environment": environment_of(schedule),
                 "rate": NO_POINT if point is None else point.rate,
                 "share": None if point is None else point.false,
@@ -158,16 +161,3 @@ def _field(measure: str) -> str:
 
 def _plain(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 2)
-
-
-def _read(name: str) -> str:
-    return (resources.files("drift_agents.analysis.html") / name).read_text("utf-8")
-
-
-def _bundle(snippet: str) -> str:
-    try:
-        import vl_convert
-    except ImportError as error:
-        message = '`vl-convert-python` is not installed, run `pip install "drift-envs[board]"`'
-        raise MissingDependencyError(message) from error
-    return str(vl_convert.javascript_bundle(snippet)).replace("</script", "<\\/script")

@@ -1,33 +1,34 @@
-"""The report as one HTML file: tables, curves, the configuration, and links to the steps.
+"""The report as one HTML file: what was found, the curve, a table; folded: all tables, links to steps, configuration.
 
 * `write_html` - the file of a run
 * `to_html` - a table
 
-The templates `report.html` and `table.html` hold the markup, `report.css` its style; the page needs no script.
+The templates `report.html` and `table.html` hold the markup, `report.css` and `chart.css` its style. The chart is
+Vega-Lite's (`curve.json`, `curve.js`).
 """
 
 from __future__ import annotations
 
-import base64
 import json
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from drift_agents.analysis.inspect.page import gather, hash_source, write_page
-from drift_agents.analysis.plots.curves import draw_curves
+from drift_agents.analysis.html.curves import list_curves
+from drift_agents.analysis.html.vega import bundle_chart, read_part
+from drift_agents.analysis.inspect.page import gather, hash_source, script_json, write_page
 from drift_agents.analysis.report import LEGEND, make_report
-from drift_agents.analysis.runs import Player, read_run
+from drift_agents.analysis.runs import Player, group, read_run
+from drift_agents.analysis.schedule_runs import part_of
 from drift_agents.analysis.table import Table, format_seeds
 from drift_agents.analysis.tables import tabulate_cells
 from drift_agents.experiment.folder import PAGE, REPORT_PAGE, write_text
 
 
 def write_html(folder: Path) -> Path:
-    """Write the report of a run as HTML, with its curves, and the inspection page to which it links.
+    """Write the report of a run as HTML, with its curve, and the inspection page to which it links.
 
     Args:
         folder: the run's folder.
@@ -37,20 +38,23 @@ def write_html(folder: Path) -> Path:
 
     Raises:
         ExperimentError: if the folder holds no finished run, or a file cannot be written.
-        MissingDependencyError: without matplotlib.
+        MissingDependencyError: without vl-convert.
     """
     manifest, rows = read_run(folder)
     report = make_report(manifest, rows)
+    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
     write_page(folder)
     text = (
         _templates()
         .get_template("report.html")
         .render(
             manifest=manifest,
-            style=Markup((resources.files("drift_agents.analysis.html") / "report.css").read_text("utf-8")),
+            style=Markup(read_part("report.css") + read_part("chart.css")),
+            script=Markup(bundle_chart("curve.js")),
+            curves=Markup(script_json(list_curves(parts))),
+            spec=Markup(read_part("curve.json")),
             report=report,
             cells=tabulate_cells(report.cells),
-            plots=draw_curves(folder),
             links=_links(folder),
             legend=LEGEND,
             seeds=format_seeds(manifest["experiment"]["seeds"]),
@@ -84,7 +88,6 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode("ascii")
     templates.filters["source"] = lambda content: Markup(hash_source(content))
     return templates
 

@@ -1,22 +1,19 @@
 """The drift curve: success or score over the episodes of a run.
 
-* `draw_curves` - the curve of each schedule of a run
 * `series`, `PlotSeries` - its lines
+* `drifts_of` - where its phases begin
 * `draw_line`, `mark_drifts` - a line with its interval, and the starts of phases, in a panel
 * `draw_means`, `mark_phases` - a line of means without an interval, and the starts of phases, from rows
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.plots.style import PlotFile, make_folder, style_of, write_panels
-from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate, group, read_run
-from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memory_name, part_of
-from drift_agents.experiment.folder import PLOTS
+from drift_agents.analysis.plots.style import style_of
+from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
+from drift_agents.analysis.schedule_runs import PlayerIndex
 
 MARKS = 8
 """Marks along a curve."""
@@ -58,63 +55,6 @@ def _smooth(rows: Sequence[Row], field: str) -> list[float]:
         near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
         found.append(100 * sum(float(one[field]) for one in near) / len(near))
     return found
-
-
-def draw_curves(folder: Path) -> dict[str, PlotFile]:
-    """Draw the curve of each schedule into the folder `plots` of a finished run.
-
-    Args:
-        folder: the run's folder.
-
-    Returns:
-        By schedule the picture: a panel for each memory, a line for each verifier.
-
-    Raises:
-        ExperimentError: if the folder holds no finished run, or a file cannot be written.
-        MissingDependencyError: without matplotlib.
-    """
-    manifest, rows = read_run(folder)
-    target = folder / PLOTS
-    make_folder(target)
-    parts = (part_of(manifest, schedule, runs) for schedule, runs in group(rows).items())
-    return {part.schedule: _draw_curve(part, target) for part in parts}
-
-
-def _draw_curve(part: ScheduleRuns, folder: Path) -> PlotFile:
-    panels = {
-        memory: [(label, series(run, part.measure.field)) for label, run in lines]
-        for memory, lines in _panels(part.players).items()
-    }
-    names = dict.fromkeys(label for lines in panels.values() for label, _ in lines)
-    order = sorted(names, key=lambda label: label == "clairvoyant")
-    drifts = drifts_of(part.players)
-
-    def draw(axes: Sequence[Any]) -> None:
-        for axis, (memory, lines) in zip(axes, panels.items(), strict=True):
-            for label, data in lines:
-                draw_line(axis, data, label, order.index(label), len(order))
-            mark_drifts(axis, drifts)
-            axis.set_title(memory)
-            axis.set_xlabel("episode")
-            axis.set_ylabel(f"{part.measure.name},\nmean of up to {WINDOW} episodes")
-
-    title = f"Adaptation on {part.schedule} (equal lines stand {APART:g} points apart)"
-    name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', part.schedule)}-adaptation"
-    return write_panels(title, draw, len(panels), folder, name, columns=2 if len(panels) == 4 else 3)
-
-
-def _panels(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
-    """The lines of each memory's panel; clairvoyant stands in all of them."""
-    panels: dict[str, list[tuple[str, Runs]]] = {}
-    shared = []
-    for player, run in players.runs.items():
-        if player.policy == "clairvoyant":
-            shared.append(("clairvoyant", run))
-        else:
-            name = players.name(player)
-            line = name.strip(" +") if name.startswith(" ") else "plain"
-            panels.setdefault(memory_name(player), []).append((line, run))
-    return {name: [*lines, *shared] for name, lines in panels.items()} or {"": shared}
 
 
 def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:

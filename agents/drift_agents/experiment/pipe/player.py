@@ -22,7 +22,7 @@ from drift_agents.agent import count_loops
 from drift_agents.checks import is_integer
 from drift_agents.errors import AgentProcessError, ContextLengthError
 from drift_agents.experiment.config import MODEL_OPTIONS, ScheduleSettings
-from drift_agents.experiment.loader import COMMAND
+from drift_agents.experiment.mistakes import COMMAND
 from drift_agents.experiment.packages import find_parts
 from drift_agents.experiment.pipe.process import START_SECONDS, AgentProcess, Code
 from drift_agents.experiment.plan import Cell

@@ -38,7 +38,7 @@ from drift_agents.memory.beliefmem.belief import (
 from drift_agents.memory.beliefmem.relevance import AttributeColumns, Relevance
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.transcript import render_statement
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -346,32 +346,21 @@ class BeliefMem(TransitionStoreMemory):
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
+    def _snapshot_own(self) -> dict[str, Any]:
         return {
-            "kind": self.name,
-            "transitions": self._transitions.snapshot(),
             "attributes": [plain_attribute(attribute) for attribute in self._attributes.values()],
         }
 
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        transitions = self._transitions.restored(data.get("transitions", {}))
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            attributes = [read_attribute(entry, transitions) for entry in data["attributes"]]
-            ids = [attribute.id for attribute in attributes]
-            cited = {event.record.id: a.id for a in attributes for event in a.events}
-            if len(set(ids)) != len(ids) or any(
-                i in transitions or not 0 <= i < data["transitions"]["next_id"] for i in ids
-            ):
-                raise ValueError("an attribute should have an id of its own")
-            if len(cited) != sum(len(attribute.events) for attribute in attributes):
-                raise ValueError("a record should be evidence for one attribute")
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        attributes = [read_attribute(entry, transitions) for entry in data["attributes"]]
+        ids = [attribute.id for attribute in attributes]
+        cited = {event.record.id: a.id for a in attributes for event in a.events}
+        if len(set(ids)) != len(ids) or any(
+            i in transitions or not 0 <= i < data["transitions"]["next_id"] for i in ids
+        ):
+            raise ValueError("an attribute should have an id of its own")
+        if len(cited) != sum(len(attribute.events) for attribute in attributes):
+            raise ValueError("a record should be evidence for one attribute")
         old, self._transitions, self._cited = self._attributes, transitions, cited
         self._attributes, self._index = {}, {}
         for attribute in attributes:

@@ -22,7 +22,7 @@ from drift_agents.memory.consensus.bank import SHARED, ConsensusItem, ItemBanks
 from drift_agents.memory.consensus.distillation import MOST, RULES, ProposedItem, describe_claims, propose
 from drift_agents.memory.contamination import Contaminator
 from drift_agents.memory.transcript import attempt_steps
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -304,11 +304,8 @@ class ConsensusMemory(TransitionStoreMemory):
             self._task = result.task
             self._focus = None
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
+    def _snapshot_own(self) -> dict[str, Any]:
         return {
-            "kind": self.name,
-            "transitions": self._transitions.snapshot(),
             "items": self._banks.snapshot(),
             "written": [self._correct, self._wrong],
             "today": list(self._written),
@@ -316,24 +313,16 @@ class ConsensusMemory(TransitionStoreMemory):
             "task": self._task,
         }
 
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        transitions = self._transitions.restored(data.get("transitions", {}))
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            banks = self._banks.restored(data["items"], transitions)
-            correct, wrong = (int(number) for number in data["written"])
-            written = dict.fromkeys(map(int, data["today"]))
-            member, task = str(data["member"]), str(data["task"])
-            next_id = int(data["transitions"]["next_id"])
-            if any(item.id >= next_id or item.id in transitions for item in banks):
-                raise ValueError("every item should have an id of its own")
-            if any(number not in transitions for number in written):
-                raise ValueError("records of the present episode should be in the transition store")
+    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
+        banks = self._banks.restored(data["items"], transitions)
+        correct, wrong = (int(number) for number in data["written"])
+        written = dict.fromkeys(map(int, data["today"]))
+        member, task = str(data["member"]), str(data["task"])
+        next_id = int(data["transitions"]["next_id"])
+        if any(item.id >= next_id or item.id in transitions for item in banks):
+            raise ValueError("every item should have an id of its own")
+        if any(number not in transitions for number in written):
+            raise ValueError("records of the present episode should be in the transition store")
         self._transitions, self._banks, self._written = transitions, banks, written
         self._correct, self._wrong, self._member, self._task = correct, wrong, member, task
         self._attempt, self._focus, self._active = (), None, ()

@@ -327,3 +327,32 @@ def test_a_page_of_the_shop_is_shown_as_text_with_its_banner_outside(
     assert texts(browser, ".frame .page")[0] != first
     assert [entry for entry in contrasts() if entry[0] < READABLE] == []
     assert errors(browser) == []
+
+
+def test_the_desk_has_the_database_beside_the_calls_and_the_drift_marked(
+    browser: WebDriver, tmp_path: Path, contrasts: Contrasts
+) -> None:
+    experiment = load_experiment(
+        {
+            "name": "desk",
+            "schedules": ["tools/units"],
+            "agents": {"memory": "none", "policy": "planner"},
+            "seeds": 1,
+            "rounds": 1,
+        }
+    )
+    run_experiment(experiment, tmp_path / "run", trace="all")
+    page = write_page(tmp_path / "run").as_uri()
+    open_page(browser, f"{page}#0/1/0")
+    WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".frame .desk"))
+    assert texts(browser, ".frame .desk .drifted") == ['drift: units is now "cents", was "euros"']
+    assert texts(browser, ".frame .desk .hint") == ["Nothing was looked up."]
+    (planned,) = texts(browser, ".frame .desk .done")
+    press(browser, Keys.ARROW_RIGHT)
+    assert texts(browser, ".frame .desk .calls li")[0] == planned, "the call that was next is the first one now"
+    assert texts(browser, ".frame .desk caption")[0].startswith("C-")
+    press(browser, Keys.END)
+    assert texts(browser, ".frame .desk .calls li")[-1] == "finish()"
+    assert texts(browser, ".frame .desk .written"), "an order that was read again shows what was written"
+    assert [entry for entry in contrasts() if entry[0] < READABLE] == []
+    assert errors(browser) == []

@@ -121,14 +121,6 @@ def test_disabled_autoreset_needs_a_mask(make_pair):
     lakes.step(np.zeros(4, int))
 
 
-def test_a_reset_step_is_no_tick(make_schedule):
-    schedule = make_schedule("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
-    lakes = gym.make_vec(LAKE, num_envs=1, schedule=schedule)
-    lakes.reset(seed=0)
-    ticks = [lakes.get_attr("tick")[0] for _ in range(6) if lakes.step(np.array([2]))]
-    assert ticks == [0, 1, 1, 2, 2, 3]
-
-
 def test_step_limits():
     assert gym.make_vec(LAKE, num_envs=2).max_episode_steps == 100
     lakes = gym.make_vec(LAKE, num_envs=2, max_episode_steps=3)
@@ -217,22 +209,6 @@ def test_prob_is_shown_without_a_schedule_alone(make_pair):
         assert set(np.round(infos["prob"], 6)) <= {0.333333, 1.0}
         assert infos["_prob"].all()
     assert gym.make_vec(LAKE, num_envs=2).reset(seed=0)[1] == {}
-
-
-@pytest.mark.parametrize("notify", ["change", "full"])
-@pytest.mark.parametrize("mode", MODES)
-def test_notified_changes_equal_those_of_sync(make_pair, make_schedule, notify, mode):
-    schedule = make_schedule("episode", DRIFTS["every"][0], map=MAPS[0])
-    sync, native = make_pair(LAKE, 3, mode, schedule=schedule, notify=notify)
-    same = [sync.reset(seed=0)[1], native.reset(seed=0)[1]]
-    rng = np.random.default_rng(0)
-    for _ in range(150):
-        for key in ("changed", "tick", "phase"):
-            if key in same[0]["drift"]:
-                np.testing.assert_array_equal(same[0]["drift"][key], same[1]["drift"][key])
-        assert set(same[0]["drift"]) == set(same[1]["drift"])
-        actions = rng.integers(0, 4, 3)
-        same = [sync.step(actions)[4], native.step(actions)[4]]
 
 
 def test_attributes_of_sub_environments():

@@ -9,7 +9,6 @@ from drift_envs.envs.house.oracle import HouseOracle
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import make_oracle
 from drift_envs.schedule import load_schedule, shipped_schedules
-from drift_envs.wrappers.twin import twin
 
 NAMES = [name for name in shipped_schedules() if load_schedule(name).env == "DriftHouse-v0"]
 
@@ -77,18 +76,6 @@ def test_a_lost_command_is_a_response_that_does_not_hold():
         env.reset(seed=0)
         values.append(env.get_wrapper_attr("oracle").value(0))
     assert values[0] == 1.0 > values[1] > values[2] == 0.0
-
-
-def test_without_a_schedule_and_in_a_twin():
-    env = gym.make("DriftHouse-v0", schedule=None, text=True)
-    state, _ = env.reset(seed=2)
-    oracle = env.get_wrapper_attr("oracle")
-    assert isinstance(oracle, HouseOracle)
-    assert oracle.value(0) == 1.0
-    second = twin(env)
-    other, _ = second.reset()
-    assert other == state
-    assert second.step(oracle.action(state, 0))[0] == env.step(oracle.action(state, 0))[0]
 
 
 def test_what_it_refuses():

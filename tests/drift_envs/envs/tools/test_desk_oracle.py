@@ -14,7 +14,6 @@ from drift_envs.envs.tools.requests import find_goal, list_requests, score
 from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
 from drift_envs.errors import ArgumentError
 from drift_envs.schedule import load_schedule, shipped_schedules
-from drift_envs.wrappers.twin import twin
 
 NAMES = [name for name in shipped_schedules() if load_schedule(name).env == "DriftTools-v0"]
 SHOP = 7
@@ -152,20 +151,9 @@ def test_plans_made_without_losses_do_not_repeat_calls():
     """Each call of a plan has to get through: the product of their probabilities."""
     _, _, _, oracle = make("tools/transient")
     effect = oracle.effect(0, 20)
-    lengths = [solve_request(oracle._desk(0), one).length for one in oracle._requests(oracle._desk(0))]
+    desk = oracle.setting(0)
+    lengths = [solve_request(desk, one).length for one in oracle._tasks(desk)]
     assert effect.carried == pytest.approx(sum(0.7**length for length in lengths) / len(lengths))
-
-
-def test_without_a_schedule_and_in_a_twin():
-    env = gym.make("DriftTools-v0", schedule=None, text=True)
-    state, _ = env.reset(seed=2)
-    oracle = env.get_wrapper_attr("oracle")
-    assert isinstance(oracle, DeskOracle)
-    assert oracle.value(0) == 1.0
-    second = twin(env)
-    other, _ = second.reset()
-    assert other == state
-    assert second.step(oracle.action(state, 0))[0] == env.step(oracle.action(state, 0))[0]
 
 
 def test_without_a_schedule_it_is_the_plain_desk():

@@ -15,6 +15,7 @@ function drawFrame(view) {
   try { state = JSON.parse(view.state); } catch { /* a page: shown as text */ }
   if (state && Array.isArray(state.cur_pos) && Array.isArray(view.knobs.map)) return drawLake(state, view);
   if (state && typeof state.position === 'number' && 'goal_position' in view.knobs) return drawCar(state, view);
+  if (state && Array.isArray(state.calls) && state.records) return drawDesk(state, view);
   return drawPage(view);
 }
 
@@ -118,4 +119,50 @@ function drawPage(view) {
     page.append(make('p', hit ? { class: 'done' } : {}, part));
   }
   return page;
+}
+
+/** A service desk: the calls so far beside the records that they have shown, and what a drift has changed. */
+function drawDesk(state, view) {
+  const desk = make('div', { class: 'desk', role: 'group', 'aria-label': 'service desk', tabindex: 0 });
+  const calls = make('ol', { class: 'calls' }, ...state.calls.map(call => make('li', {}, callText(call))));
+  const next = callOf(view.action);
+  if (next) calls.append(make('li', { class: 'done' }, callText(next)));
+  const left = make('section', {}, make('h4', {}, 'Calls'), calls, make('h4', {}, 'Last answer'));
+  left.append(make('p', { class: state.answer && state.answer.error ? 'refused' : '' }, JSON.stringify(state.answer)));
+  const right = make('section', {}, make('h4', {}, 'Database, as it was shown'));
+  const old = recordsBefore(view.trail);
+  for (const [id, fields] of Object.entries(state.records)) right.append(recordTable(id, fields, old[id]));
+  if (!Object.keys(state.records).length) right.append(make('p', { class: 'hint' }, 'Nothing was looked up.'));
+  desk.append(make('p', { class: 'request' }, state.request), make('div', { class: 'columns' }, left, right));
+  const drifted = Object.entries(view.knobs).filter(([name, value]) => view.before && JSON.stringify(view.before[name]) !== JSON.stringify(value));
+  for (const [name, value] of drifted) desk.append(make('p', { class: 'drifted' }, `drift: ${name} is now ${JSON.stringify(value)}, was ${JSON.stringify(view.before[name])}`));
+  return desk;
+}
+
+function callOf(action) {
+  try { const call = JSON.parse(action); return call && call.tool ? call : null; } catch { return null; /* no call */ }
+}
+
+function callText(call) {
+  const given = Object.entries(call.arguments || {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return `${call.tool}(${given.join(', ')})`;
+}
+
+/** What each record looked like when it was first shown in this episode. */
+function recordsBefore(trail) {
+  const first = {};
+  for (const text of trail) {
+    const records = JSON.parse(text).records || {};
+    for (const [id, fields] of Object.entries(records)) first[id] = { ...fields, ...first[id] };
+  }
+  return first;
+}
+
+/** A record with its fields; those that differ from what was shown first are marked. */
+function recordTable(id, fields, old) {
+  const body = Object.entries(fields).map(([name, value]) => {
+    const told = JSON.stringify(value), isNew = old && name in old && JSON.stringify(old[name]) !== told;
+    return make('tr', isNew ? { class: 'written' } : {}, make('th', { scope: 'row' }, name), make('td', {}, told));
+  });
+  return make('table', { class: 'record' }, make('caption', {}, id), make('tbody', {}, ...body));
 }

@@ -1,0 +1,49 @@
+const curves = read('curves');
+const spec = read('spec');
+const choice = name => document.getElementById(name);
+const apart = 0.8; // percent between lines of equal values, so that none hides another
+const most = 12; // drifts whose names are legible side by side
+let view;
+
+function offer(name, values) {
+  choice(name).replaceChildren(...[...new Set(values)].map(value => new Option(value)));
+  choice(name).parentElement.hidden = choice(name).length < 2;
+}
+
+async function draw() {
+  const curve = curves.find(one => one.schedule === choice('schedule').value && one.memory === choice('memory').value);
+  const names = curve.lines.map(line => line.name);
+  const lines = curve.lines.flatMap(({ name, mean, low, high }, number) => {
+    const shift = apart * ((names.length - 1) / 2 - number);
+    return mean.map((value, at) => (
+      { episode: at + 1, line: name, mean: value, place: value + shift, low: low[at], high: high[at] }
+    ));
+  });
+  const drifts = curve.drifts.length > most ? [] : curve.drifts.map(([at, phase]) => ({ episode: at + 0.5, phase }));
+  const [band, line] = spec.layer;
+  const color = { ...line.encoding.color, scale: { domain: names, range: curve.lines.map(one => one.colour) } };
+  color.legend = { ...color.legend, columns: innerWidth < 700 ? 2 : 6 };
+  const strokeDash = { ...line.encoding.strokeDash, scale: { domain: names, range: curve.lines.map(one => one.dash) } };
+  const [shown, ...others] = line.params;
+  const layer = [
+    { ...band, encoding: { ...band.encoding, color: { ...band.encoding.color, scale: color.scale } } },
+    {
+      ...line, encoding: { ...line.encoding, color, strokeDash },
+      params: [{ ...shown, value: names.map(name => ({ line: name })) }, ...others],
+    },
+    ...spec.layer.slice(2),
+  ];
+  const encoding = { ...spec.encoding, y: { ...spec.encoding.y, title: `${curve.measure}` } };
+  view?.finalize();
+  view = await vegaEmbed('#curve', { ...spec, config, layer, encoding, datasets: { lines, drifts } }, options);
+}
+
+function offerMemories() {
+  offer('memory', curves.filter(one => one.schedule === choice('schedule').value).map(one => one.memory));
+  draw();
+}
+
+offer('schedule', curves.map(one => one.schedule));
+choice('schedule').addEventListener('change', offerMemories);
+choice('memory').addEventListener('change', draw);
+offerMemories();

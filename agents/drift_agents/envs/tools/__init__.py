@@ -1,0 +1,21 @@
+"""What agents know of the service desk: a planner with the parsed request, the tools on offer, and beliefs."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+TOOLS = AgentEnvironment(
+    name="tools",
+    about="The service desk: requests of customers, met by calls of tools.",
+    ids=("DriftTools-",),
+    marker='"calls": [',
+    phrases=("policy of the service desk",),
+    matching="drift_agents.envs.tools.matching:ToolsMatching",
+    recall={"states": 160},
+    planner="drift_agents.envs.tools.planner:ToolsPlanner",
+    facts="drift_agents.envs.tools.facts:ToolsFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.tools:tools_facts",
+        "raw": "drift_agents.envs.tools:tools_facts",
+    },
+    sense="drift_agents.envs.tools.sense:ToolsSense",
+)

@@ -1,0 +1,116 @@
+"""Parts in Python files of one's own.
+
+* `PartFile` - a part in a Python file, as `mine.py:MyRule`, with the file's hash
+* `describe_error` - an exception of foreign code in one line
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ArgumentError, PartError
+
+_PART_FILE = re.compile(r"(?P<path>.+\.py):(?P<attribute>\w+)(?:@(?P<sha256>[0-9a-f]{64}))?", re.ASCII | re.DOTALL)
+
+
+class PartFile(NamedTuple):
+    """A part in a Python file of one's own.
+
+    Experiments hold it as the text `mine.py:MyRule@` and the SHA-256 of the file, so that every process that plays
+    loads the same file. The file is a module of its own: it imports installed packages, and no file beside it.
+
+    Args:
+        path: the file.
+        attribute: the class or function in it that makes the part.
+        sha256: of the file's content, 64 hexadecimal digits; empty where it is not known yet.
+
+    Example:
+        >>> PartFile.read("mine.py:MyRule")
+        PartFile(path='mine.py', attribute='MyRule', sha256='')
+        >>> PartFile.read("vanilla") is None
+        True
+    """
+
+    path: str
+    attribute: str
+    sha256: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> PartFile | None:
+        """The part that a text names; `None` if it names no file."""
+        found = _PART_FILE.fullmatch(text)
+        return None if found is None else cls(**found.groupdict(""))
+
+    @property
+    def label(self) -> str:
+        """The attribute with the first 16 digits of the hash, for lines and tables."""
+        return f"{self.attribute}(sha256={self.sha256[:16]})"
+
+    def pin(self) -> str:
+        """The text with the hash of the file as it is now.
+
+        Raises:
+            PartError: if the file cannot be read.
+        """
+        return f"{self.path}:{self.attribute}@{hashlib.sha256(self._read()).hexdigest()}"
+
+    def load(self) -> Any:
+        """The class or function; the file is executed once in each process.
+
+        Raises:
+            PartError: if the file cannot be read, is not the one with that hash, raises an exception, or has no such
+                class or function.
+        """
+        content = self._read()
+        found = hashlib.sha256(content).hexdigest()
+        if found != self.sha256:
+            raise PartError(f"{self.path}: was changed: its SHA-256 should be {self.sha256}. Received {found}")
+        name = f"drift_agents_part_{found}"
+        if name not in sys.modules:
+            sys.modules[name] = self._execute(name, content)
+        module = sys.modules[name]
+        if not hasattr(module, self.attribute):
+            raise PartError(f"{self.path}: has no class or function {self.attribute!r}")
+        part = getattr(module, self.attribute)
+        try:
+            signature(part)
+        except (TypeError, ValueError) as error:
+            raise PartError(
+                f"{self.path}: {self.attribute!r} should be a class or a function. Received {part!r}"
+            ) from error
+        return part
+
+    def _read(self) -> bytes:
+        try:
+            return Path(self.path).read_bytes()
+        except OSError as error:
+            raise PartError(f"{self.path}: cannot be read: {error.strerror}") from error
+
+    def _execute(self, name: str, content: bytes) -> ModuleType:
+        """The module of the file's content: of the bytes that were hashed, and of no cached bytecode."""
+        module = ModuleType(name)
+        module.__file__ = self.path
+        sys.modules[name] = module  # dataclasses and pickle look it up
+        try:
+            exec(compile(content, self.path, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            del sys.modules[name]
+            raise PartError(f"{self.path}: raises at import: {describe_error(error)}") from error
+        return module
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception in one line, with its kind if it is not one of ours.
+
+    Example:
+        >>> describe_error(ZeroDivisionError("division by zero"))
+        'ZeroDivisionError: division by zero'
+    """
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ArgumentError) else f"{type(error).__name__}: {text}"

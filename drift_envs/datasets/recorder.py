@@ -1,0 +1,436 @@
+"""Records lifetimes with the truth about their drifts.
+
+* `DatasetOptions` - what is recorded
+* `ReplayedEpisode` - an episode whose actions are replayed
+* `write_dataset` - plays what is missing in a folder
+* `make_dataset_env` - the environment of a data set
+* `episode_seeds` - the seeds of an episode
+* `make_labels` - the truth about steps as columns
+
+Every part is played in a new environment, from the seed of its lifetime and seeds of its episodes, so that parts are
+equal byte for byte whether they were played in one go or after an interruption.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from drift_envs._version import __version__
+from drift_envs.checks import check_integer, check_number
+from drift_envs.datasets.columns import column_names, encode, load_pyarrow
+from drift_envs.datasets.folder import DatasetFolder, part_count
+from drift_envs.datasets.policies import Act, Policy, make_policy
+from drift_envs.entry_points import MOST_STEPS, make_from_schedule
+from drift_envs.errors import ArgumentError, NoOracleError, StateError
+from drift_envs.knobs import thaw
+from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.registration import IDS
+from drift_envs.schedule import Schedule, Timeline, load_schedule
+
+STEPS_PER_PART = 100_000
+"""The most steps of a part, if episodes last until the limit."""
+
+ROUNDING = 1e-9
+"""The difference up to which two rewards are equal."""
+
+EPISODE_STREAM = 0xDA7A
+"""The key of the seeds of episodes among the streams of a lifetime's seed."""
+
+
+@dataclass(frozen=True)
+class DatasetOptions:
+    """What is recorded.
+
+    Args:
+        env_id: an id of this package, or with a schedule of any environment of Gymnasium.
+        schedule: what `load_schedule` takes; `None` for that of the id.
+        policy: a name or a function, see `drift_envs.datasets.policies.make_policy`.
+        episodes: of each lifetime.
+        lifetimes: how many; lifetime i has the seed `seed + i`.
+        seed: of the first lifetime.
+        epsilon: the share of random actions, in [0, 1].
+
+    Raises:
+        ArgumentError: if one breaks a rule.
+
+    Example:
+        >>> DatasetOptions("DriftFrozenLake-v0", "frozen_lake/implicit", episodes=40).schedule_object().name
+        'frozen_lake/implicit'
+    """
+
+    env_id: str
+    schedule: Any = None
+    policy: str = "random"
+    episodes: int = 100
+    lifetimes: int = 1
+    seed: int = 0
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_integer("episodes", self.episodes, 1)
+        check_integer("lifetimes", self.lifetimes, 1)
+        check_integer("seed", self.seed, 0)
+        check_number("epsilon", self.epsilon, 0, 1)
+        if self.schedule is None and self.env_id not in IDS:
+            raise ArgumentError(f"`schedule` should be given for an environment of another package, {self.env_id}")
+
+    def schedule_object(self) -> Schedule:
+        """The schedule, with the environment's id."""
+        source = IDS[self.env_id].schedule if self.schedule is None else self.schedule
+        loaded = load_schedule(source, table=None)
+        if loaded is None:
+            raise ArgumentError("`schedule` should be a schedule. Received None")
+        return loaded.model_copy(update={"env": self.env_id})
+
+
+class ReplayedEpisode(NamedTuple):
+    """An episode whose actions are replayed.
+
+    Args:
+        number: its number.
+        seed: of its random stream.
+        tick: the tick at its reset.
+        actions: in the form of the action space.
+        rewards: of its steps; `None` where they are not known.
+    """
+
+    number: int
+    seed: int
+    tick: int
+    actions: Sequence[Any]
+    rewards: Sequence[float | None]
+
+
+class _Episode(NamedTuple):
+    """An episode to play; `steps` is where it ends if the environment does not end it."""
+
+    number: int
+    seed: int
+    tick: int
+    act: Act
+    steps: int | None = None
+
+
+def write_dataset(
+    options: DatasetOptions,
+    out: str | os.PathLike[str],
+    replayed: Sequence[ReplayedEpisode] | None = None,
+    progress: Callable[[int, int], object] = lambda done, steps: None,
+) -> DatasetFolder:
+    """Play the parts that are missing in a folder, and write them.
+
+    Args:
+        options: what is recorded.
+        out: the folder; a data set that was begun with the same options is completed.
+        replayed: episodes that are replayed instead of asking a policy, which is then a name alone.
+        progress: gets the episodes of each part that is there, and the steps of those that were played; return values
+            are ignored.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ArgumentError: if an option breaks a rule, or the folder has another data set.
+        NoOracleError: if the policy needs an optimum that is not known.
+        MissingDependencyError: without PyArrow.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as out:
+        ...     options = DatasetOptions("DriftFrozenLake-v0", "frozen_lake/implicit", "optimal", episodes=21)
+        ...     (table,) = write_dataset(options, out).tables(0)
+        >>> table.select(["episode", "reward", "phase"]).slice(table.num_rows - 1).to_pylist()
+        [{'episode': 20, 'reward': 1.0, 'phase': 'reversal'}]
+    """
+    load_pyarrow()
+    schedule = options.schedule_object()
+    manifest = _describe(options, schedule)
+    _check_playable(options, manifest, replayed is None)  # before anything is written
+    folder = DatasetFolder(out)
+    folder.begin(manifest)
+    size = manifest["episodes_per_part"]
+    for lifetime in range(options.lifetimes):
+        tick = 0
+        for part in range(part_count(manifest)):
+            numbers = range(part * size, min((part + 1) * size, options.episodes))
+            if folder.part(lifetime, part).exists():
+                if schedule.clock == "step":
+                    tick = folder.last_tick(lifetime, part) + 1
+                progress(len(numbers), 0)
+                continue
+            player = _PartPlayer(options, manifest, lifetime, tick)
+            columns = player.play(numbers, replayed)
+            folder.write_part(lifetime, part, columns)
+            tick = player.tick
+            progress(len(numbers), len(columns["tick"]))
+    return folder
+
+
+def episode_seeds(seed: int, number: int) -> tuple[int, int]:
+    """The seeds of an episode: of the environment's reset, and of the policy.
+
+    Args:
+        seed: of the lifetime.
+        number: of the episode.
+
+    Example:
+        >>> episode_seeds(0, 0) == episode_seeds(0, 0) != episode_seeds(0, 1)
+        True
+    """
+    environment, policy = np.random.SeedSequence([seed, EPISODE_STREAM, number]).generate_state(2).tolist()
+    return environment, policy
+
+
+def make_dataset_env(manifest: Mapping[str, Any]) -> gym.Env[Any, Any]:
+    """The environment of a data set.
+
+    Args:
+        manifest: its settings.
+    """
+    return make_from_schedule(dict(manifest["schedule"]), text=manifest["text"])
+
+
+def _describe(options: DatasetOptions, schedule: Schedule) -> dict[str, Any]:
+    """The manifest."""
+    content = schedule.to_dict()
+    env = make_from_schedule(content)
+    try:
+        text = _needs_text(options, env)
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        driven = env.get_wrapper_attr("timeline").names
+        _check_optimum(options, driven)
+        knobs = {name: thaw(value) for name, value in env.get_wrapper_attr("knobs_at")(0).items() if name not in driven}
+    finally:
+        env.close()
+    return {
+        "version": 1,
+        "package": __version__,
+        "env": options.env_id,
+        "schedule": content,
+        "schedule_hash": schedule.content_hash(),
+        "text": text,
+        "policy": options.policy,
+        "epsilon": options.epsilon,
+        "seed": options.seed,
+        "lifetimes": options.lifetimes,
+        "episodes": options.episodes,
+        "episodes_per_part": max(1, STEPS_PER_PART // (limit or MOST_STEPS)),
+        "constant_knobs": knobs,
+    }
+
+
+def _check_playable(options: DatasetOptions, manifest: Mapping[str, Any], asks_policy: bool) -> None:
+    """Refuse spaces that have no form as columns, and a policy that cannot be made."""
+    env = make_dataset_env(manifest)
+    try:
+        env.reset(seed=options.seed)
+        column_names("observation", env.observation_space)
+        column_names("action", env.action_space)
+        if asks_policy:
+            make_policy(options.policy, env, options.epsilon)
+    finally:
+        env.close()
+
+
+def _needs_text(options: DatasetOptions, env: gym.Env[Any, Any]) -> bool:
+    """Whether the environment acts in words, or its oracle reads texts alone."""
+    parts = IDS[options.env_id].parts if options.env_id in IDS else None
+    if parts is None or parts.text_mode is not None:
+        return parts is not None
+    reads = options.policy in ("optimal", "initial") and isinstance(env.observation_space, gym.spaces.Dict)
+    return reads and parts.text is not None
+
+
+def _check_optimum(options: DatasetOptions, driven: Sequence[str]) -> None:
+    """Refuse an optimum that is not known, as with knobs of the wrapper, which no oracle models."""
+    if options.policy not in ("optimal", "initial"):
+        return
+    parts = IDS[options.env_id].parts if options.env_id in IDS else None
+    strange = [name for name in driven if parts is not None and name not in parts.knob_table]
+    if parts is None or parts.oracle is None or not parts.knows_optimum or strange:
+        because = f", since it does not model {', '.join(strange)}" if strange else ""
+        raise NoOracleError(f"there is no oracle for {options.env_id} with this schedule{because}; use `random`")
+
+
+class _PartPlayer:
+    """Plays a part of a lifetime in a new environment.
+
+    Args:
+        options: what is recorded.
+        manifest: of the data set.
+        lifetime: its number.
+        tick: the tick of the first step; it counts on while the clock is `step`.
+    """
+
+    def __init__(self, options: DatasetOptions, manifest: Mapping[str, Any], lifetime: int, tick: int) -> None:
+        self._options, self._manifest, self._lifetime, self.tick = options, manifest, lifetime, tick
+        self._seed = options.seed + lifetime
+        self._observations: list[Any] = []
+        self._following: list[Any] = []
+        self._actions: list[Any] = []
+        self._rewards: list[Any] = []
+        self._ends: list[tuple[bool, bool]] = []
+        self._ticks: list[int] = []
+
+    def play(self, numbers: range, replayed: Sequence[ReplayedEpisode] | None) -> dict[str, Any]:
+        """Play episodes; returns the columns of their steps.
+
+        Args:
+            numbers: of the episodes of this part.
+            replayed: all episodes of the data set, if they are replayed.
+
+        Raises:
+            StateError: if a reward differs from that of the replayed episode.
+        """
+        env = make_dataset_env(self._manifest)
+        try:
+            env.reset(seed=self._seed)  # fixes the drifts
+            self._clock = env.get_wrapper_attr("timeline").schedule.clock
+            if isinstance(env.unwrapped, RecurringTasksEnv):
+                for number in range(numbers.start):  # tasks come in an order in which each reset is a step
+                    seed = replayed[number].seed if replayed else episode_seeds(self._seed, number)[0]
+                    env.reset(seed=seed, options={"drift_clock": "continue"})
+            policy = None if replayed else make_policy(self._options.policy, env, self._options.epsilon)
+            counts, played = [], []
+            for number in numbers:
+                begin = len(self._rewards)
+                episode = self._plan(policy, number) if policy else _plan_replay(replayed[number])  # type: ignore[index]
+                counts.append(self._play_episode(env, episode))
+                played.append(episode.number)
+                if replayed:
+                    _check_rewards(replayed[number], self._rewards[begin:])
+            return self._columns(env, np.repeat(played, counts), counts)
+        finally:
+            env.close()
+
+    def _plan(self, policy: Policy, number: int) -> _Episode:
+        seed, own_seed = episode_seeds(self._seed, number)
+        tick = {"episode": number, "step": self.tick, "episode_step": 0}[self._clock]
+        return _Episode(number, seed, tick, policy(own_seed))
+
+    def _play_episode(self, env: gym.Env[Any, Any], episode: _Episode) -> int:
+        """Play an episode; returns the number of its steps."""
+        options = {"drift_clock": "continue", "drift_tick": episode.tick}
+        observation, info = env.reset(seed=episode.seed, options=options)
+        act, tick, advance, step = episode.act, episode.tick, int(self._clock != "episode"), env.step
+        done, count = False, 0
+        while not done and count != episode.steps:
+            action = act(observation, info, tick)
+            following, reward, terminated, truncated, info = step(action)
+            self._observations.append(observation)
+            self._actions.append(action)
+            self._rewards.append(reward)
+            self._ends.append((terminated, truncated))
+            self._following.append(following)
+            self._ticks.append(tick)
+            observation, done, tick, count = following, terminated or truncated, tick + advance, count + 1
+        self.tick = tick
+        return count
+
+    def _columns(self, env: gym.Env[Any, Any], episodes: np.ndarray, counts: list[int]) -> dict[str, Any]:
+        pyarrow = load_pyarrow()
+        ticks, ends = np.array(self._ticks, np.int64), np.array(self._ends, bool).reshape(-1, 2)
+        starts = np.repeat(np.cumsum([0, *counts[:-1]]), counts)
+        return {
+            "lifetime": pyarrow.array(np.full(len(ticks), self._lifetime, np.int32)),
+            "seed": pyarrow.array(np.full(len(ticks), self._seed, np.int64)),
+            "episode": pyarrow.array(episodes.astype(np.int32)),
+            "step": pyarrow.array((np.arange(len(ticks)) - starts).astype(np.int32)),
+            **encode("observation", env.observation_space, self._observations),
+            **encode("action", env.action_space, self._actions),
+            "reward": pyarrow.array(np.array(self._rewards, np.float64)),
+            "terminated": pyarrow.array(ends[:, 0]),
+            "truncated": pyarrow.array(ends[:, 1]),
+            **encode("next_observation", env.observation_space, self._following),
+            "tick": pyarrow.array(ticks),
+            **make_labels(env.get_wrapper_attr("timeline"), ticks),
+        }
+
+
+def make_labels(timeline: Timeline, ticks: np.ndarray) -> dict[str, Any]:
+    """The truth about each step as columns: phase, a column `knob.NAME` for each driven knob, `drift_log`.
+
+    `drift_log` has the changes of knobs at the step's tick, on the first step of that tick, and nothing elsewhere.
+    Knobs that are no numbers are JSON.
+
+    Args:
+        timeline: the timeline of the lifetime.
+        ticks: of the steps, in the order of play, shape `(N,)`.
+
+    Raises:
+        MissingDependencyError: without PyArrow.
+    """
+    pyarrow = load_pyarrow()
+    if not len(ticks):
+        raise StateError("`ticks` should hold at least 1 tick. Received 0")
+    first, last = int(ticks.min()), int(ticks.max())
+    offsets = ticks - first
+    names = timeline.names
+    values = timeline.columns(first, last - first + 1) if names else ()
+    labels = {"phase": _as_words(_phases(timeline, first, last), offsets)}
+    for name, column in zip(names, values, strict=True):
+        if isinstance(column, np.ndarray):
+            labels[f"knob.{name}"] = pyarrow.array(column[offsets])
+        else:
+            labels[f"knob.{name}"] = _as_words([_as_json(value) for value in column], offsets)
+    at: dict[int, list[dict[str, str]]] = {}
+    for change in timeline.changes(max(first - 1, 0), last + 1):
+        plain = {"knob": change.knob, "old": _as_json(change.old), "new": _as_json(change.new), "drift": change.drift}
+        at.setdefault(change.tick, []).append(plain)
+    log: list[list[dict[str, str]]] = [[] for _ in range(len(ticks))]
+    begins = np.flatnonzero(np.concatenate([[True], ticks[1:] != ticks[:-1]]))
+    for row in begins[np.isin(ticks[begins], list(at))].tolist():
+        log[row] = at[int(ticks[row])]
+    entry = pyarrow.struct([(key, pyarrow.string()) for key in ("knob", "old", "new", "drift")])
+    return {**labels, "drift_log": pyarrow.array(log, pyarrow.list_(entry))}
+
+
+def _phases(timeline: Timeline, first: int, last: int) -> list[str]:
+    """The phase of each tick."""
+    names: list[str] = []
+    tick = first
+    while tick <= last:
+        phase = timeline.phase(tick)
+        stop = min(phase.stop, last + 1)
+        names += [phase.id] * (stop - tick)
+        tick = stop
+    return names
+
+
+def _as_words(words: Sequence[str], offsets: np.ndarray) -> Any:
+    """Few different texts as a dictionary column."""
+    pyarrow = load_pyarrow()
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    codes = np.array([numbers[word] for word in words], np.int32)
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes[offsets]), pyarrow.array(list(numbers)))
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(thaw(value), ensure_ascii=False)
+
+
+def _check_rewards(recorded: ReplayedEpisode, rewards: Sequence[Any]) -> None:
+    for step, (before, now) in enumerate(zip(recorded.rewards, rewards, strict=False)):
+        if before is not None and abs(before - float(now)) > ROUNDING:
+            raise StateError(
+                f"episode {recorded.number}, step {step}: the reward was {before}, here it is {float(now)}: the "
+                "environment is not that of the run (another version?)"
+            )
+
+
+def _plan_replay(recorded: ReplayedEpisode) -> _Episode:
+    actions = iter(recorded.actions)
+    return _Episode(
+        recorded.number,
+        recorded.seed,
+        recorded.tick,
+        lambda observation, info, tick: next(actions),
+        len(recorded.actions),
+    )

@@ -1,0 +1,202 @@
+"""The oracle of environments with recurring tasks.
+
+* `RecurringTasksOracle` - responses by the environment's own rules, values and effects as means over the tasks
+* `TrueResponse` - the true response to an action
+* `Carried` - what a change does to the plans of one task
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from drift_envs.checks import check_integer
+from drift_envs.knobs import Value
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, order_responses
+
+Setting = TypeVar("Setting", bound=Hashable)
+Task = TypeVar("Task", bound=Hashable)
+
+
+class TrueResponse(NamedTuple):
+    """The true response to an action.
+
+    Args:
+        state: the next state as JSON text.
+        score: the score of the episode then.
+        ended: whether the episode is over then.
+    """
+
+    state: str
+    score: float
+    ended: bool
+
+
+class Carried(NamedTuple):
+    """What a change does to the plans that were best for one task before it.
+
+    Args:
+        score: the score of the best of these plans after the change, if no action is lost.
+        length: the number of actions of a plan.
+        differing: the number of actions with another response, in the states of such a plan.
+        compared: the number of actions that were compared.
+    """
+
+    score: float
+    length: int
+    differing: int
+    compared: int
+
+
+class RecurringTasksOracle(ABC, Generic[Setting, Task]):
+    """The oracle of an environment with recurring tasks.
+
+    A state is the JSON text of an observation, in which the task stands. A *setting* is the environment under the
+    knobs of a tick. Responses are exact: the environment's own rules execute the action under the knobs of the tick.
+    A value is the mean over the recurring tasks of the highest score that can be reached within the step limit; with
+    `transient`, of a policy that repeats lost actions.
+
+    Args:
+        source: the knobs at any tick.
+        limit: the maximum number of steps of an episode.
+
+    Raises:
+        ArgumentError: `limit` is not positive.
+    """
+
+    compares_scores: ClassVar[bool] = False
+    """Whether responses to the same state can have different scores."""
+
+    def __init__(self, source: KnobSource, limit: int) -> None:
+        self._source = source
+        self._limit = check_integer("limit", limit, 1)
+        self._carried: dict[tuple[Setting, Setting, Task], Carried] = {}
+
+    @abstractmethod
+    def setting(self, tick: int) -> Setting:
+        """The setting at a tick."""
+
+    @abstractmethod
+    def action(self, state: Any, tick: int, left: int | None = None) -> str:
+        """The best known action."""
+
+    @abstractmethod
+    def _tasks(self, setting: Setting) -> Sequence[Task]:
+        """The recurring tasks."""
+
+    @abstractmethod
+    def _task_value(self, setting: Setting, task: Task, lost: float) -> float:
+        """The expected score of the best known policy for a task."""
+
+    @abstractmethod
+    def _carry(self, old: Setting, new: Setting, task: Task) -> Carried:
+        """What a change does to the plans for a task."""
+
+    @abstractmethod
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
+        """The true response."""
+
+    @abstractmethod
+    def _lose(self, state: Any, tick: int) -> str:
+        """The state after a lost action."""
+
+    def _score(self, carried: Carried, before: float, after: float) -> float:
+        """The score of carried plans where actions were lost before, and are lost after, with these probabilities."""
+        return carried.score
+
+    def _place(self, setting: Setting) -> int:
+        """The number of the place that the tasks belong to."""
+        return 0
+
+    def _note(self, knobs: Mapping[str, Value]) -> None:
+        """Keep what is needed to read states that were shown under these knobs."""
+
+    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
+        """Whether the response to this action differs between the two ticks.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            t0: one tick.
+            t1: the other tick.
+        """
+        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
+        if before == after:
+            return False
+        if before["transient"] != after["transient"]:
+            return True
+        self._note(before)
+        self._note(after)
+        return self._respond(state, action, t0) != self._respond(state, action, t1)
+
+    def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
+        """All possible responses, most probable first.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            tick: the tick.
+        """
+        lost = self._lost(tick)
+        answer = self._respond(state, action, tick)
+        return order_responses(Response(*answer, 1.0 - lost), Response(self._lose(state, tick), 0.0, False, lost))
+
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
+        """Whether this is the true response; lost actions (`transient`) are not.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            outcome: the next state as JSON text.
+            ended: whether the episode was over.
+            tick: the tick.
+            score: that of the episode after the action; not compared if it is `None` or not `compares_scores`.
+        """
+        answer = self._respond(state, action, tick)
+        same_score = not self.compares_scores or score in (None, answer.score)
+        return (answer.state, answer.ended) == (outcome, ended) and same_score
+
+    def value(self, tick: int) -> float:
+        """The expected score of the best known policy within the step limit.
+
+        Args:
+            tick: the tick.
+        """
+        setting, lost = self.setting(tick), self._lost(tick)
+        return _mean([self._task_value(setting, task, lost) for task in self._tasks(setting)])
+
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
+        """What the change from tick `t0` to tick `t1` does.
+
+        The best plans of `t0` are replayed at `t1`, action by action, and the best one counts. The magnitude is the
+        share of actions with another response, in the states of such a plan.
+
+        Args:
+            t0: a tick before the drift.
+            t1: a tick after it.
+        """
+        old, new = self.setting(t0), self.setting(t1)
+        before, after = self.value(t0), self.value(t1)
+        lost = self._lost(t0), self._lost(t1)
+        if old == new and lost[0] == lost[1]:
+            return ChangeEffect(0.0, before, before, after, before)
+        if self._place(old) != self._place(new):  # another place has other tasks, for which there were no plans
+            return ChangeEffect(1.0, before, 0.0, after, 0.0)
+        found = []
+        for task in self._tasks(old):
+            key = (old, new, task)
+            if key not in self._carried:
+                self._carried[key] = self._carry(old, new, task)
+            found.append(self._carried[key])
+        carried = _mean([self._score(one, *lost) for one in found])
+        differing, compared = sum(one.differing for one in found), sum(one.compared for one in found)
+        return ChangeEffect(differing / compared if compared else 0.0, before, carried, after, carried)
+
+    def _lost(self, tick: int) -> float:
+        """The probability that an action is lost."""
+        return float(self._source.knobs_at(tick)["transient"])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,332 @@
+"""Environments with numbered tasks that come again, in an order drawn from the seed.
+
+* `RecurringTasksEnv` - the mixin: the number of the task, and the environment's page as text or picture
+* `CommandEnv` - the base of those in numbered places, such as houses, where commands in words do a task
+* `CommandEpisode` - the protocol of an episode there
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from drift_envs.checks import check_choice, check_integer
+from drift_envs.drawing import PageWindow
+from drift_envs.errors import ArgumentError, StateError
+from drift_envs.knobs import Value
+from drift_envs.task_sequence import MOST_TASKS, TaskSequence
+from drift_envs.tunable import TunableEnv
+
+
+class RecurringTasksEnv(TunableEnv):
+    """A `TunableEnv` with numbered tasks that come again, in an order drawn from the seed.
+
+    Its page is text, and mostly a picture: a subclass supplies `_write_page` and `_draw_page`.
+    """
+
+    surfaces: ClassVar[tuple[str, ...]] = ("_window",)
+    window_title: str
+    metadata: dict[str, Any]
+    render_mode: str | None
+    goal_index: int | None = None
+    """The number of the present task; `None` before the first `reset`."""
+    _keeps_tasks = False
+    _window: PageWindow | None = None
+
+    def task_options(self) -> dict[str, Any] | None:
+        """The reset options with which another instance starts the same task."""
+        return None if self.goal_index is None else {"goal_index": self.goal_index}
+
+    def keep_tasks(self) -> None:
+        """Keep the pool of tasks and the position in its order at the next reset with a seed."""
+        self._keeps_tasks = True
+
+    def _read_goal_index(self, options: Mapping[str, Any], last: int) -> int | None:
+        """The number of the task that the options of `reset` ask for, at most `last`; `None` if they do not."""
+        unknown = sorted(set(options) - {"goal_index"})
+        if unknown:
+            raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
+        index = options.get("goal_index")
+        return None if index is None else check_integer("goal_index", index, 0, last)
+
+    def _set_modes(self, render_mode: str | None, observation_mode: str, modes: Sequence[str]) -> None:
+        """Check and store the modes of pictures and observations."""
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
+        self.render_mode = render_mode
+        self.observation_mode = check_choice("observation_mode", observation_mode, modes)
+
+    @abstractmethod
+    def _write_page(self) -> str:
+        """The page as text."""
+
+    def _draw_page(self) -> np.ndarray:
+        """The page as a picture, where `render_modes` have one."""
+        raise NotImplementedError
+
+    def render(self) -> Any:
+        """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
+        if self.render_mode is None:
+            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
+            return None
+        if self.render_mode == "ansi":
+            return self._write_page()
+        picture = self._draw_page()
+        if self.render_mode == "rgb_array":
+            return picture
+        if self._window is None:
+            self._window = PageWindow(self.metadata["render_fps"], self.window_title)
+        self._window.show(picture)
+        return None
+
+    def close(self) -> None:
+        """Close the window."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+
+class CommandEpisode(Protocol):
+    """The state of an episode in which commands do a task."""
+
+    score: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the episode has ended."""
+        ...
+
+    def act(self, text: str, /) -> str:
+        """Execute a command; returns the answer."""
+        ...
+
+    def lose(self) -> str:
+        """Answer as if the command had been lost."""
+        ...
+
+    def write_answer(self) -> str:
+        """The last answer."""
+        ...
+
+    def write_state(self) -> str:
+        """What was seen and done so far, as JSON."""
+        ...
+
+    def save(self) -> dict[str, Any]:
+        """The state as data."""
+        ...
+
+    def load(self, saved: Mapping[str, Any], /) -> None:
+        """Restore a state."""
+        ...
+
+
+Episode = TypeVar("Episode", bound=CommandEpisode)
+Task = TypeVar("Task")
+
+
+class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
+    """The base of environments in numbered places, such as houses, where commands in words do a task.
+
+    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. The knob
+    `transient` loses commands. `observation_modes` are the last answer, and the state as JSON. A subclass finds a task
+    by its number, begins an episode, updates its place when knobs change, and writes `info`.
+
+    Args:
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        observation_mode: one of `observation_modes`.
+        tasks: the sequence of tasks.
+        lengths: the maximum length of an observation, and that of a command.
+        charset: their characters.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+    """
+
+    metadata = {  # noqa: RUF012 - as Gymnasium declares it
+        "render_modes": ["human", "rgb_array", "ansi"],
+        "render_fps": 4,
+    }
+    place_knob: ClassVar[str]
+    most_places: ClassVar[int]
+    observation_modes: ClassVar[tuple[str, str]]
+    _transient: float
+
+    def __init__(
+        self,
+        render_mode: str | None,
+        observation_mode: str,
+        tasks: TaskSequence,
+        lengths: tuple[int, int],
+        charset: str,
+    ) -> None:
+        self._set_modes(render_mode, observation_mode, self.observation_modes)
+        for name, value in self.knobs.defaults().items():
+            setattr(self, f"_{name}", value)
+        self._tasks = tasks
+        self._drawn = 0
+        """The place that the seed has drawn; 0 before."""
+        self._current: Episode | None = None
+        self.observation_space = spaces.Text(lengths[0], min_length=0, charset=charset)
+        self.action_space = spaces.Text(lengths[1], min_length=0, charset=charset)
+
+    @abstractmethod
+    def _find_task(self, number: int) -> tuple[int, Task]:
+        """The place and the task of a number; an `ArgumentError` if there is none."""
+
+    @abstractmethod
+    def _begin(self, place: int, task: Task) -> Episode:
+        """A new episode under the present knobs."""
+
+    @abstractmethod
+    def _update(self, episode: Episode) -> None:
+        """Bring the place of an episode to the present knobs."""
+
+    @abstractmethod
+    def _make_info(self) -> dict[str, Any]:
+        """The `info` of the agent."""
+
+    @property
+    def episode(self) -> Episode:
+        """The present episode.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self._current is None:
+            raise StateError("there is no episode before `reset`; call `reset` first")
+        return self._current
+
+    @property
+    def drawn_place(self) -> int:
+        """The place that the seed has drawn, in which episodes take place while the knob leaves it to the seed."""
+        self._seed_tasks(None)
+        return self._drawn
+
+    @property
+    def place(self) -> int:
+        """The place of the next episode. For evaluators."""
+        return getattr(self, f"_{self.place_knob}") or self.drawn_place
+
+    @property
+    def task_pool(self) -> tuple[int, ...] | None:
+        """The numbers of the recurring tasks, or `None` for all tasks of the place. For evaluators."""
+        return self._tasks.pool(self.place)
+
+    def pool_of(self, place: int) -> tuple[int, ...] | None:
+        """The numbers of the recurring tasks of a place, or `None` for all its tasks. For evaluators.
+
+        Args:
+            place: the number of the place.
+        """
+        self._seed_tasks(None)
+        return self._tasks.pool(place)
+
+    def other_tasks(self, count: int) -> tuple[int, ...]:
+        """The numbers of tasks of this place outside `task_pool`, drawn by the same rules. For evaluators.
+
+        Args:
+            count: how many.
+
+        Raises:
+            ArgumentError: the place has too few.
+        """
+        return self._tasks.others(self.place, count)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: seeds the environment's generator, and draws a new pool of tasks and, unless a knob says which, a
+                new place.
+            options: `goal_index` is the number of the task; by default the next one.
+
+        Returns:
+            What is seen first, and `info`.
+
+        Raises:
+            ArgumentError: no task has this number, or there is no such option.
+        """
+        index = self._read_goal_index(options or {}, (self.most_places + 1) * MOST_TASKS)
+        if index is not None:
+            self._find_task(index)  # refuses a number that no place has
+        super().reset(seed=seed)
+        self._seed_tasks(None if self._keeps_tasks else seed)
+        self._keeps_tasks = False
+        self.goal_index = self._tasks.next(self.place) if index is None else index
+        self._current = self._begin(*self._find_task(self.goal_index))
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), self._make_info()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Execute a command.
+
+        Args:
+            action: the command.
+
+        Returns:
+            The answer or the state, the score if this command has ended the episode (else 0.0), whether it has,
+            `False`, and `info`.
+
+        Raises:
+            ArgumentError: the action is not a string.
+            StateError: before the first `reset`.
+        """
+        if not isinstance(action, str):
+            raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
+        episode = self._current
+        if episode is None:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        before = episode.score
+        if episode.is_over or (self._transient and self.np_random.random() < self._transient):
+            episode.lose()
+        else:
+            episode.act(action)
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), episode.score - before, episode.is_over, False, self._make_info()
+
+    def _observe(self) -> str:
+        episode = self.episode
+        return episode.write_answer() if self.observation_mode == self.observation_modes[0] else episode.write_state()
+
+    def _seed_tasks(self, seed: int | None) -> None:
+        """Draw the place and the order of tasks, from a stream that is independent of other draws."""
+        if seed is not None or not self._drawn:
+            self._drawn = int(self.np_random.integers(1, self.most_places))
+            self._tasks.seed(int(self.np_random.integers(2**31)))
+
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        super().set_knobs(values)
+        if self._current is not None:
+            self._update(self._current)
+
+    def save_state(self) -> dict[str, Any]:
+        """The state of the episode, without knobs and random generators."""
+        return {"goal_index": self.goal_index, "episode": None if self._current is None else self._current.save()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of an episode.
+
+        Args:
+            state: from `save_state`.
+        """
+        self.goal_index = state["goal_index"]
+        if state["episode"] is not None:
+            self._current = self._begin(*self._find_task(state["goal_index"]))
+            self._current.load(state["episode"])
+
+    def _write_page(self) -> str:
+        """The last answer."""
+        return self.episode.write_answer()
