@@ -133,7 +133,8 @@ Task = TypeVar("Task")
 class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     """The base of environments in numbered places, such as houses, where commands in words do a task.
 
-    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. The knob
+    The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. Tasks exist in
+    places up to `last_place`, which is `most_places` unless there are some that no seed draws. The knob
     `transient` loses commands. `observation_modes` are the last answer, and the state as JSON. A subclass finds a task
     by its number, begins an episode, updates its place when knobs change, and writes `info`.
 
@@ -154,6 +155,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     }
     place_knob: ClassVar[str]
     most_places: ClassVar[int]
+    last_place: ClassVar[int] = 0
     observation_modes: ClassVar[tuple[str, str]]
     _transient: float
 
@@ -252,7 +254,7 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         Raises:
             ArgumentError: no task has this number, or there is no such option.
         """
-        index = self._read_goal_index(options or {}, (self.most_places + 1) * MOST_TASKS)
+        index = self._read_goal_index(options or {}, ((self.last_place or self.most_places) + 1) * MOST_TASKS - 1)
         if index is not None:
             self._find_task(index)  # refuses a number that no place has
         super().reset(seed=seed)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from webshop_server.page_model import Element, PageModel, PageSection
 from webshop_server.picture import find_colored_choice
-from webshop_server.urls import PageUrl, build_path
+from webshop_server.urls import PageKind, PageUrl, build_path
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -54,7 +54,29 @@ def _template(name: str) -> Template:
     # Filters, since Jinja2 calls functions of the context much more slowly.
     environment.filters["path"] = _build_marked_path
     environment.filters["picture"] = build_image_path
+    environment.filters["name"] = name_page
     return environment.get_template(name)
+
+
+def name_page(page: PageModel) -> str:
+    """Return what a page is called: in its title, and as its heading where its texts have none.
+
+    Args:
+        page: the page.
+
+    Example:
+        >>> name_page(PageModel(PageUrl(PageKind.RESULTS, "red mug", 2), "abc", ()))
+        'Results for red mug, page 2'
+    """
+    url = page.url
+    if url.kind is PageKind.START:
+        return "Search"
+    if url.kind is PageKind.RESULTS:
+        return page.fit(f"Results for {url.keywords}, page {url.page_number}")
+    listing = next((element.name for element in page.elements if element.kind == "listing"), None)
+    if listing is not None:
+        return f"{url.sub_page} of {listing}"
+    return next((element.text for element in page.elements if element.kind == "title"), "Page")
 
 
 def _build_marked_path(target: PageUrl) -> str:

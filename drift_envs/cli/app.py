@@ -621,11 +621,12 @@ def _mcp(
         raise refuse("--port", "should stand with `--http`", port)
     if tools and env_id != "DriftTools-v0":
         raise refuse("--tools", "should stand with `DriftTools-v0`, the only id that has tools", env_id)
-    from drift_envs.integrations.mcp import McpServer, make_server, serve_http, serve_stdio
+    from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
+    from drift_envs.integrations.mcp_server import LifetimeServer
     from drift_envs.registration import IDS
 
     source = schedule or IDS[env_id].schedule
-    server: McpServer
+    server: LifetimeServer
     if tools:
         from drift_envs.integrations.mcp_tools import make_tool_server
 

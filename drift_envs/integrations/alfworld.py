@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.envs.house.blueprint import number_room
 from drift_envs.envs.house.pool import find_task, number_task
-from drift_envs.envs.house.tasks import TASK_TYPES, list_tasks
+from drift_envs.envs.house.search import solve_task
+from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, list_tasks
+from drift_envs.envs.house.vocabulary import ROOMS, spell
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.task_sequence import MOST_TASKS
 from drift_envs.wrappers.drift import Source
+from drift_envs.wrappers.records import DriftLog, DriftState
 
 SPLITS = {
     "train": "train",
@@ -45,14 +49,16 @@ class HouseGames:
     r"""The games of a split, in place of ALFWorld's `AlfredTWEnv`.
 
     `train` and `eval_in_distribution` have the same houses and other tasks, `eval_out_of_distribution` has other
-    houses, as in ALFWorld. Houses and tasks are drawn from the seed.
+    houses, as in ALFWorld. Houses and tasks are drawn from the seed, and at each reset one of three wordings.
 
     Args:
         config: ALFWorld's configuration; `env.task_types` (numbers from 1 to 6), `dataset.num_train_games`,
-            `dataset.num_eval_games` and the step limit of the training method are read, all optional.
+            `dataset.num_eval_games`, `general.training_method` and its step limit are read, all optional. As in
+            ALFWorld, the method `dagger` adds `extra.expert_plan` to the infos of `train`: a shortest plan.
         train_eval: one of `SPLITS`.
         schedule: what drifts, over the episodes of each house of the batch; `None` for nothing.
         houses: the number of houses of a split.
+        one_room: whether a house is a kitchen, living room, bedroom or bathroom alone, as ALFWorld's scenes are.
         seed: of houses, tasks and drifts.
 
     Raises:
@@ -76,6 +82,7 @@ class HouseGames:
         *,
         schedule: Source = None,
         houses: int = 10,
+        one_room: bool = False,
         seed: int = 0,
     ) -> None:
         self.config = {} if config is None else config
@@ -84,7 +91,7 @@ class HouseGames:
         self._seed = check_integer("seed", seed)
         types = self._read("env", "task_types") or range(1, 7)
         wanted = [TASK_TYPES[check_integer("task_types", number, 1, len(TASK_TYPES)) - 1] for number in types]
-        games = self._draw(check_integer("houses", houses, 1, 1000), wanted)
+        games = self._draw(check_integer("houses", houses, 1, 1000), wanted, check_flag("one_room", one_room))
         most = self._read("dataset", "num_train_games" if train_eval == "train" else "num_eval_games")
         self._games = games[:most] if most and most > 0 else games
         if not self._games:
@@ -110,19 +117,21 @@ class HouseGames:
         section = {"dqn": "rl", "dagger": "dagger"}.get(method, "rl")
         training = self._read(section, "training") or {}
         limit = check_integer("max_nb_steps_per_episode", training.get("max_nb_steps_per_episode", 50), 1)
-        shuffles = self.train_eval == "train"
-        return BatchedHouse(self._games, batch_size, self._schedule, self._seed, limit, shuffles)
+        trains = self.train_eval == "train"
+        has_expert = trains and method == "dagger"
+        return BatchedHouse(self._games, batch_size, self._schedule, self._seed, limit, trains, has_expert)
 
     def _read(self, section: str, name: str) -> Any:
         found = self.config.get(section)
         return found.get(name) if isinstance(found, Mapping) else None
 
-    def _draw(self, houses: int, wanted: Sequence[str]) -> list[_Game]:
+    def _draw(self, houses: int, wanted: Sequence[str], one_room: bool) -> list[_Game]:
         unseen = self.train_eval == "eval_out_of_distribution"
         rng = np.random.default_rng([_STREAM, self._seed])
         numbers = rng.choice(np.arange(1, MOST_TASKS), size=2 * houses, replace=False)[houses * unseen :][:houses]
         folder, games = SPLITS[self.train_eval], []
-        for house in map(int, numbers):
+        for index, number in enumerate(map(int, numbers)):
+            house = number_room(ROOMS[index % len(ROOMS)], number) if one_room else number
             tasks = list_tasks(house)
             own = np.random.default_rng([_STREAM, self._seed, house])
             by_type = {name: [place for place, task in enumerate(tasks) if task.type == name] for name in wanted}
@@ -132,15 +141,15 @@ class HouseGames:
             skipped = each if self.train_eval == "eval_in_distribution" else 0
             for name in wanted:
                 for place in by_type[name][skipped : skipped + each]:
-                    number = number_task(house, place)
-                    games.append(_Game(number, _name_file(folder, number)))
+                    task = number_task(house, place)
+                    games.append(_Game(task, _name_file(folder, task)))
         return games
 
 
 def _name_file(folder: str, number: int) -> str:
     """The path of a game, from which clients of ALFWorld read the type of the task."""
     house, task = find_task(number)
-    words = (task.thing.capitalize(), "None", task.target.capitalize(), str(house))
+    words = (spell(task.thing), "None", spell(task.target), str(house))
     return f"json_2.1.1/{folder}/{task.type}-{'-'.join(words)}/trial_T{number}/game.tw-pddl"
 
 
@@ -156,13 +165,22 @@ class BatchedHouse:
         seed: of drifts and of the order of games.
         limit: the steps after which a game is over.
         shuffles: whether the order is drawn anew in every round of the games.
+        has_expert: whether the infos have `extra.expert_plan`.
     """
 
     def __init__(
-        self, games: Sequence[_Game], batch_size: int, schedule: Source, seed: int, limit: int, shuffles: bool
+        self,
+        games: Sequence[_Game],
+        batch_size: int,
+        schedule: Source,
+        seed: int,
+        limit: int,
+        shuffles: bool,
+        has_expert: bool,
     ) -> None:
         self.batch_size = check_integer("batch_size", batch_size, 1, 1000)
         self._games, self._limit, self._shuffles = list(games), limit, shuffles
+        self._has_expert = has_expert
         # The pool of a schedule is not used: every episode names its task.
         self._envs = [
             gym.make("DriftHouse-v0", schedule=schedule, max_episode_steps=limit) for _ in range(self.batch_size)
@@ -175,6 +193,7 @@ class BatchedHouse:
         self._queue: list[_Game] = []
         self._last: list[tuple[str, float, bool, dict[str, Any]]] = []
         self._files: list[str] = []
+        self._steps: list[int] = []
 
     def seed(self, seed: int) -> None:
         """Start again with another seed.
@@ -203,13 +222,15 @@ class BatchedHouse:
         """Begin the next games.
 
         Returns:
-            Texts, and `admissible_commands`, `won` and `extra.gamefile`, each with one entry a game.
+            Texts, and `admissible_commands`, `won`, `extra.gamefile` and, for an expert, `extra.expert_plan`, each
+            with one entry a game.
         """
-        self._last, self._files = [], []
+        self._last, self._files, self._steps = [], [], [0] * self.batch_size
         for place, env in enumerate(self._envs):
             game, seed = self._next(), self._seeds[place]
             self._seeds[place] = None  # time goes on from the second episode on
-            text, info = env.reset(seed=seed, options={"goal_index": game.task})
+            wording = int(self._rng.integers(len(WORDINGS[TASK_TYPES[0]])))
+            text, info = env.reset(seed=seed, options={"goal_index": game.task, "wording": wording})
             self._last.append((text, 0.0, False, info))
             self._files.append(game.file)
         return [text for text, *_ in self._last], self._infos()
@@ -221,7 +242,8 @@ class BatchedHouse:
             commands: one for each game.
 
         Returns:
-            Texts, scores so far, whether each game is over, and the same entries as `reset`.
+            Texts, scores so far (0.6 where a thing is in another place than the household wants), whether each game
+            is over, and the same entries as `reset`. A game is won with a score of 1.0 alone.
 
         Raises:
             StateError: before the first `reset`.
@@ -234,16 +256,49 @@ class BatchedHouse:
         for place, (env, command) in enumerate(zip(self._envs, commands, strict=True)):
             if not self._last[place][2]:
                 text, _, terminated, truncated, info = env.step(command)
+                self._steps[place] += 1
                 self._last[place] = (text, info["score"], terminated or truncated, info)
         texts, scores, dones, _ = (list(column) for column in zip(*self._last, strict=True))
         return texts, scores, dones, self._infos()
 
+    @property
+    def drift_state(self) -> list[DriftState]:
+        """Phase, clock and knob values of each house. For evaluators."""
+        return [env.get_wrapper_attr("drift_state") for env in self._envs]
+
+    @property
+    def drift_log(self) -> list[DriftLog]:
+        """What has drifted so far in each house. For evaluators."""
+        return [env.get_wrapper_attr("drift_log") for env in self._envs]
+
     def _infos(self) -> dict[str, list[Any]]:
-        return {
-            "admissible_commands": [info["actions"] for *_, info in self._last],
-            "won": [info["score"] > 0.0 for *_, info in self._last],
+        found = {
+            "admissible_commands": [self._list_commands(place) for place in range(self.batch_size)],
+            "won": [info["score"] >= 1.0 for *_, info in self._last],
             "extra.gamefile": list(self._files),
         }
+        if self._has_expert:
+            found["extra.expert_plan"] = [self._plan(place) for place in range(self.batch_size)]
+        return found
+
+    def _list_commands(self, place: int) -> list[str]:
+        actions: list[str] = self._last[place][3]["actions"]
+        episode = self._envs[place].get_wrapper_attr("episode")
+        return [*actions, *episode.model.slices(episode.state)] if actions else []
+
+    def _plan(self, place: int) -> list[str]:
+        """The commands of a shortest plan from here; `look` where the task cannot be done any more."""
+        if self._last[place][2]:
+            return []
+        episode = self._envs[place].get_wrapper_attr("episode")
+        model, state = episode.model, episode.state
+        plans = solve_task(model, episode.task, state, self._limit - self._steps[place])
+        commands = []
+        while state is not None and state in plans.best:
+            command = plans.best[state][0]
+            commands.append(model.write(command))
+            state = model.apply(state, command)
+        return commands or ["look"]
 
     def close(self) -> None:
         """Close all houses."""

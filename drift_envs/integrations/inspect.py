@@ -40,6 +40,7 @@ def drift_task(
     samples: int = 1,
     first_seed: int = 0,
     history: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """A task of lifetimes in one environment.
 
@@ -51,6 +52,8 @@ def drift_task(
         samples: lifetimes, each with a seed of its own.
         first_seed: the seed of the first one.
         history: the latest messages that the model sees beside the instructions; by default all.
+        name: in Inspect's logs, whose metadata have the id and the schedule; by default that of the function with
+            `@task` that calls this, or else `task`.
 
     Returns:
         Inspect's `Task`.
@@ -71,10 +74,13 @@ def drift_task(
     made = []
     for seed in range(first_seed, first_seed + samples):
         # made here once, so that mistakes are refused before a model is asked
-        TextLifetime(env_id, schedule, seed, rounds=rounds, episodes=episodes).close()
+        life = TextLifetime(env_id, schedule, seed, rounds=rounds, episodes=episodes)
+        life.close()
         made.append(dataset.Sample(input=INSTRUCTIONS, id=f"seed {seed}", metadata={"seed": seed}))
-    play = play_lifetime(env_id, schedule, rounds=rounds, episodes=episodes, history=history)
-    return inspect.Task(dataset=made, solver=play, scorer=lifetime_scorer(), name=env_id)
+    full_name = life.schedule if isinstance(schedule, str) and schedule == OWN else schedule
+    play = play_lifetime(env_id, full_name, rounds=rounds, episodes=episodes, history=history)
+    about = {"env": env_id, "schedule": life.schedule}
+    return inspect.Task(dataset=made, solver=play, scorer=lifetime_scorer(), name=name, metadata=about)
 
 
 @solver.solver  # type: ignore[untyped-decorator, unused-ignore]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -82,6 +83,12 @@ class TextLifetime:
         self._result: dict[str, Any] | None = None
 
     @property
+    def schedule(self) -> str | None:
+        """The full name of its schedule, `None` if nothing drifts."""
+        found = self._env.get_wrapper_attr("schedule")
+        return None if found is None else str(found.name)
+
+    @property
     def length(self) -> int | None:
         """The number of its episodes, `None` without an end."""
         return self._length
@@ -111,22 +118,22 @@ class TextLifetime:
         self._going = True
         return self._show(observation, info, 0.0, False)
 
-    def act(self, action: str) -> dict[str, Any]:
+    def act(self, action: str | float) -> dict[str, Any]:
         """Take an action.
 
         Args:
-            action: an action as text, such as `2`, `-0.5` or `click[buy now]`.
+            action: an action as text, such as `2`, `-0.5` or `click[buy now]`, or as a number.
 
         Returns:
             What `reset` returns.
 
         Raises:
             StateError: no episode is going on.
-            ArgumentError: the text is no action; nothing has changed.
+            ArgumentError: it is no action; nothing has changed.
         """
         if not self._going:
             raise StateError("no episode is going on; call `reset` to begin the next one")
-        chosen = self._parse(action)
+        chosen = self._parse(_spell(action))
         observation, reward, terminated, truncated, info = self._env.step(chosen)
         self._step += 1
         result = self._show(observation, info, float(reward), bool(terminated or truncated))
@@ -203,6 +210,19 @@ class TextLifetime:
         if not low <= number <= high:
             raise ArgumentError(f"`action` should be a number from {low:g} to {high:g}. Received {action!r}")
         return np.full(space.shape or (1,), number, dtype=space.dtype)
+
+
+def _spell(action: Any) -> str:
+    """An action as text."""
+    if isinstance(action, str):
+        return action
+    if isinstance(action, bool) or not isinstance(action, (int, float)):
+        raise ArgumentError(f"`action` should be a text or a number. Received {type(action).__name__}")
+    try:
+        number = float(action)
+    except OverflowError:
+        number = math.inf
+    return str(int(number)) if number.is_integer() else str(number)
 
 
 def _first_ticks(env: gym.Env[Any, Any], seed: int, rounds: int) -> list[int]:

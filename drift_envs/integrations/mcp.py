@@ -8,27 +8,18 @@ What a client gets is what any agent gets: no phase, tick or knob. A file writte
 
 from __future__ import annotations
 
-import itertools
-import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import ArgumentError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime
 from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen, refuse
+from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.wrappers.drift import Source
-
-try:
-    import uvicorn
-    from mcp.server.fastmcp import Context, FastMCP
-    from mcp.server.fastmcp.exceptions import ToolError
-except ImportError as error:
-    raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
 TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"
 """The environment variable with the token of `serve_http`; without it one is drawn at each start."""
@@ -40,19 +31,70 @@ INSTRUCTIONS = (
 )
 
 
-class McpServer(Protocol):
-    """A server that can be run: `FastMCP`, or `drift_envs.integrations.mcp_tools.ToolServer`."""
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
 
-    def run(self, transport: Literal["stdio"] = "stdio") -> None:
-        """Serve the client that started this process."""
+_SHOWN = {
+    "observation": _TEXT | {"description": "the state"},
+    "task": _TEXT | {"description": "what is to be done in this episode"},
+    "actions": {"type": "array", "items": _TEXT, "description": "the admissible actions"},
+    "score": _NUMBER | {"description": "of this episode so far"},
+    "reward": _NUMBER | {"description": "of the last action"},
+    "ended": {"type": "boolean", "description": "whether the episode is over"},
+    "episode": {"type": "integer", "description": "its number, from 0"},
+    "step": {"type": "integer", "description": "the actions taken in this episode"},
+    "error": _TEXT | {"description": "why the environment has refused the last action; absent if it has not"},
+}
+"""The result of every tool, as JSON Schema."""
 
-    def streamable_http_app(self) -> Any:
-        """The ASGI application that serves streamable HTTP."""
+_ACTION = {"type": ["string", "number"], "description": "one of `actions`, or another action of the environment"}
+
+_TOOLS = {
+    name: describe(name, about, properties, _SHOWN, [key for key in _SHOWN if key != "error"], reads)
+    for name, about, properties, reads in (
+        ("reset", "Begin the next episode.", {}, False),
+        ("act", "Take an action of the present episode.", {"action": _ACTION}, False),
+        ("observe", "Show the present state again; this takes no time.", {}, True),
+    )
+}
+
+
+class ActServer(LifetimeServer):
+    """A server with the tools `reset`, `act` and `observe`.
+
+    Args:
+        env_id: one of the ids of this package.
+        schedule: what drifts.
+        seed: of every session's instance.
+        log: a file to which a line of JSON is appended for every episode, or `None`.
+    """
+
+    def __init__(self, env_id: str, schedule: Source, seed: int, log: Path | None) -> None:
+        super().__init__(f"drift-envs {env_id}", INSTRUCTIONS, log)
+        self._env_id, self._schedule, self._seed = env_id, schedule, seed
+
+    def _begin(self, on_episode: Callable[[dict[str, Any]], None]) -> TextLifetime:
+        return TextLifetime(self._env_id, self._schedule, self._seed, on_episode)
+
+    async def _list_tools(self) -> list[types.Tool]:
+        return list(_TOOLS.values())
+
+    async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
+        name, arguments, life = request.params.name, request.params.arguments or {}, self._life
+        try:
+            if name == "act":
+                if "action" not in arguments:
+                    raise ArgumentError("`act` needs the argument `action`")
+                return make_result(life.act(arguments["action"]))
+            if name not in _TOOLS:
+                raise ArgumentError(f"there is no tool {name[:80]!r}; there are {', '.join(_TOOLS)}")
+            return make_result(life.reset() if name == "reset" else life.observe())
+        except (ArgumentError, StateError) as error:
+            return make_result({"error": str(error)}, is_error=True)
 
 
 def make_server(
     env_id: str, schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
-) -> FastMCP[TextLifetime]:
+) -> ActServer:
     """Make an MCP server with the tools `reset`, `act` and `observe`.
 
     Each session of the server is a lifetime of its own that starts at the schedule's first tick.
@@ -69,71 +111,19 @@ def make_server(
         ScheduleError: the schedule cannot be used.
     """
     TextLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
-    if log is not None:
-        try:
-            Path(log).open("a", encoding="utf-8").close()
-        except OSError as error:
-            raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
-    sessions = itertools.count()
-
-    @asynccontextmanager
-    async def live(_: FastMCP[TextLifetime]) -> AsyncIterator[TextLifetime]:
-        session = next(sessions)
-
-        def write(line: dict[str, Any]) -> None:
-            if log is not None:
-                with Path(log).open("a", encoding="utf-8") as lines:
-                    lines.write(json.dumps({"session": session, **line}) + "\n")
-
-        life = TextLifetime(env_id, schedule, seed, write)
-        try:
-            yield life
-        finally:
-            life.close()
-
-    lifespan: Callable[[FastMCP[TextLifetime]], AbstractAsyncContextManager[TextLifetime]] = live
-    server: FastMCP[TextLifetime] = FastMCP(
-        f"drift-envs {env_id}", instructions=INSTRUCTIONS, lifespan=lifespan, log_level="WARNING", host=LOOPBACK
-    )
-
-    def reset(context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
-        """Begin the next episode."""
-        return _life(context).reset()
-
-    def act(action: str, context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
-        """Take an action of the present episode, given as text."""
-        try:
-            return _life(context).act(action)
-        except (ArgumentError, StateError) as error:
-            raise ToolError(str(error)) from error
-
-    def observe(context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
-        """Show the present state again; this takes no time."""
-        try:
-            return _life(context).observe()
-        except StateError as error:
-            raise ToolError(str(error)) from error
-
-    for tool in (reset, act, observe):
-        server.add_tool(tool)
-    return server
+    return ActServer(env_id, schedule, seed, open_log(log))
 
 
-def _life(context: Context[Any, TextLifetime, Any]) -> TextLifetime:
-    life: TextLifetime = context.request_context.lifespan_context
-    return life
-
-
-def serve_stdio(server: McpServer) -> None:
+def serve_stdio(server: LifetimeServer) -> None:
     """Serve the client that started this process, over standard input and output, until it closes them.
 
     Args:
         server: what `make_server` or `make_tool_server` returned.
     """
-    server.run("stdio")
+    server.run_stdio()
 
 
-def serve_http(server: McpServer, port: int = 0) -> None:
+def serve_http(server: LifetimeServer, port: int = 0) -> None:
     """Serve clients on a loopback address over streamable HTTP, until the process is interrupted.
 
     Every request needs the header `Authorization: Bearer TOKEN`, with the token of the environment variable
@@ -146,6 +136,8 @@ def serve_http(server: McpServer, port: int = 0) -> None:
     Raises:
         ArgumentError: the port cannot be used, or the token is shorter than 16 characters.
     """
+    import uvicorn
+
     given = os.environ.get(TOKEN_VARIABLE)
     if given is not None and len(given) < 16:
         raise ArgumentError(f"`{TOKEN_VARIABLE}` should have 16 characters or more. Received {len(given)}")

@@ -11,37 +11,27 @@ client, and answer as if they were not there unless the token is right.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from drift_envs._version import __version__
 from drift_envs.envs.tools.interface import make_interface
 from drift_envs.envs.tools.page import write_page
 from drift_envs.envs.tools.rules import POLICY
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
-from drift_envs.integrations.loopback import LOOPBACK
+from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.knobs import thaw
 from drift_envs.wrappers.drift import Source
 
 try:
     import anyio
-    from mcp import types
-    from mcp.server.lowlevel import NotificationOptions, Server
     from mcp.server.lowlevel.helper_types import ReadResourceContents
-    from mcp.server.stdio import stdio_server
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from mcp.server.transport_security import TransportSecuritySettings
     from pydantic import AnyUrl
-    from starlette.applications import Starlette
-    from starlette.routing import Route
 except ImportError as error:
     raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
@@ -87,12 +77,9 @@ class DeskLifetime(TextLifetime):
     def describe_tools(self) -> list[types.Tool]:
         """The tools of the desk with their schemas, and the one that gets the next request."""
         interface = make_interface(self._desk.read_knobs())
-        own = types.Tool(
-            name=NEXT_REQUEST,
-            description="Get the request of the next customer. One that is open is given up.",
-            inputSchema={"type": "object", "properties": {}, "additionalProperties": False},
-            annotations=types.ToolAnnotations(readOnlyHint=False, destructiveHint=False, openWorldHint=False),
-        )
+        output = {"request": {"type": "string"}, "number": {"type": "integer"}}
+        about = "Get the request of the next customer. One that is open is given up."
+        own = describe(NEXT_REQUEST, about, {}, output)
         return [own, *(_describe(tool, interface.effect_of(tool["name"])) for tool in interface.description)]
 
     @property
@@ -141,17 +128,7 @@ class DeskLifetime(TextLifetime):
         return {"phase": state.phase, "tick": state.tick, "episode": self._episode, "step": self._step, "knobs": knobs}
 
 
-class _AnnouncingServer(Server[dict[str, Any], Any]):
-    """A server that says that its tools and resources change."""
-
-    def get_capabilities(self, *_: Any) -> types.ServerCapabilities:
-        found = super().get_capabilities(NotificationOptions(tools_changed=True), {})
-        if found.resources is not None:
-            found.resources.subscribe = True
-        return found
-
-
-class ToolServer:
+class ToolServer(LifetimeServer):
     """A server whose tools are those of the service desk.
 
     Args:
@@ -162,75 +139,24 @@ class ToolServer:
     """
 
     def __init__(self, schedule: Source, seed: int, log: Path | None, token: str) -> None:
-        self._schedule, self._seed, self._log, self._token = schedule, seed, log, token
+        super().__init__(f"drift-envs {ENV_ID}", INSTRUCTIONS, log, tools_change=True)
+        self._schedule, self._seed, self._token = schedule, seed, token
         self._lines: list[dict[str, Any]] = []
-        self._lives: dict[int, DeskLifetime] = {}
-        self._numbers = itertools.count()
-        self._server = _AnnouncingServer(
-            f"drift-envs {ENV_ID}", version=__version__, instructions=INSTRUCTIONS, lifespan=self._live
-        )
-        self._server.list_tools()(self._list_tools)
         self._server.list_resources()(self._list_resources)
         self._server.read_resource()(self._read_resource)
         self._server.subscribe_resource()(self._subscribe)
         self._server.unsubscribe_resource()(self._unsubscribe)
-        self._server.request_handlers[types.CallToolRequest] = self._call_tool
 
-    def run(self, transport: str = "stdio") -> None:
-        """Serve the client that started this process, until it closes the connection.
+    def _begin(self, on_episode: Callable[[dict[str, Any]], None]) -> DeskLifetime:
+        return DeskLifetime(self._schedule, self._seed, on_episode)
 
-        Args:
-            transport: `stdio`.
-        """
-        anyio.run(self._run_stdio)
-
-    async def _run_stdio(self) -> None:
-        # copies, since the package closes what it is given, and this process flushes its output at the end
-        with (
-            open(os.dup(sys.stdin.fileno()), encoding="utf-8") as source,
-            open(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as target,
-        ):
-            async with stdio_server(anyio.wrap_file(source), anyio.wrap_file(target)) as (read, write):
-                await self._server.run(read, write, self._server.create_initialization_options())
-
-    def streamable_http_app(self) -> Starlette:
-        """The ASGI application that serves streamable HTTP on a loopback address, at `/mcp`."""
-        hosts = [f"{host}:*" for host in (LOOPBACK, "localhost")]
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=hosts,
-            allowed_origins=[f"http://{host}" for host in hosts],
-        )
-        manager = StreamableHTTPSessionManager(app=self._server, security_settings=security)
-
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            async with manager.run():
-                yield
-
-        return Starlette(routes=[Route("/mcp", endpoint=_Endpoint(manager))], lifespan=lifespan)
-
-    @asynccontextmanager
-    async def _live(self, _: Any) -> AsyncIterator[DeskLifetime]:
-        session = next(self._numbers)
-
-        def write(line: dict[str, Any]) -> None:
-            self._lines.append({"session": session, **line})
-            if self._log is not None:
-                with self._log.open("a", encoding="utf-8") as lines:
-                    lines.write(json.dumps(self._lines[-1]) + "\n")
-
-        life = DeskLifetime(self._schedule, self._seed, write)
-        self._lives[session] = life
-        try:
-            yield life
-        finally:
-            life.close()
-            del self._lives[session]
+    def _note(self, line: dict[str, Any]) -> None:
+        self._lines.append(line)
+        super()._note(line)
 
     @property
     def _life(self) -> DeskLifetime:
-        life: DeskLifetime = self._server.request_context.lifespan_context
+        life: DeskLifetime = super()._life
         return life
 
     async def _list_tools(self) -> list[types.Tool]:
@@ -239,14 +165,14 @@ class ToolServer:
     async def _call_tool(self, request: types.CallToolRequest) -> types.ServerResult:
         name, arguments, life = request.params.name, request.params.arguments or {}, self._life
         if name in EVALUATOR_TOOLS and self._is_evaluator(arguments):
-            return _result(self._evaluate(name), is_error=False)
+            return make_result(self._evaluate(name), is_error=False)
         tools, page = life.describe_tools(), life.page
         try:
             answer = life.begin_request() if name == NEXT_REQUEST else life.use_tool(name, arguments)
         except StateError as error:
             answer = {"error": "no_request", "message": str(error)}
         await self._announce(tools != life.describe_tools(), page != life.page, name == NEXT_REQUEST)
-        return _result(answer, is_error="error" in answer)
+        return make_result(answer, is_error="error" in answer)
 
     async def _announce(self, tools: bool, page: bool, request: bool) -> None:
         """Tell the client what it can read anew; a client that has gone is told nothing."""
@@ -297,17 +223,6 @@ class ToolServer:
         }
 
 
-class _Endpoint:
-    """The session manager as an ASGI application."""
-
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
-        self._manager = manager
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle a request."""
-        await self._manager.handle_request(scope, receive, send)
-
-
 def _describe(tool: Mapping[str, Any], effect: str) -> types.Tool:
     return types.Tool(
         name=tool["name"],
@@ -316,13 +231,6 @@ def _describe(tool: Mapping[str, Any], effect: str) -> types.Tool:
         annotations=types.ToolAnnotations(
             readOnlyHint=effect == "read", destructiveHint=effect == "write", openWorldHint=False
         ),
-    )
-
-
-def _result(answer: dict[str, Any], is_error: bool) -> types.ServerResult:
-    text = types.TextContent(type="text", text=json.dumps(answer))
-    return types.ServerResult(
-        types.CallToolResult(content=[text], structuredContent=json.loads(text.text), isError=is_error)
     )
 
 
@@ -348,12 +256,7 @@ def make_tool_server(
     if env_id != ENV_ID:
         raise ArgumentError(f"`env_id` should be {ENV_ID}, the only id that has tools. Received {env_id!r}")
     TextLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
-    path = None if log is None else Path(log)
-    if path is not None:
-        try:
-            path.open("a", encoding="utf-8").close()
-        except OSError as error:
-            raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
+    path = open_log(log)
     token = os.environ.get(EVALUATOR_VARIABLE)
     if token is None:
         token = secrets.token_urlsafe(24)

@@ -25,6 +25,7 @@ from drift_envs.wrappers.drift import Source
 
 try:
     import uvicorn
+    from fastapi.responses import JSONResponse
     from openenv.core.env_server.http_server import create_fastapi_app
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
@@ -177,7 +178,18 @@ def make_app(
         return LifetimeEnvironment(env_id, schedule, rounds=rounds, episodes=episodes)
 
     make().close()
-    return create_fastapi_app(make, LifetimeAction, LifetimeObservation, max_concurrent_envs=sessions)
+    app = create_fastapi_app(make, LifetimeAction, LifetimeObservation, max_concurrent_envs=sessions)
+    app.add_exception_handler(StateError, _refuse_step)
+    return app
+
+
+async def _refuse_step(request: Any, error: Exception) -> JSONResponse:
+    """Answer `POST /step`, for which OpenEnv makes an environment that no `reset` has begun."""
+    reason = (
+        "a lifetime needs a session, which requests to /reset and /step do not have: connect to the WebSocket /ws, "
+        "as OpenEnv's GenericEnvClient does"
+    )
+    return JSONResponse({"detail": reason}, status_code=409)
 
 
 def serve_openenv(app: Any, port: int = 0, allow_hosts: Iterable[str] = ()) -> None:

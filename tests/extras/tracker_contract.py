@@ -58,7 +58,7 @@ class TrackerContract:
         Path("small.yaml").write_text(SMALL, encoding="utf-8")
         assert main(["run", "small.yaml", "--log-to", self.name, "--out", "runs/small", "--jobs", "1"]) == 0
         assert "tracking" in capsys.readouterr().err
-        runs = self.read(tmp_path / "runs" / "tracking" / self.name)
+        runs = self.read(tmp_path / "runs" / "small" / "tracking" / self.name)
         assert len(runs) == 2
         for about, series in runs.values():
             assert about["schedule"] == "frozen_lake/implicit"

@@ -24,9 +24,9 @@ MODEL = "en_core_web_sm"
 _TAGS = ("NOUN", "PROPN")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[.'’](?=[^\W\d_]))*")
 _NO_NOUNS_TEXT = """
-a all an and are as at be but by can do each for from full has have how if in into is it its made men's more most no
-non not of on one onto or our out over pcs per so than that the their them these they this those to under up us very
-via vs was we were what when which who will with within without women's x you your
+a all an and are as at be but by can do each for from full has have how if in into is it its made men's mens more most
+no non not of on one onto or our out over pcs per so than that the their them these they this those to under up us
+very via vs was we were what when which who will with within without women's womens x you your
 """
 _NO_NOUNS = frozenset(_NO_NOUNS_TEXT.split())
 

@@ -2,7 +2,6 @@
 
 * `WebAgentTextEnv` - its constructor, methods and four values of `step`
 * `SimServer` - catalogue, goals and sessions, which environments can share
-* `install` - puts both under the names of the original's modules
 
 Methods, attributes and texts follow WebShop's `web_agent_site.envs.web_agent_text_env` (Yao et al., 2022).
 """
@@ -15,14 +14,16 @@ import json
 import random
 import re
 import string
-import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from webshop_server.checks import check_choice, check_integer, refuse
+from webshop_server.compat import utils
+from webshop_server.compat.goal import describe_score
 from webshop_server.compat.nouns import MODEL, count_nouns, load_tagger
 from webshop_server.errors import ArgumentError
 from webshop_server.generate import DEFAULT_PRODUCTS, get_cache_dir
@@ -48,11 +49,12 @@ class SimServer:
 
     Args:
         file_path: a catalogue of this package; or the original's `items_shuffle.json`, which is imported once, with
-            `items_ins_v2` and `items_human_ins` of the same folder; `None` for a generated catalogue.
+            `items_ins_v2` and `items_human_ins` of the same folder; `None` for that of `install`, or a generated one.
         filter_goals: keeps the goals for which `filter_goals(index, goal)` is true.
         limit_goals: the number of goals to draw, by their weights; -1 for all.
         num_products: the first listings of the file, or the number of generated ones.
-        human_goals: the instructions that people wrote, instead of synthetic ones.
+        human_goals: the instructions that people wrote, instead of synthetic ones. A generated catalogue has none;
+            there a warning says that the synthetic ones are used.
         show_attrs: whether pages have a button `Attributes`.
         nouns: `rule`, or `spacy` to take nouns from its model as the original does.
         seed: seeds price limits, drawn goals and names.
@@ -74,8 +76,12 @@ class SimServer:
         seed: int = 0,
     ) -> None:
         rule = load_tagger(MODEL) if check_choice("nouns", nouns, ("rule", "spacy")) == "spacy" else count_nouns
+        file_path = utils.DEFAULT_FILE_PATH if file_path is None else file_path
         inventory = _open(file_path, num_products, seed)
         kind = "human" if human_goals else "synthetic"
+        if human_goals and file_path is None:
+            kind = "synthetic"
+            warnings.warn("a generated catalogue has no goals that people wrote: synthetic ones are used", stacklevel=3)
         self.shop = Shop(
             inventory, Settings(show_attributes=bool(show_attrs)), goal_kind=kind, nouns=rule, has_last_page=False
         )
@@ -134,8 +140,11 @@ class SimServer:
             "goal": _describe(session.goal, self.shop.goal_kind),
             "done": False,
             "asin": None,
+            "asins": set(),
             "options": {},
             "keywords": None,
+            "page": None,
+            "actions": Counter(),
         }
         self.user_sessions[name].update(state)
         return session
@@ -270,9 +279,9 @@ class WebAgentTextEnv:
         reward, is_done = 0.0, False
         if name == "search" and normalize_query(argument):
             self._leave_end()
-            self._visit(PageUrl(PageKind.RESULTS, normalize_query(argument)))
+            self._visit(PageUrl(PageKind.RESULTS, normalize_query(argument)), "search")
         elif name == "click" and argument != "search" and argument in self.text_to_clickable:
-            self._visit(self.text_to_clickable[argument])
+            self._visit(self.text_to_clickable[argument], argument)
             reward, is_done = self._shown.reward, self._shown.is_done
         observation, parts = self.observation, [self.observation]
         self.prev_actions.append(action)
@@ -332,12 +341,24 @@ class WebAgentTextEnv:
         if self._shown.is_done:
             self._shown = self.server.start(self._shown.session_id, None)
 
-    def _visit(self, url: PageUrl) -> None:
+    def _visit(self, url: PageUrl, label: str) -> None:
+        before = self._shown.page.url
         page = self._shown.visit(url)
         entry = self.server.user_sessions[self._shown.session_id]
-        entry.update(keywords=page.url.keywords.split(" "), asin=page.url.asin or None, options=dict(page.url.options))
-        if self._shown.is_done:
-            entry.update(done=True, reward=self._shown.reward)
+        entry.update(
+            keywords=page.url.keywords.split(" "),
+            page=page.url.page_number,
+            asin=page.url.asin or None,
+            options=dict(page.url.options),
+        )
+        counted = _name_action(before, page.url, label)
+        if counted:
+            entry["actions"][counted] += 1
+        if counted == "asin":
+            entry["asins"].add(page.url.asin)
+        if self._shown.score is not None:
+            parts = describe_score(self._shown.score)
+            entry.update(done=True, reward=self._shown.reward, verbose_info=parts)
 
     def _build_url(self) -> str:
         """Return the page's URL as the original writes it."""
@@ -353,6 +374,17 @@ class WebAgentTextEnv:
             place = f"{url.asin}/{words}/{url.page_number}/{url.sub_page}"
             return f"{self.base_url}/item_sub_page/{name}/{place}/{options}"
         return f"{self.base_url}/done/{name}/{url.asin}/{options}"
+
+
+def _name_action(before: PageUrl, after: PageUrl, label: str) -> str:
+    """What the original counts an action as in `session["actions"]`; empty for the first page."""
+    if after.kind is PageKind.RESULTS:
+        return "search"
+    if after.kind is PageKind.SUB:
+        return after.sub_page
+    if after.kind is PageKind.ITEM and label != "< prev":
+        return "options" if before.kind is PageKind.ITEM else "asin"
+    return "purchase" if after.kind is PageKind.DONE else ""
 
 
 class _Products(Mapping[str, "dict[str, Any]"]):
@@ -441,19 +473,3 @@ def _beside(path: Path, name: str) -> Path | None:
     ending = path.stem.removeprefix("items_shuffle")
     found = (path.with_name(f"{name}{end}.json") for end in (ending, ""))
     return next((file for file in found if file.exists()), None)
-
-
-def install() -> None:
-    """Make the original's imports find this module's classes.
-
-    Afterwards `from web_agent_site.envs import WebAgentTextEnv` works unchanged.
-
-    Example:
-        >>> install()
-        >>> from web_agent_site.envs import WebAgentTextEnv as Original
-        >>> Original is WebAgentTextEnv
-        True
-    """
-    for name in ("web_agent_site", "web_agent_site.envs", "web_agent_site.envs.web_agent_text_env"):
-        module = sys.modules.setdefault(name, ModuleType(name))
-        vars(module).update(WebAgentTextEnv=WebAgentTextEnv, SimServer=SimServer, __path__=[])

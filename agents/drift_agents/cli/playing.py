@@ -148,7 +148,7 @@ def _run(
         typer.Option(
             metavar="A,B",
             parser=_parse_trackers,
-            help="Log to tensorboard, wandb, mlflow (an extra each) in the folder `tracking` beside the run.",
+            help="Log to tensorboard, wandb, mlflow (an extra each) in the run's folder `tracking`.",
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,

@@ -36,7 +36,7 @@ from drift_agents.analysis.report import write_report
 from drift_agents.cli.dry_run import print_estimate
 from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
-from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.folder import MANIFEST, TRACKING
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.mistakes import AXES
 from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
@@ -112,7 +112,7 @@ def run(options: RunOptions, console: Console) -> None:
         print_estimate(experiment, options.models, console)
         return
     folder = options.out or str(Path("runs") / experiment.name)
-    logged = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
+    logged = Path(Path("runs") / experiment.name if is_remote(folder) else folder).absolute() / TRACKING
     trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
     is_quiet = options.verbosity is Verbosity.QUIET
     service = make_service(experiment, options.models, _print_nothing if is_quiet else _print_note)

@@ -42,6 +42,9 @@ MEMORY_FILES = "memories"
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
 
+TRACKING = "tracking"
+"""What experiment trackers have written; kept when a run is thrown away, and no part of it."""
+
 HOLDER = "held-by.json"
 """Which process holds the folder, while one does."""
 
@@ -253,7 +256,9 @@ class RunFolder:
                 file.truncate(len(whole) + 1 if whole else 0)
 
     def _is_empty(self) -> bool:
-        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER)) for entry in self.path.iterdir())
+        return all(
+            entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER, TRACKING)) for entry in self.path.iterdir()
+        )
 
     def _empty(self) -> None:
         for name in OURS:

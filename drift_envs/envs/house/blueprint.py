@@ -2,21 +2,30 @@
 
 * `Blueprint` - a house before any knob is applied
 * `Furniture`, `Thing` - a receptacle and a thing of it
-* `draw_house` - the house of a number
+* `draw_house`, `number_room` - the house of a number, and the numbers of houses of one room
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from drift_envs.envs.house.vocabulary import FURNITURE, LAMPS, MOST_OF_A_KIND, ROOMS, THINGS
+from drift_envs.envs.house.vocabulary import FURNITURE, LAMPS, MOST_OF_A_KIND, ROOM_THINGS, ROOMS, THINGS
 
 FEWEST, MOST = 30, 120
 """How many things a house has."""
+
+FEWEST_OF_A_ROOM, MOST_OF_A_ROOM = 10, 30
+"""How many things a house of one room has."""
+
+HOUSES = 1_000_000
+"""Houses with numbers up to this one have all rooms."""
+
+MOST_NUMBER = HOUSES * (1 + len(ROOMS))
+"""The last number of a house."""
 
 _ALWAYS = ("keychain", "mug", "cup", "pen", "pencil", "apple", "egg", "plate", "bowl", "fork", "spoon")
 """Kinds that every house has, since schedules name them."""
@@ -81,6 +90,20 @@ class Blueprint:
     habits: Mapping[tuple[str, str], float]
 
 
+def number_room(room: str, number: int) -> int:
+    """The number of a house that has one room, as ALFWorld's scenes have.
+
+    Args:
+        room: one of `ROOMS`.
+        number: which house of this room, from 1 to `HOUSES`.
+
+    Example:
+        >>> sorted({one.room for one in draw_house(number_room("bathroom", 7)).furniture})
+        ['bathroom']
+    """
+    return HOUSES * (1 + ROOMS.index(room)) + number
+
+
 @lru_cache(maxsize=256)
 def draw_house(number: int) -> Blueprint:
     """Draw a house.
@@ -90,7 +113,7 @@ def draw_house(number: int) -> Blueprint:
     nor takes the place of another, unless the kind has too few places.
 
     Args:
-        number: the number of the house, at least 0.
+        number: the number of the house; above `HOUSES` it is one of `number_room`.
 
     Example:
         >>> house = draw_house(7)
@@ -98,12 +121,14 @@ def draw_house(number: int) -> Blueprint:
         (True, False, True)
     """
     rng = np.random.default_rng([_STREAM, number])
-    furniture = _draw_furniture(rng)
+    group = (number - 1) // HOUSES
+    rooms = (ROOMS[group - 1],) if group > 0 else ROOMS
+    furniture = _draw_furniture(rng, rooms)
     places: dict[str, list[int]] = {}
     for index, one in enumerate(furniture):
         places.setdefault(one.kind, []).append(index)
     things: list[Thing] = []
-    for kind, count in _draw_counts(rng).items():
+    for kind, count in (_draw_counts(rng) if group <= 0 else _draw_room_counts(rng, rooms[0])).items():
         order = [index for name in THINGS[kind].kept for index in places.get(name, ())]
         rng.shuffle(order)
         for copy in range(count):
@@ -111,17 +136,19 @@ def draw_house(number: int) -> Blueprint:
             things.append(Thing(f"{kind} {copy + 1}", kind, slots, float(rng.random())))
     for lamp, stands in LAMPS.items():
         order = [index for name in stands for index in places.get(name, ())]
+        if not order:
+            continue
         things.append(Thing(f"{lamp} 1", lamp, (order[int(rng.integers(len(order)))],), 0.0))
     habits = {(thing, kind): float(rng.random()) for thing in THINGS for kind in FURNITURE}
     return Blueprint(number, tuple(furniture), tuple(things), habits)
 
 
-def _draw_furniture(rng: np.random.Generator) -> list[Furniture]:
+def _draw_furniture(rng: np.random.Generator, rooms: Sequence[str]) -> list[Furniture]:
     found = []
-    for kind, (rooms, opens) in FURNITURE.items():
+    for kind, (numbers, opens) in FURNITURE.items():
         number = 0
-        for room in ROOMS:
-            low, high = rooms.get(room, (0, 0))
+        for room in rooms:
+            low, high = numbers.get(room, (0, 0))
             for _ in range(int(rng.integers(low, high + 1))):
                 number += 1
                 found.append(Furniture(f"{kind} {number}", kind, room, opens))
@@ -144,3 +171,15 @@ def _draw_counts(rng: np.random.Generator) -> dict[str, int]:
         counts[kind] = before + added
         left -= added
     return dict(sorted(counts.items(), key=lambda pair: list(THINGS).index(pair[0])))
+
+
+def _draw_room_counts(rng: np.random.Generator, room: str) -> dict[str, int]:
+    """How many things of each kind a house of one room has."""
+    left = int(rng.integers(FEWEST_OF_A_ROOM, MOST_OF_A_ROOM + 1))
+    counts: dict[str, int] = {}
+    for kind in rng.permutation(ROOM_THINGS[room]):
+        if left <= 0:
+            break
+        counts[str(kind)] = min(left, int(rng.integers(1, MOST_OF_A_KIND + 1)))
+        left -= counts[str(kind)]
+    return {kind: counts[kind] for kind in THINGS if kind in counts}

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from drift_envs.checks import check_flag
+from drift_envs.checks import check_flag, check_integer
 from drift_envs.envs.house import HOUSE
+from drift_envs.envs.house.blueprint import HOUSES, MOST_NUMBER
 from drift_envs.envs.house.episode import HouseEpisode
-from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
+from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
 from drift_envs.envs.house.tasks import HouseTask
@@ -103,7 +104,8 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     parts: ClassVar[EnvParts | None] = HOUSE
     window_title = "House"
     place_knob = "house"
-    most_places = MOST_HOUSES
+    most_places = HOUSES
+    last_place = MOST_NUMBER
     observation_modes = ("text", "state")
     house = KnobAttribute()
     arrangement = KnobAttribute()
@@ -117,6 +119,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     words = KnobAttribute()
     tidy = KnobAttribute()
     transient = KnobAttribute()
+    _wording = 0
 
     def __init__(
         self,
@@ -151,11 +154,30 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
         """
         return self.episode.task
 
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode, see `CommandEnv.reset`.
+
+        Args:
+            seed: seeds the environment's generator, and draws a new pool of tasks and, unless the knob `house`
+                says which, a new house.
+            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
+                three wordings says it, 0 by default.
+
+        Returns:
+            What is seen first, and `info`.
+
+        Raises:
+            ArgumentError: no task or wording has this number, or there is no such option.
+        """
+        options = dict(options or {})
+        self._wording = check_integer("wording", options.pop("wording", 0), 0, 2)
+        return super().reset(seed=seed, options=options)
+
     def _find_task(self, number: int) -> tuple[int, HouseTask]:
         return find_task(number)
 
     def _begin(self, place: int, task: HouseTask) -> HouseEpisode:
-        episode = HouseEpisode(self._make_model(place), task)
+        episode = HouseEpisode(self._make_model(place), task, self._wording)
         episode.answer = episode.introduce()
         return episode
 

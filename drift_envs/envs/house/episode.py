@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drift_envs.envs.house.model import NOTHING, HouseModel
+from drift_envs.envs.house.rules import mark_thing
 from drift_envs.envs.house.state import NOWHERE, TREATMENTS, Command, HouseState, Verb
 from drift_envs.envs.house.tasks import HouseTask, score_task
 from drift_envs.errors import ArgumentError
@@ -18,7 +19,7 @@ from drift_envs.errors import ArgumentError
 TITLE = "-= Welcome to TextWorld, ALFRED! =-"
 """The first line of every episode, by which clients of ALFWorld separate the texts."""
 
-_LASTING = frozenset({Verb.TAKE, Verb.PUT, Verb.USE, *TREATMENTS})
+_LASTING = frozenset({Verb.TAKE, Verb.PUT, Verb.USE, Verb.SLICE, *TREATMENTS})
 """The commands that `done` lists."""
 
 _SHOWN = frozenset({Verb.EXAMINE, Verb.INVENTORY, Verb.HELP})
@@ -31,6 +32,7 @@ class HouseEpisode:
     Args:
         model: the house; replaced from outside when knobs change.
         task: the task.
+        wording: which of `WORDINGS` says it.
 
     Example:
         >>> from drift_envs.envs.house.model import make_model
@@ -39,8 +41,8 @@ class HouseEpisode:
         ('You arrive at bed 1. On the bed 1, you see a pillow 3, and a basketball 1.', 0.0)
     """
 
-    def __init__(self, model: HouseModel, task: HouseTask) -> None:
-        self.model, self.task = model, task
+    def __init__(self, model: HouseModel, task: HouseTask, wording: int = 0) -> None:
+        self.model, self.task, self.wording = model, task, wording
         self.state = HouseState()
         self.done: tuple[Command, ...] = ()
         self.seen: dict[int, tuple[int, ...]] = {}
@@ -52,7 +54,7 @@ class HouseEpisode:
     @property
     def task_text(self) -> str:
         """The task in words."""
-        return self.task.text(self.model)
+        return self.task.text(self.model, self.wording)
 
     @property
     def is_over(self) -> bool:
@@ -123,6 +125,7 @@ class HouseEpisode:
         """The state as plain data."""
         return {
             "task": tuple(self.task),
+            "wording": self.wording,
             "state": tuple(self.state),
             "done": self.done,
             "seen": dict(self.seen),
@@ -137,13 +140,15 @@ class HouseEpisode:
         Args:
             saved: from `save`.
         """
-        self.task = HouseTask(*saved["task"])
+        self.task, self.wording = HouseTask(*saved["task"]), saved["wording"]
         self.state = HouseState(*saved["state"])
         self.done, self.seen = saved["done"], dict(saved["seen"])
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
 
 
-def restore_episode(model: HouseModel, task: HouseTask, text: str, names: HouseModel | None = None) -> HouseEpisode:
+def restore_episode(
+    model: HouseModel, task: HouseTask, text: str, names: HouseModel | None = None, wording: int = 0
+) -> HouseEpisode:
     """An episode at the state that a JSON text shows.
 
     The commands of `done` count as executed even where this house would refuse them now: what was carried is
@@ -154,11 +159,12 @@ def restore_episode(model: HouseModel, task: HouseTask, text: str, names: HouseM
         task: the task.
         text: the JSON text.
         names: the same house with the names of furniture that the text has; by default those of `model`.
+        wording: which of `WORDINGS` the text has.
 
     Raises:
         ArgumentError: if it is no state of this house.
     """
-    episode = HouseEpisode(model, task)
+    episode = HouseEpisode(model, task, wording)
     names = model if names is None else names
     try:
         shown = json.loads(text)
@@ -192,4 +198,6 @@ def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState
         return state._replace(held=NOWHERE, moved=tuple(sorted((*others, (thing, place)))))
     if verb is Verb.USE:
         return state._replace(lit=state.lit ^ {thing})
+    if verb is Verb.SLICE:
+        return mark_thing(state, thing, state.marks_of(thing) | {"sliced"})
     return model.apply(state._replace(at=place, held=thing), command) or state

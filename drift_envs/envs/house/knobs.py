@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.envs.house.blueprint import HOUSES
 from drift_envs.envs.house.vocabulary import EFFECTS, FURNITURE, LAMPS, ROOMS, THINGS
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
 
-MOST_HOUSES = 1_000_000
 MOST_ARRANGEMENTS = 1000
 MOST_HABITS = 1000
 MOST_WANDER = 1000.0
@@ -115,7 +115,7 @@ def _draw_number(
 
 
 def _draw_house(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    return _draw_number("house", MOST_HOUSES, arguments, below, rng)
+    return _draw_number("house", HOUSES, arguments, below, rng)
 
 
 def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
@@ -151,7 +151,7 @@ HOUSE_KNOBS = KnobTable(
         Knob(
             "house",
             0,
-            (0, MOST_HOUSES),
+            (0, HOUSES),
             "number of the house; 0 draws one from the seed",
             "integer",
             draw=_draw_house,

@@ -22,15 +22,16 @@ _CACHED = 4096
 """How many parsed commands a model keeps."""
 
 _PUT = re.compile(r"(?:put|move) (?P<thing>[a-z]+ \d+) (?:in/on|in|on|to|into|onto) (?P<place>[a-z]+ \d+)")
-_TWO = re.compile(r"(?P<verb>take|heat|cool|clean) (?P<thing>[a-z]+ \d+) (?:from|with) (?P<place>[a-z]+ \d+)")
+_TWO = re.compile(r"(?P<verb>take|heat|cool|clean|slice) (?P<thing>[a-z]+ \d+) (?:from|with) (?P<place>[a-z]+ \d+)")
 _ONE = re.compile(r"(?P<verb>go to|open|close|use|examine) (?P<name>[a-z]+ \d+)")
 _BARE = {"look": Verb.LOOK, "inventory": Verb.INVENTORY, "help": Verb.HELP}
-_LINKS = {"take": "from", "heat": "with", "cool": "with", "clean": "with"}
+_LINKS = {"take": "from", "heat": "with", "cool": "with", "clean": "with", "slice": "with"}
 
 HELP = (
     "Available commands: look, inventory, go to (receptacle), open (receptacle), close (receptacle), "
     "take (object) from (receptacle), move (object) to (receptacle), examine (something), use (object), "
-    "heat (object) with (receptacle), clean (object) with (receptacle), cool (object) with (receptacle)."
+    "heat (object) with (receptacle), clean (object) with (receptacle), cool (object) with (receptacle), "
+    "slice (object) with (object)."
 )
 
 
@@ -94,11 +95,14 @@ class HouseModel(HouseRules):
         verb = found.groupdict().get("verb")
         if verb is not None and f" {_LINKS[verb]} " not in text:
             return None
-        thing, place = self.thing_by_name.get(found["thing"], NOWHERE), self.by_name.get(found["place"], NOWHERE)
+        second = self.thing_by_name if verb == "slice" else self.by_name
+        thing, place = self.thing_by_name.get(found["thing"], NOWHERE), second.get(found["place"], NOWHERE)
         if thing == NOWHERE or place == NOWHERE:
             return None
         if verb is None:
             return Command(Verb.PUT, thing, place)
+        if verb == "slice":
+            return Command(Verb.SLICE, thing, place)
         return Command(Verb.TAKE if verb == "take" else VERB_OF[verb], thing, place)
 
     def write(self, command: Command) -> str:
@@ -110,6 +114,8 @@ class HouseModel(HouseRules):
             return f"take {self.things[thing].name} from {self.names[place]}"
         if verb is Verb.PUT:
             return f"move {self.things[thing].name} to {self.names[place]}"
+        if verb is Verb.SLICE:
+            return f"slice {self.things[thing].name} with {self.things[place].name}"
         name = self.names[place] if place != NOWHERE else self.things[thing].name if thing != NOWHERE else ""
         word = {Verb.GO: "go to", Verb.HELP: "help", Verb.LOOK: "look", Verb.INVENTORY: "inventory"}
         return f"{word.get(verb, verb.name.lower())} {name}".strip()
@@ -151,6 +157,15 @@ class HouseModel(HouseRules):
                 found.append(f"use {things[thing].name}")
         found += (f"examine {name}", "look", "inventory")
         return found
+
+    def slices(self, state: HouseState) -> list[str]:
+        """The commands that slice what is seen with the knife in the hand; `admissible` leaves them out.
+
+        Args:
+            state: the state.
+        """
+        found = (thing for thing in self.visible(state) if self.is_sliceable(state, thing))
+        return [self.write(Command(Verb.SLICE, thing, state.held)) for thing in found]
 
     def introduce(self) -> str:
         """What is seen at the start: all furniture."""
@@ -203,6 +218,8 @@ class HouseModel(HouseRules):
             return f"You move the {self.things[thing].name} to the {self.names[place]}."
         if verb in TREATMENTS:
             return f"You {TREATMENTS[verb]} the {self.things[thing].name} using the {self.names[place]}."
+        if verb is Verb.SLICE:
+            return f"You sliced the {self.things[thing].name} with the {self.things[place].name}."
         if verb is Verb.USE:
             return f"You turn {'on' if thing in after.lit else 'off'} the {self.things[thing].name}."
         if verb is Verb.EXAMINE:
@@ -222,7 +239,9 @@ class HouseModel(HouseRules):
             return f"This {name} is {'on' if thing in state.lit else 'off'}."
         marks = state.marks_of(thing)
         words = [word for word in ("hot", "cold", "clean") if word in marks]
-        return f"This is a {' and '.join(words)} {name}." if words else f"There's nothing special about {name}."
+        found = [" and ".join(words)] if words else []
+        found += ["sliced"] if "sliced" in marks else []
+        return f"This is a {' '.join(found)} {name}." if found else f"There's nothing special about {name}."
 
 
 MODEL_KNOBS = (

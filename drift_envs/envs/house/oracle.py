@@ -16,7 +16,7 @@ from drift_envs.envs.house.model import HouseModel, make_model
 from drift_envs.envs.house.pool import find_task, number_tasks
 from drift_envs.envs.house.search import LIMIT, replay_plans, solve_task
 from drift_envs.envs.house.state import HouseState
-from drift_envs.envs.house.tasks import HouseTask, list_tasks
+from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import KnobSource, completion_probability
@@ -134,9 +134,9 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
         # The names of this tick first; those of another tick where the text has furniture that is not called so.
         for strict in (True, False):
             for names in known:
-                task = _find_task(names, text)
-                if task is not None and (not strict or places <= names.by_name.keys()):
-                    return restore_episode(model, task, state, names)
+                found = _find_task(names, text)
+                if found is not None and (not strict or places <= names.by_name.keys()):
+                    return restore_episode(model, found[0], state, names, found[1])
         raise ArgumentError(f"`state` should have a task of house {number}. Received {text!r}")
 
     def _note(self, knobs: Mapping[str, Value]) -> None:
@@ -145,10 +145,16 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
 
 
 @lru_cache(maxsize=4096)
-def _find_task(model: HouseModel, text: str) -> HouseTask | None:
-    """The task of a text, if furniture is called so; the first one of several."""
+def _find_task(model: HouseModel, text: str) -> tuple[HouseTask, int] | None:
+    """The task of a text and its wording, if furniture is called so; the first one of several."""
     words = text.split()
-    found = (task for task in list_tasks(model.number) if task.thing in words and task.text(model) == text)
+    tasks = [task for task in list_tasks(model.number) if task.thing in words]
+    found = (
+        (task, wording)
+        for wording in range(len(WORDINGS[TASK_TYPES[0]]))
+        for task in tasks
+        if task.text(model, wording) == text
+    )
     return next(found, None)
 
 

@@ -28,6 +28,7 @@ class Verb(IntEnum):
     LOOK = 10
     INVENTORY = 11
     HELP = 12
+    SLICE = 13
 
 
 TREATMENTS = {Verb.HEAT: "heat", Verb.COOL: "cool", Verb.CLEAN: "clean"}
@@ -40,7 +41,7 @@ class Command(NamedTuple):
     Args:
         verb: what it does.
         thing: the thing, by position, or `NOWHERE`.
-        place: the receptacle, by position, or `NOWHERE`.
+        place: the receptacle, by position, or `NOWHERE`; for `SLICE`, the knife.
     """
 
     verb: Verb
@@ -56,7 +57,7 @@ class HouseState(NamedTuple):
         held: the thing in its hand, or `NOWHERE`.
         moved: the things that were taken, and where each is now; a thing in the hand is `NOWHERE`.
         opened: the receptacles that are open.
-        marks: the things that were treated, and what holds of each, of `hot`, `cold` and `clean`.
+        marks: the things that were treated, and what holds of each, of `hot`, `cold`, `clean`, `sliced`.
         lit: the lamps that are on.
     """
 

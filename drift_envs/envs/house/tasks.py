@@ -1,6 +1,6 @@
 """The tasks of a house: six types, as in ALFWorld, in words and as a rule.
 
-* `TASK_TYPES` - the names of the types
+* `TASK_TYPES`, `WORDINGS` - the names of the types, and how each is said
 * `HouseTask` - one task
 * `list_tasks` - every task of a house
 * `score_task` - the score of a state
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from drift_envs.envs.house.blueprint import draw_house
 from drift_envs.envs.house.model import HouseModel
 from drift_envs.envs.house.state import NOWHERE, HouseState
-from drift_envs.envs.house.vocabulary import FURNITURE, LAMPS, THINGS
+from drift_envs.envs.house.vocabulary import EFFECTS, FURNITURE, LAMPS, THINGS
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -30,7 +30,28 @@ TASK_TYPES = (
 UNTIDY = 0.6
 """The score of a task if a thing is not where the household wants it, among furniture of the right kind."""
 
-_WORDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "hot", TASK_TYPES[4]: "cool"}
+WORDINGS = {
+    TASK_TYPES[0]: ("put a {0} in {1}", "put some {0} on {1}", "find a {0} and put it in {1}"),
+    TASK_TYPES[1]: (
+        "look at {0} under the {1}",
+        "examine the {0} with the {1}",
+        "find a {0} and look at it under the {1}",
+    ),
+    TASK_TYPES[2]: (
+        "put a clean {0} in {1}",
+        "clean some {0} and put it in {1}",
+        "find and clean a {0} and put it in {1}",
+    ),
+    TASK_TYPES[3]: ("put a hot {0} in {1}", "heat some {0} and put it in {1}", "find and heat a {0} and put it in {1}"),
+    TASK_TYPES[4]: (
+        "put a cool {0} in {1}",
+        "cool some {0} and put it in {1}",
+        "find and cool a {0} and put it in {1}",
+    ),
+    TASK_TYPES[5]: ("put two {0} in {1}", "find two {0} and put them in {1}", "take two {0} and put both in {1}"),
+}
+"""By type, three wordings: ALFWorld's two templates (the first is the default here), and one of this project."""
+
 _MARKS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "hot", TASK_TYPES[4]: "cold"}
 _NEEDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "heat", TASK_TYPES[4]: "cool"}
 _NO_TARGETS = ("stoveburner", "coffeemachine", "microwave", "bathtubbasin")
@@ -69,33 +90,31 @@ class HouseTask(NamedTuple):
         """Whether the thing is to be looked at under a lamp."""
         return self.type == TASK_TYPES[1]
 
-    def text(self, model: HouseModel) -> str:
+    def text(self, model: HouseModel, wording: int = 0) -> str:
         """The task in words.
 
         Args:
             model: the house, which may have new names for its furniture.
+            wording: which of `WORDINGS`.
 
         Example:
             >>> from drift_envs.envs.house.model import make_model
             >>> HouseTask(TASK_TYPES[3], "mug", "shelf").text(make_model(7, {}))
             'put a hot mug in shelf'
         """
-        if self.is_light:
-            return f"look at {self.thing} under the {self.target}"
-        kind = next(
-            (word for one, word in zip(model.furniture, model.kinds, strict=True) if one.kind == self.target), ""
-        )
-        word = _WORDS.get(self.type)
-        if self.number == 2:
-            return f"put two {self.thing} in {kind}"
-        return f"put a {f'{word} ' if word else ''}{self.thing} in {kind}"
+        target = self.target
+        if not self.is_light:
+            words = zip(model.furniture, model.kinds, strict=True)
+            target = next((word for one, word in words if one.kind == self.target), "")
+        return WORDINGS[self.type][wording].format(self.thing, target)
 
 
 @lru_cache(maxsize=64)
 def list_tasks(number: int) -> tuple[HouseTask, ...]:
     """Every task of a house, by type.
 
-    Nothing has to be put where things of its kind are kept anyway, so that no task is done before it begins.
+    The appliances and lamps of a task are in the house. Nothing has to be put where things of its kind are kept
+    anyway, so that no task is done before it begins.
 
     Args:
         number: the number of the house.
@@ -105,14 +124,17 @@ def list_tasks(number: int) -> tuple[HouseTask, ...]:
     for one in blueprint.things:
         counts[one.kind] = counts.get(one.kind, 0) + 1
     kinds = {one.kind for one in blueprint.furniture}
+    effects = {None, *(EFFECTS.get(kind) for kind in kinds)}
     found = []
     for name in TASK_TYPES:
+        if _NEEDS.get(name) not in effects:
+            continue
         for kind, thing in THINGS.items():
             if kind not in counts or kind == "keychain" or not _suits(name, kind, counts[kind]):
                 continue
             targets = LAMPS if name == TASK_TYPES[1] else FURNITURE
             for target in targets:
-                fits = target in LAMPS or (target in kinds and target not in thing.kept and target not in _NO_TARGETS)
+                fits = target in counts or (target in kinds and target not in thing.kept and target not in _NO_TARGETS)
                 if fits:
                     found.append(HouseTask(name, kind, target))
     return tuple(found)

@@ -4,7 +4,9 @@
 * `THINGS` - kinds of things: where they are kept, and whether they can be heated, cooled and cleaned
 * `LAMPS` - lamps, and the furniture by which they stand
 * `VERBS` - what an appliance is used for
-* `ROOMS` - the rooms
+* `KNIVES`, `SLICED` - kinds of things that slice, and that can be sliced
+* `ROOMS`, `ROOM_THINGS` - the rooms, and what is kept in a house of that room alone
+* `spell` - a name as in the paths of ALFWorld's games
 
 Names are those of ALFWorld's text interface (Shridhar et al., 2021); numbers and places are this project's own.
 """
@@ -137,8 +139,47 @@ THINGS: dict[str, ThingKind] = {
     "basketball": ThingKind(("bed", "armchair", "sofa", "dresser", "garbagecan")),
 }
 
+KNIVES = frozenset({"knife", "butterknife"})
+SLICED = frozenset({"apple", "bread", "egg", "lettuce", "potato", "tomato"})
+
+_KITCHEN = (_FOOD, _DISH, _TOOL)
+_PARLOUR = (_PAPER, _SMALL, _SOFT)
+
+
+def _list_kinds(places: tuple[tuple[str, ...], ...], *more: str) -> tuple[str, ...]:
+    return (*(kind for kind, thing in THINGS.items() if thing.kept in places), *more)
+
+
+ROOM_THINGS = {
+    _K: _list_kinds(_KITCHEN, "pan", "pot", "winebottle", "dishsponge"),
+    _L: _list_kinds(_PARLOUR, "tissuebox", "cellphone", "remotecontrol", "statue", "vase", "box", "laptop"),
+    _B: _list_kinds(_PARLOUR, "tissuebox", "cellphone", "alarmclock", "statue", "box", "laptop", "basketball"),
+    _W: _list_kinds((_BATH,), "tissuebox"),
+}
+"""By room, the kinds of things of a house that has this room alone, as ALFWorld's scenes have."""
+
 LAMPS = {"desklamp": ("desk", "sidetable", "dresser"), "floorlamp": ("sofa", "armchair", "bed")}
 """Kinds of lamps, and the furniture by which one may stand. Lamps cannot be taken."""
 
 MOST_OF_A_KIND = 3
 """How many things of one kind a house may have, at most."""
+
+_SPELT = """
+    AlarmClock ArmChair BasketBall BathtubBasin ButterKnife CD CellPhone CoffeeMachine CoffeeTable CounterTop CreditCard
+    DeskLamp DiningTable DishSponge FloorLamp GarbageCan KeyChain PepperShaker RemoteControl SaltShaker SideTable
+    SinkBasin SoapBar SoapBottle SprayBottle StoveBurner TissueBox ToiletPaper TVStand WineBottle
+"""
+_SPELLING = {name.lower(): name for name in _SPELT.split()}
+
+
+def spell(name: str) -> str:
+    """A kind of thing or furniture as the paths of ALFWorld's games have it.
+
+    Args:
+        name: the kind.
+
+    Example:
+        >>> spell("alarmclock"), spell("mug")
+        ('AlarmClock', 'Mug')
+    """
+    return _SPELLING.get(name, name.capitalize())

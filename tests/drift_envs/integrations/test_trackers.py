@@ -131,13 +131,14 @@ def test_the_command_logs_to_all_trackers_that_it_names(tmp_path, monkeypatch, c
         "agents: {memory: vanilla, verifier: none, policy: planner}\n",
         encoding="utf-8",
     )
-    assert main(["run", "small.yaml", "--log-to", "tensorboard,mlflow", "--jobs", "1"]) == 0
+    (tmp_path / "mine" / "tracking" / "mlflow").mkdir(parents=True)  # a tool may write before the run begins
+    assert main(["run", "small.yaml", "--log-to", "tensorboard,mlflow", "--jobs", "1", "--out", "mine"]) == 0
     assert [(name, folder, project) for name, (folder, project, _) in made.items()] == [
-        (name, tmp_path / "runs" / "tracking" / name, "small") for name in ("tensorboard", "mlflow")
+        (name, tmp_path / "mine" / "tracking" / name, "small") for name in ("tensorboard", "mlflow")
     ]
     assert made["tensorboard"][2].calls == made["mlflow"][2].calls
     assert made["mlflow"][2].calls[-1][0] == "end"
-    assert f"mlflow has the run in {tmp_path / 'runs' / 'tracking' / 'mlflow'}" in " ".join(
+    assert f"mlflow has the run in {tmp_path / 'mine' / 'tracking' / 'mlflow'}" in " ".join(
         capsys.readouterr().err.split()
     )
 

@@ -135,12 +135,20 @@ def test_messages_without_an_action_abandon_the_episode(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "action"),
-    [(lake, "2"), (car, "1"), (shop, "search[mug]"), (house, "inventory")],
+    ("make", "name", "schedule", "action"),
+    [
+        (lake, "lake", "frozen_lake/explicit", "2"),
+        (car, "car", "mountain_car/explicit", "1"),
+        (shop, "shop", "webshop/explicit", "search[mug]"),
+        (house, "house", "house/explicit", "inventory"),
+    ],
     ids=["lake", "car", "shop", "house"],
 )
-def test_every_environment_is_played(make, action, tmp_path):
+def test_every_environment_is_played_under_its_name(make, name, schedule, action, tmp_path):
     log = run(make(episodes=1), model_of(lambda messages: f"Action: {action}"), tmp_path)
+    assert log.eval.task.rpartition("/")[2] == name
+    assert log.eval.metadata["schedule"] == schedule
+    assert f"_{name}_" in log.location
     assert metrics_of(log)["score"] == 0.0
     assert log.samples[0].scores["lifetime_scorer"].metadata["episodes"][0]["steps"] > 0
 

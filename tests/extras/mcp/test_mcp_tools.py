@@ -297,9 +297,10 @@ def test_mistakes_are_told_before_a_client_comes(monkeypatch):
     assert (done.returncode, "--tools" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
-def test_a_client_that_goes_ends_the_process_in_order():
+@pytest.mark.parametrize("arguments", [["DriftTools-v0", "--tools"], ["DriftFrozenLake-v0"]], ids=["tools", "act"])
+def test_a_client_that_goes_ends_the_process_in_order(arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "drift_envs", "mcp", "DriftTools-v0", "--tools"],
+        [sys.executable, "-m", "drift_envs", "mcp", *arguments],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")

@@ -8,8 +8,12 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 
+import httpx
 import pytest
+import yaml
 
 from drift_envs.errors import ArgumentError, StateError
 
@@ -23,6 +27,8 @@ from drift_envs.integrations.openenv import LifetimeAction, LifetimeEnvironment,
 from tests.documents import read_code, run_code
 from tests.extras.offline import offline  # noqa: F401
 from tests.extras.turn import TURN
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Walker:
@@ -101,10 +107,23 @@ def test_sessions_at_one_time_do_not_share_a_clock(schedule):
         assert (result.reward, result.observation["episodes"]) == (0.0, 5)
 
 
-def test_openenv_itself_finds_the_server_valid(schedule):
+def test_openenv_itself_finds_the_server_valid_and_a_step_without_a_session_is_refused(schedule):
     with served("DriftFrozenLake-v0", "--schedule", schedule) as address:
         report = validate_running_environment(address, timeout_s=30)
+        assert httpx.post(f"{address}/reset", json={}).status_code == 200
+        answer = httpx.post(f"{address}/step", json={"action": {"message": "Action: 1"}})
     assert report["passed"], report["summary"]["failed_criteria"]
+    assert (answer.status_code, "WebSocket /ws" in answer.json()["detail"]) == (409, True)
+
+
+def test_the_folder_of_the_example_is_one_of_openenv(monkeypatch):
+    folder = ROOT / "examples" / "openenv"
+    manifest = yaml.safe_load((folder / "openenv.yaml").read_text(encoding="utf-8"))
+    assert (manifest["spec_version"], manifest["type"], manifest["runtime"]) == (1, "space", "fastapi")
+    module, name = manifest["app"].split(":")
+    monkeypatch.syspath_prepend(str(folder))
+    paths = {route.path for route in getattr(import_module(module), name).routes}
+    assert {"/ws", "/health"} <= paths
 
 
 def test_a_seed_gives_the_same_lifetime():

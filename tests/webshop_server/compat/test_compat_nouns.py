@@ -18,6 +18,8 @@ OTHER_CORD = (
 )
 KNOB = "Rusticware 921ORB Kitchen and Bath Cabinet Knob"
 TWEEZERS = "Minkissy 2pcs Stainless Steel Eyebrow Tweezers Blackhead Acne Remover Portable Makeup Tweezers (Silver)"
+SHOES = "Mens D.O.N. Issue 2 Gca Basketball Sneakers Shoes Casual - Off White"
+OTHER_SHOES = "PEAK High Top Mens Basketball Shoes Lou Williams Streetball Master Breathable Non Slip Outdoor Sneakers"
 
 
 def score(bought, wanted, nouns, **fields):
@@ -46,7 +48,12 @@ def test_the_originals_test_of_the_score():
 
 @pytest.mark.parametrize(
     ("wanted", "bought", "share"),
-    [(CORD, OTHER_CORD, 0.15), (f"{CORD} Home Theater System Subwoofer", OTHER_CORD, 0.3), (KNOB, TWEEZERS, 0.0)],
+    [
+        (CORD, OTHER_CORD, 0.15),
+        (f"{CORD} Home Theater System Subwoofer", OTHER_CORD, 0.3),
+        (KNOB, TWEEZERS, 0.0),
+        (SHOES, OTHER_SHOES, 0.333),
+    ],
 )
 def test_the_originals_tests_of_titles(wanted, bought, share):
     assert score(bought, wanted, count_nouns, attributes=("x",)).title_score == pytest.approx(share, abs=1e-2)
