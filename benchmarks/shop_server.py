@@ -10,9 +10,7 @@
   (`--minutes 10`: for ten minutes). Every page is checked to have the session and the task of its shopper.
   An action is a click or a search; some need a second request, since the server redirects.
 
-`--products N` measures, on a generated catalogue of that size, how long search takes, how much memory a
-shop holds and how long it takes to open (targets at 1,000,000: p95 50 ms, 1.5 GB, 3 s). Making such a
-catalogue takes some minutes the first time; `--cache DIR` says where it is kept.
+`python -m benchmarks catalogue` measures large catalogues.
 """
 
 from __future__ import annotations
@@ -25,17 +23,16 @@ import os
 import pickle
 import random
 import re
-import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from webshop_server.action import AvailableActions
-from webshop_server.generate import generate, get_cache_dir
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import render_html
 from webshop_server.shop import Shop
@@ -52,12 +49,12 @@ def choose(rng: random.Random, actions: AvailableActions) -> str:
     return f"click[{rng.choice(actions['clickables'])}]"
 
 
-def walk(shop: Shop, *, is_html: bool, seconds: float) -> float:
+def walk(shop: Shop, *, is_html: bool, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
     """Steps a second of a random shopper."""
     rng = random.Random(0)
     session, steps, count = shop.start(0), 0, 0
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds:
+    begin = clock()
+    while clock() - begin < seconds:
         if session.is_done or steps == STEP_LIMIT:
             session, steps = shop.start(rng.randrange(len(shop.goals))), 0
         session.act(choose(rng, session.available_actions))
@@ -66,7 +63,7 @@ def walk(shop: Shop, *, is_html: bool, seconds: float) -> float:
             raise RuntimeError("a page without text")
         steps += 1
         count += 1
-    return count / (time.perf_counter() - begin)
+    return count / (clock() - begin)
 
 
 def copies(shop: Shop) -> None:
@@ -89,9 +86,8 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def request(self, method: str, path: str, words: str = "") -> tuple[int, str, str]:
+    async def request(self, method: str, path: str, body: str = "") -> tuple[int, str, str]:
         """Status, location and document of a response."""
-        body = f"search_query={quote(words)}" if words else ""
         kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
         self._writer.write((head + body).encode())
@@ -165,20 +161,21 @@ class Shopper:
     def _choose(self) -> tuple[str, str, str]:
         search = re.search(r'<form id="search"[^>]*action="([^"]*)"', self._document)
         if search:
-            return "POST", search[1], " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
-        targets = [("GET", path) for path in LINK.findall(self._document)]
-        targets += [("POST", path) for path in FORM.findall(self._document)]
-        method, path = self._rng.choice(targets)
-        return method, html.unescape(path), ""
+            words = " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
+            return "POST", search[1], f"search_query={quote(words)}"
+        targets = [("GET", path, "") for path in LINK.findall(self._document)]
+        targets += [("POST", path, f"button={quote(label)}") for path, label in FORM.findall(self._document)]
+        method, path, body = self._rng.choice(targets)
+        return method, html.unescape(path), body
 
-    async def _go(self, method: str, path: str, words: str = "") -> None:
+    async def _go(self, method: str, path: str, body: str = "") -> None:
         status = 303
         while status == 303:
             begin = time.perf_counter()
-            status, location, self._document = await self._connection.request(method, path, words)
+            status, location, self._document = await self._connection.request(method, path, body)
             self._load.request_times.append(time.perf_counter() - begin)
             if status == 303:
-                method, path, words = "GET", location.removeprefix("http://127.0.0.1"), ""
+                method, path, body = "GET", location.removeprefix("http://127.0.0.1"), ""
         self._name = self._name or path.strip("/")
         names = set(NAME.findall(self._document))
         if status != 200 or names - {self._name} or (not names and 'id="reward"' not in self._document):
@@ -188,7 +185,7 @@ class Shopper:
 
 
 LINK = re.compile(r'<a class="(?:btn|option|product-link)"[^>]*href="([^"]*)"')
-FORM = re.compile(r'<form method="post" action="([^"]*)"')
+FORM = re.compile(r'<form method="post" action="([^"]*)"><button[^>]* value="([^"]*)"')
 NAME = re.compile(r'(?:href|action)="/(?:(?:search_results|item_page|item_sub_page|done)/)?([A-Za-z0-9_-]{16})[/"]')
 TASK = re.compile(r'<p class="instruction">([^<]*)')
 
@@ -274,38 +271,6 @@ def run_sessions(shoppers: int, minutes: float, options: list[str]) -> None:
     print("memory of the server after each tenth, in MB: " + " ".join(f"{size:.0f}" for size in memory))
 
 
-def big(products: int, cache: Path) -> None:
-    path = cache / f"benchmark-{products}.sqlite"
-    if not path.exists():
-        begin = time.perf_counter()
-        generate(path, products)
-        print(f"generated {products} products in {time.perf_counter() - begin:.0f} s")
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True)
-        print(f"indexed them in {time.perf_counter() - begin:.0f} s")
-    begin = time.perf_counter()
-    inventory = Inventory.open(path)
-    shop = Shop(inventory)
-    session = shop.start(0)
-    print(f"open, goals and first page of {products} products: {time.perf_counter() - begin:.2f} s")
-    rng = random.Random(0)
-    queries = [shop.goals[rng.randrange(len(shop.goals))].text for _ in range(200)]
-    queries += [" ".join(rng.sample(WORDS, rng.randint(1, 5))) for _ in range(200)]
-    times = []
-    for query in queries:
-        begin = time.perf_counter()
-        inventory.index.search(query)
-        times.append(time.perf_counter() - begin)
-    times.sort()
-    p50, p95 = times[len(times) // 2], times[int(len(times) * 0.95)]
-    print(f"search: p50 {p50 * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms, longest {times[-1] * 1e3:.1f} ms")
-    session.act("search[shirt]")
-    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB at most")
-
-
-OPEN = "import sys; from webshop_server.inventory import Inventory; Inventory.open(sys.argv[1])"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="How fast the shop is.")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each walk (default: %(default)s)")
@@ -313,12 +278,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=0.25, help="of shopping (default: %(default)s; in full: 10)")
     parser.add_argument("--only-server", action="store_true", help="measure the server alone")
     parser.add_argument("--serve", default="", metavar="OPTIONS", help="of the server, such as '--threads 4'")
-    parser.add_argument("--products", type=int, help="measure a generated catalogue of this size instead")
-    parser.add_argument("--cache", type=Path, default=get_cache_dir(), help="where big catalogues are kept")
     given = parser.parse_args()
-    if given.products:
-        big(given.products, given.cache)
-        return
     if not given.only_server:
         measure_in_process(given.seconds)
     run_sessions(given.shoppers, given.minutes, given.serve.split())

@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["errors", "hosts", "product", "vocabulary"],
-        ["catalogue", "checks", "command_line", "jsonstream", "urls"],
-        ["generate", "goals", "importer", "page_model", "picture", "search", "settings"],
+        ["errors", "hosts", "permutation", "product", "progress", "vocabulary"],
+        ["catalogue", "checks", "command_line", "jsonstream", "terms", "urls"],
+        ["page_model", "picture", "search", "settings"],
+        ["index"],
+        ["generate", "goals", "importer"],
         ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],

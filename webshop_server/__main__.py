@@ -159,16 +159,19 @@ def _serve(
     epilog=f"Example: {PROGRAM} generate --products 2000 --seed 0 --out shop.sqlite",
 )
 def _generate(
+    context: typer.Context,
     out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
     products: Annotated[int | None, typer.Option(metavar="N", help="Number of products (default: 2000).")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all contents.")] = 0,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
-    """Generate a catalogue from a seed."""
+    """Generate a catalogue from a seed, with its index; an interrupted call is continued."""
     from webshop_server.generate import DEFAULT_PRODUCTS, generate
 
-    catalogue = generate(out, DEFAULT_PRODUCTS if products is None else products, seed, overwrite=force)
+    number = DEFAULT_PRODUCTS if products is None else products
+    progress = verbosity_of(context) is not Verbosity.QUIET
+    catalogue = generate(out, number, seed, overwrite=force, progress=progress)
     print(f"{catalogue.path}: {len(catalogue)} products")
 
 
@@ -192,7 +195,7 @@ def _import(
     force: Force = False,
     debug: Debug = False,
 ) -> None:
-    """Make a catalogue from the original's files; an interrupted import is continued."""
+    """Make a catalogue from the original's files, with its index; an interrupted import is continued."""
     from webshop_server.importer import import_products
 
     report = import_products(

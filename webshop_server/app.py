@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
-from webshop_server.catalogue import KINDS, Catalogue
+from webshop_server.catalogue import Catalogue
 from webshop_server.compat.nouns import count_nouns, load_tagger
 from webshop_server.compat.routes import original_routes
 from webshop_server.errors import ArgumentError, SessionError, ShopError
@@ -101,7 +101,7 @@ def create_app(config: Config | None = None) -> Flask:
     if config.admin_token is not None and len(config.admin_token) < 8:
         raise ArgumentError("`admin_token` should have at least 8 characters")
     inventory = _inventory(config)
-    has_goals = any(inventory.catalogue.goal_counts(kind, 1) for kind in KINDS)
+    has_goals = any(len(table.numbers) for table in inventory.index.goals)
     shop = Shop(
         inventory, config.settings, goal_kind=config.goal_kind if has_goals else BROWSE, nouns=_noun_rule(config)
     )

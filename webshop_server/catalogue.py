@@ -2,6 +2,7 @@
 
 * `Catalogue` - read access to a catalogue file; thread-safe, pickled by its path
 * `CatalogueWriter` - writes a catalogue file, which appears under its name when it is complete
+* `Row` - a listing with the numbers of its goals
 * `closed_on_error` - closes a connection if its block raises
 * `KINDS` - the kinds of goals
 """
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from webshop_server.errors import CatalogueError
@@ -31,6 +32,7 @@ MAX_COMBINATIONS = 10_000
 """The maximum number of goals of one listing; some listings have millions of combinations of options."""
 
 _CACHED_PRODUCTS = 20_000
+_ROWS = f"SELECT id, data, {', '.join(KINDS)} FROM products WHERE id >= ? ORDER BY id LIMIT 2000"
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -39,6 +41,18 @@ CREATE TABLE products (
     color_class INTEGER NOT NULL, data TEXT NOT NULL
 );
 """
+
+
+class Row(NamedTuple):
+    """A listing with the numbers of its goals.
+
+    Args:
+        product: the listing.
+        goals: the number of its goals of each of `KINDS`.
+    """
+
+    product: Product
+    goals: tuple[int, ...]
 
 
 class _Reader(sqlite3.Connection):
@@ -178,34 +192,14 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Product]:
         """Iterate over all listings in the file's order, without caching them."""
-        last = -1
-        while rows := self._query("SELECT id, data FROM products WHERE id > ? ORDER BY id LIMIT 2000", (last,)):
-            for number, data in rows:
-                yield self._parse(number, data)
-            last = rows[-1][0]
+        return (row.product for row in self.rows())
 
-    def goal_counts(self, kind: str, limit: int) -> list[tuple[int, int]]:
-        """Return pairs `(number of the listing, number of its goals)`, in order, until `limit` goals are reached.
-
-        Args:
-            kind: one of `KINDS`.
-            limit: stop at the listing that reaches this number of goals.
-        """
-        column = KINDS[KINDS.index(kind)]  # a constant, never user input, enters the query
-        counts: list[tuple[int, int]] = []
-        total, last = 0, -1
-        while total < limit:
-            sql = f"SELECT id, {column} FROM products WHERE id > ? AND {column} > 0 ORDER BY id LIMIT 5000"
-            rows = self._query(sql, (last,))
-            if not rows:
-                break
-            for number, count in rows:
-                if total >= limit:
-                    break
-                counts.append((int(number), int(count)))
-                total += int(count)
-            last = rows[-1][0]
-        return counts
+    def rows(self, first: int = 0) -> Iterator[Row]:
+        """Iterate over the listings from a number on, with the numbers of their goals, without caching them."""
+        while rows := self._query(_ROWS, (first,)):
+            for number, data, *goals in rows:
+                yield Row(self._parse(number, data), tuple(goals))
+            first = rows[-1][0] + 1
 
 
 def get_partial_path(path: str | os.PathLike[str]) -> Path:
@@ -259,7 +253,7 @@ class CatalogueWriter:
             raise CatalogueError(f"`{self.partial}` cannot be written: {reason}") from error
         except (sqlite3.Error, OSError) as error:
             raise CatalogueError(f"`{self.partial}` cannot be written: {error}") from error
-        self.count = int(self._db.execute("SELECT count(*) FROM products").fetchone()[0])
+        self.count = int(self._db.execute("SELECT coalesce(max(id) + 1, 0) FROM products").fetchone()[0])
         self._charset = set(self.note("charset") or "")
 
     def _check_overwrite(self) -> None:
@@ -308,11 +302,21 @@ class CatalogueWriter:
         self._db.execute("COMMIT")
         return self.count - before
 
+    def rows(self, first: int = 0) -> Iterator[Row]:
+        """Iterate over the listings from a number on, with the numbers of their goals."""
+        while rows := self._db.execute(_ROWS, (first,)).fetchall():
+            for _, data, *goals in rows:
+                yield Row(Product.from_json(data), tuple(goals))
+            first = rows[-1][0] + 1
+
     def finish(self, fingerprint: str) -> Catalogue:
         """Mark the file as complete, rename it, and open it.
 
         Args:
-            fingerprint: identifies the content; the search index stores it too.
+            fingerprint: identifies the content; the index stores it too.
+
+        Raises:
+            CatalogueError: the file cannot be renamed.
         """
         marks = {
             "format": FORMAT,

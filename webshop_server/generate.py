@@ -19,7 +19,9 @@ from pathlib import Path
 from webshop_server.catalogue import Catalogue, CatalogueWriter
 from webshop_server.checks import check_integer
 from webshop_server.errors import CatalogueError
+from webshop_server.index import build_index, open_index
 from webshop_server.product import Instruction, Option, Product, Review
+from webshop_server.progress import Report, ignore_progress, show_progress
 from webshop_server.vocabulary import (
     ADJECTIVES,
     BRANDS,
@@ -44,18 +46,24 @@ _DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 def generate(
-    path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, seed: int = 0, *, overwrite: bool = True
+    path: str | os.PathLike[str],
+    products: int = DEFAULT_PRODUCTS,
+    seed: int = 0,
+    *,
+    overwrite: bool = True,
+    progress: bool = False,
 ) -> Catalogue:
-    """Write a generated catalogue over the original's five departments.
+    """Write a generated catalogue over the original's five departments, and its index.
 
-    Half of the articles have one seller, the others two or three, whose listings differ in the seller only.
-    Articles with colours have instructions for classes of colours.
+    An interrupted call with the same arguments is continued. Half of the articles have one seller, the others two or
+    three, whose listings differ in the seller only. Articles with colours have instructions for classes of colours.
 
     Args:
         path: the file.
         products: the number of listings, 1 to 10,000,000.
         seed: the seed, 0 to 2**63 - 1.
         overwrite: replace an existing file.
+        progress: show a progress bar on standard error.
 
     Raises:
         ArgumentError: a number is out of its bounds.
@@ -63,11 +71,30 @@ def generate(
     """
     check_integer("products", products, 1, 10_000_000)
     check_integer("seed", seed, 0, 2**63 - 1)
-    with CatalogueWriter(path, overwrite=overwrite) as writer:
-        listings = generate_products(products, seed)
-        while batch := list(islice(listings, _BATCH)):
-            writer.add(batch)
-        return writer.finish(f"generated-{GENERATOR_VERSION}-{products}-{seed}")
+    fingerprint = f"generated-{GENERATOR_VERSION}-{products}-{seed}"
+    with show_progress(is_shown=progress) as stage, _resume(path, fingerprint, overwrite) as writer:
+        _write(writer, products, seed, stage("generating"))
+        build_index(writer.path, writer.rows, fingerprint, writer.count, stage("indexing"))
+        catalogue = writer.finish(fingerprint)
+    open_index(catalogue)
+    return catalogue
+
+
+def _resume(path: str | os.PathLike[str], fingerprint: str, overwrite: bool) -> CatalogueWriter:
+    """Continue an interrupted call with the same arguments, or start afresh."""
+    writer = CatalogueWriter(path, resume=True, overwrite=overwrite)
+    if writer.note("source") != fingerprint:
+        writer.close()
+        writer = CatalogueWriter(path, overwrite=overwrite)
+        writer.add((), {"source": fingerprint})
+    return writer
+
+
+def _write(writer: CatalogueWriter, products: int, seed: int, report: Report = ignore_progress) -> None:
+    listings = islice(generate_products(products, seed), writer.count, None)
+    while batch := list(islice(listings, _BATCH)):
+        writer.add(batch)
+        report(writer.count / products)
 
 
 def generate_products(count: int, seed: int) -> Iterator[Product]:
@@ -203,7 +230,9 @@ def make_default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> P
             return path
     own = path.with_name(f"{path.stem}.{os.getpid()}.{threading.get_ident()}.sqlite")
     try:
-        generate(own, products, seed)
+        with CatalogueWriter(own) as writer:
+            _write(writer, products, seed)
+            writer.finish(f"generated-{GENERATOR_VERSION}-{products}-{seed}")
         os.replace(own, path)
     except OSError as error:  # includes CatalogueError
         raise CatalogueError(f"{error}; set WEBSHOP_CACHE to a directory that can be written") from error

@@ -2,16 +2,15 @@
 
 * `Goal` - one task: the instruction and the inputs of the score
 * `GoalSet` - the numbered goals of a catalogue
+* `MAX_SHUFFLED` - the largest number of goals in the original's order
 * `SPLITS` - the published split
 * `draw_uniform` - a number in [0, 1) as a hash of a seed and names
 """
 
 from __future__ import annotations
 
-import bisect
 import hashlib
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,16 +19,18 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from webshop_server.catalogue import KINDS, Catalogue
+from webshop_server.catalogue import KINDS
 from webshop_server.checks import check_choice, check_integer
 from webshop_server.errors import ArgumentError
+from webshop_server.index import CatalogueIndex, GoalTable
+from webshop_server.permutation import Permutation
 from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 
 NO_LIMIT = 1_000_000.0
 """The price limit of a goal without one, in dollars, as in the original."""
 
-MAX_GOALS = 100_000
-"""The maximum number of goals of a catalogue; the first listings that reach it are used."""
+MAX_SHUFFLED = 100_000
+"""The largest number of goals in the original's order, a shuffled list; more are permuted without a list."""
 
 SPLITS = {"test": (0, 500), "eval": (500, 1500), "train": (1500, None)}
 """The published split: first and last goal number of each part, the last one excluded."""
@@ -37,7 +38,6 @@ SPLITS = {"test": (0, 500), "eval": (500, 1500), "train": (1500, None)}
 BROWSE = "browse"
 """The kind of the one goal of a catalogue without instructions."""
 
-_BATCH = 500
 _SHUFFLE_SEED = 233  # the original's: with its data and human goals, the goal numbers are equal
 _LIMITS = tuple(10.0 * i for i in range(1, 100))
 
@@ -136,35 +136,37 @@ _BROWSE_GOAL = Goal(
 )
 
 
-class GoalSet(Sequence[Goal]):
-    """The numbered goals of a catalogue, in the original's shuffled order.
+_BROWSE_TABLE = GoalTable(np.zeros(1, np.int32), np.ones(1, np.int64), np.zeros(0))
 
-    Goals are created on access: a million of them need the memory of a list of integers.
+
+class GoalSet(Sequence[Goal]):
+    """The numbered goals of a catalogue, in the original's shuffled order up to `MAX_SHUFFLED`, else permuted.
+
+    Goals are created on access; the numbers of goals of all listings are mapped from the index, not kept in memory.
 
     Args:
-        catalogue: the listings.
+        index: the catalogue's index.
         kind: `synthetic` (one goal for each combination of options), `human`, or `color_class` (a colour
             of a class such as `warm` is required), or `browse` (one goal, which needs no instruction).
         seed: seeds prices in ranges and price limits.
-        limit: stop at the listing that reaches this number of goals.
 
     Raises:
         ArgumentError: the kind is unknown, or the catalogue has no goal of this kind.
     """
 
-    def __init__(self, catalogue: Catalogue, kind: str = "synthetic", *, seed: int = 0, limit: int = MAX_GOALS) -> None:
+    def __init__(self, index: CatalogueIndex, kind: str = "synthetic", *, seed: int = 0) -> None:
         self.kind = check_choice("kind", kind, (*KINDS, BROWSE))
         self.seed = seed
-        self._catalogue = catalogue
-        counts = catalogue.goal_counts(kind, limit) if kind != BROWSE else [(0, 1)]
-        if not counts:
-            raise ArgumentError(f"`{catalogue.path}` should have {kind} instructions. It has none")
-        self._numbers = [number for number, _ in counts]
-        self._ends = np.cumsum([count for _, count in counts]).tolist()
-        self._order = list(range(self._ends[-1]))
-        random.Random(_SHUFFLE_SEED).shuffle(self._order)
+        self._catalogue = index.catalogue
+        self._table = index.goal_table(kind) if kind != BROWSE else _BROWSE_TABLE
+        if not len(self._table.ends):
+            raise ArgumentError(f"`{self._catalogue.path}` should have {kind} instructions. It has none")
+        size = int(self._table.ends[-1])
+        self._order: Permutation | list[int] = Permutation(size, _SHUFFLE_SEED)
+        if size <= MAX_SHUFFLED:
+            self._order = list(range(size))
+            random.Random(_SHUFFLE_SEED).shuffle(self._order)
         self._sums: NDArray[np.float64] | None = None
-        self._weights: NDArray[np.float64] | None = None
         self._make = lru_cache(maxsize=4096)(self._build)
 
     def __len__(self) -> int:
@@ -202,44 +204,36 @@ class GoalSet(Sequence[Goal]):
         """Return the weight of a goal in `pick`: the mean inverse frequency of its attributes; 1 unless synthetic."""
         if self.kind != "synthetic":
             return 1.0
-        return float(self._row_weights()[self._row(self._order[index])[0]])
+        return float(self._table.weights[self._row(self._order[index])[0]])
 
     def pick(self, number: float) -> int:
         """Map a uniform number in [0, 1) to a goal number, by the goals' weights."""
         if self.kind != "synthetic":  # all weights are 1
             return min(int(number * len(self)), len(self) - 1)
+        _, ends, weights = self._table
+        if isinstance(self._order, list):
+            if self._sums is None:
+                self._sums = np.cumsum(weights[np.searchsorted(ends, self._order, side="right")])
+            return min(int(np.searchsorted(self._sums, number * self._sums[-1], side="right")), len(self) - 1)
         if self._sums is None:
-            rows = np.searchsorted(self._ends, self._order, side="right")
-            self._sums = np.cumsum(self._row_weights()[rows])
-        return min(int(np.searchsorted(self._sums, number * self._sums[-1], side="right")), len(self) - 1)
+            self._sums = np.cumsum(weights * np.diff(ends, prepend=0))
+        wanted = number * float(self._sums[-1])
+        row = min(int(np.searchsorted(self._sums, wanted, side="right")), len(ends) - 1)
+        first, before = (int(ends[row - 1]), float(self._sums[row - 1])) if row else (0, 0.0)
+        place = first + int((wanted - before) / weights[row])
+        return self._order.index(min(place, int(ends[row]) - 1))
 
     def _row(self, place: int) -> tuple[int, int]:
         """Return the row of a goal's listing, and the goal's number within the listing."""
-        row = bisect.bisect_right(self._ends, place)
-        return row, place - (self._ends[row - 1] if row else 0)
-
-    def _row_weights(self) -> NDArray[np.float64]:
-        """The weight of each listing's goals: the mean inverse frequency of its attributes."""
-        if self._weights is None:
-            counts: Counter[str] = Counter()
-            asked: list[tuple[str, ...]] = []
-            for begin in range(0, len(self._numbers), _BATCH):
-                for product in self._catalogue.many(self._numbers[begin : begin + _BATCH]):
-                    asked.append(product.synthetic.attributes if product.synthetic else ())
-            before = 0
-            for attributes, end in zip(asked, self._ends, strict=True):
-                for attribute in attributes:
-                    counts[attribute] += end - before
-                before = end
-            means = [sum(1 / counts[name] for name in names) / max(len(names), 1) for names in asked]
-            self._weights = np.array(means)
-        return self._weights
+        ends = self._table.ends
+        row = int(np.searchsorted(ends, place, side="right"))
+        return row, place - (int(ends[row - 1]) if row else 0)
 
     def _build(self, place: int) -> Goal:
         if self.kind == BROWSE:
             return _BROWSE_GOAL
         row, rest = self._row(place)
-        product = self._catalogue.at(self._numbers[row])
+        product = self._catalogue.at(int(self._table.numbers[row]))
         if self.kind == "human":
             instruction = [instruction for instruction in product.human if instruction.attributes][rest]
             pairs = tuple(("", value) for value in instruction.options)

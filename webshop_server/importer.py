@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
+from webshop_server.index import build_index, open_index
 from webshop_server.jsonstream import JsonEntry, stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
+from webshop_server.progress import Report, Stage, show_progress
 
 MAX_ASIN = 10
 MAX_VALUES = 1000
@@ -69,7 +68,7 @@ def import_products(
     lenient: bool = False,
     overwrite: bool = True,
 ) -> ImportReport:
-    """Stream the original's files into a catalogue.
+    """Stream the original's files into a catalogue, and build its index.
 
     Memory use does not depend on the size of the files: the data of other files is looked up in a scratch
     file. An interrupted import is resumed. An invalid record is reported with its position, skipped and
@@ -97,7 +96,7 @@ def import_products(
     source = "; ".join(_identity(path) for path in (products, *sides.values()) if path is not None)
     with (
         CatalogueWriter(out, resume=resume, overwrite=overwrite) as writer,
-        Progress(console=Console(stderr=True), disable=not progress) as bar,
+        show_progress(is_shown=progress) as stage,
     ):
         noted = writer.note("source")
         if noted is not None and noted != source:
@@ -107,13 +106,17 @@ def import_products(
         writer.add((), {"source": source})
         scratch = Path(f"{out}.scratch")
         with closing(_open_scratch(scratch, source)) as side:
-            _fill(side, {kind: path for kind, path in sides.items() if path is not None}, bar, lenient)
-            skipped, problems = _load(writer, Path(products), side, bar, lenient)
-        scratch.unlink(missing_ok=True)
+            _fill(side, {kind: path for kind, path in sides.items() if path is not None}, stage, lenient)
+            skipped, problems = _load(writer, Path(products), side, stage("importing products"), lenient)
         if writer.count == 0:
+            scratch.unlink(missing_ok=True)
             raise ImportProblem(f"`{products}` should hold at least one product. It holds none that can be used")
-        catalogue = writer.finish(f"imported {source} {writer.count}")
-        return ImportReport(catalogue.path, len(catalogue), skipped, tuple(problems))
+        fingerprint = f"imported {source} {writer.count}"
+        build_index(writer.path, writer.rows, fingerprint, writer.count, stage("indexing"))
+        catalogue = writer.finish(fingerprint)
+    open_index(catalogue)
+    scratch.unlink(missing_ok=True)  # until here an interrupted call needs it
+    return ImportReport(catalogue.path, len(catalogue), skipped, tuple(problems))
 
 
 def _identity(path: str | os.PathLike[str]) -> str:
@@ -155,11 +158,11 @@ def _refuse_cut(entry: JsonEntry, path: str | os.PathLike[str], lenient: bool) -
         )
 
 
-def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]], bar: Progress, lenient: bool) -> None:
+def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]], stage: Stage, lenient: bool) -> None:
     for kind, path in files.items():
         if side.execute("SELECT 1 FROM side WHERE kind = 'mark' AND asin = ?", (kind,)).fetchone():
             continue
-        task = bar.add_task(f"reading {kind}", total=os.stat(path).st_size)
+        report, size = stage(f"reading {kind}"), os.stat(path).st_size
         side.execute("BEGIN")
         for entry in stream_entries(path):
             _refuse_cut(entry, path, lenient)
@@ -168,17 +171,17 @@ def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]],
             if asin and not entry.problem:
                 row = (kind, asin, json.dumps(value, ensure_ascii=True))
                 side.execute("INSERT OR REPLACE INTO side VALUES (?, ?, ?)", row)
-            bar.update(task, completed=entry.end)
+            if entry.number % _BATCH == 0:
+                report(entry.end / size)
         side.execute("INSERT INTO side VALUES ('mark', ?, '1')", (kind,))
         side.execute("COMMIT")
 
 
 def _load(
-    writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Progress, lenient: bool
+    writer: CatalogueWriter, path: Path, side: sqlite3.Connection, report: Report, lenient: bool
 ) -> tuple[int, list[str]]:
     state = json.loads(writer.note("progress") or '{"offset": 0, "number": 0, "skipped": 0, "problems": []}')
     skipped, problems = int(state["skipped"]), list(state["problems"])
-    task = bar.add_task("importing products", total=os.stat(path).st_size, completed=state["offset"])
     batch: list[Product] = []
 
     def flush(offset: int, number: int) -> None:
@@ -188,7 +191,7 @@ def _load(
         skipped += len(batch) - writer.add(batch)
         writer.add((), {"progress": json.dumps({**mark, "skipped": skipped})})
         batch.clear()
-        bar.update(task, completed=offset)
+        report(offset / size)
 
     seen, size = int(state["number"]), os.stat(path).st_size
     if seen and int(state["offset"]) >= size:  # all records were imported before the interruption

@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 from webshop_server.catalogue import Catalogue
 from webshop_server.generate import DEFAULT_PRODUCTS, make_default_catalogue
 from webshop_server.goals import GoalSet, resolve_price
+from webshop_server.index import open_index
 from webshop_server.page_model import BASE_CHARSET
 from webshop_server.product import Product
-from webshop_server.search import SearchIndex
 from webshop_server.settings import Settings
 
 _CACHED_QUERIES = 4096
@@ -43,7 +43,7 @@ class Inventory:
         self.catalogue = catalogue
         self.seed = seed
         self.charset = BASE_CHARSET | catalogue.charset
-        self.index = SearchIndex.open(catalogue)
+        self.index = open_index(catalogue)
         self.find = lru_cache(maxsize=_CACHED_QUERIES)(self._find)
         self.goals = lru_cache(maxsize=8)(self._goals)
 
@@ -78,10 +78,10 @@ class Inventory:
         return cls.open(make_default_catalogue(products, seed))
 
     def _find(self, keywords: str) -> tuple[int, ...]:
-        return tuple(self.index.search(keywords))
+        return tuple(self.index.text.search(keywords))
 
     def _goals(self, kind: str) -> GoalSet:
-        return GoalSet(self.catalogue, kind, seed=self.seed)
+        return GoalSet(self.index, kind, seed=self.seed)
 
     def results(self, keywords: str, settings: Settings) -> Sequence[Product]:
         """Return the results of a search, in the order of the settings."""

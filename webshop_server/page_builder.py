@@ -150,7 +150,7 @@ def build_item_page(instruction: str, settings: Settings, url: PageUrl, product:
         PageSection("options", (), tuple(_option_groups(product, url, taken))),
         PageSection("facts", tuple(facts)),
         PageSection("subs", subs),
-        PageSection("buy", buy),
+        PageSection("last", buy),
     )
 
 
@@ -224,7 +224,7 @@ def build_confirm_page(
         _instruction(instruction),
         PageSection("toolbar", (_button(settings, "Back to Search", _START),)),
         PageSection("order", tuple(facts)),
-        PageSection("buy", (_button(settings, "Place Order", done, "submit"),)),
+        PageSection("last", (_button(settings, "Place Order", done, "submit"),)),
     )
 
 

@@ -5,8 +5,10 @@
 * `build_image_path` - the path of a listing's picture
 * `SECURITY_HEADERS` - the headers of every response
 
-All HTML comes from `templates/`; it needs no script and nothing from another host. Inside `<main id="page">`
-the text nodes are exactly `PageModel.parts`, in order; the last element of the document has the id `ready`.
+All HTML comes from `templates/`, where `eras.html` says how each era builds and words a document. It needs no script
+and nothing from another host. Inside `<main id="page">` the text nodes are exactly `PageModel.parts`, in order; the
+last element of the document has the id `ready`. Purchases and renamed buttons are sent to the page's own address with
+their label, so that neither a class nor an address tells what a button does.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from urllib.parse import quote
 
 from webshop_server.page_model import Element, PageModel, PageSection
 from webshop_server.picture import find_colored_choice
+from webshop_server.settings import LABELS
 from webshop_server.urls import PageKind, PageUrl, build_path
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ def _template(name: str) -> Template:
     environment.filters["path"] = _build_marked_path
     environment.filters["picture"] = build_image_path
     environment.filters["name"] = name_page
+    environment.globals["labels"] = LABELS
     return environment.get_template(name)
 
 

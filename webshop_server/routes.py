@@ -27,6 +27,7 @@ from typing import Any
 from flask import Blueprint, Response, abort, current_app, jsonify, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from webshop_server.action import MAX_ACTION
 from webshop_server.checks import refuse
 from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError
 from webshop_server.picture import PHOTO_TYPES, PhotoSource, draw_picture
@@ -62,9 +63,12 @@ def get_store() -> SessionStore:
 
 
 def visit(session_id: str, url: PageUrl) -> BaseResponse:
-    """Move a session to a page and respond with it."""
+    """Move a session to a page, press the button of a form (`POST` with its label), and respond with the page."""
+    button = request.form.get("button", "")[:MAX_ACTION] if request.method == "POST" and url.kind != PageKind.AD else ""
     with get_store().use(session_id) as session:
-        page = session.visit(url)
+        page = session.page if button and session.page.url == url else session.visit(url)  # as it was shown
+        if button and not session.is_done:
+            page = session.click(button)
         if page.url != url._replace(button=""):
             return redirect(page.path, 303)
         return respond(session)

@@ -1,119 +1,44 @@
-"""Full-text search: BM25 with the formula and the tokens of the original's Lucene index.
+"""Full-text search: BM25 with the formula and the terms of the original's Lucene index.
 
-* `SearchIndex` - the index: built from a catalogue, saved beside it, memory-mapped
-* `tokenize` - a text as terms
-* `join_fields` - the indexed text of a listing
-* `round_lengths` - lengths as Lucene stores them, in one byte
+* `SearchIndex` - an inverted index, memory-mapped
+* `Postings` - its arrays
+* `round_lengths`, `compute_norms`, `compute_rarity` - the parts of the formula
 * `MAX_RESULTS` - the maximum number of results
 
 BM25 (Robertson and Zaragoza, 2009) with Lucene's inverse document frequency, k1 = 0.9 and b = 0.4,
-over title, description, first bullet point and options. Terms are lower-case words without a possessive
-`'s` and without Lucene's 33 English stop words, as Porter stems. Lengths are rounded as Lucene rounds
-them, and ties are ordered by the listing's number.
+over title, description, first bullet point and options. Lengths are rounded as Lucene rounds them. Ties are
+ordered by a hash of the listing's asin, so that none is preferred for its place in the catalogue; equal offers
+of several sellers keep the order of their offers.
+
+Large catalogues are searched as in MaxScore (Turtle and Flood, 1995): terms with large weights first; when the rest
+cannot bring another listing among the results, its postings are looked up for the remaining candidates alone.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
 import threading
-from array import array
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import Stemmer
 from numpy.typing import NDArray
 
-from webshop_server.catalogue import Catalogue
-from webshop_server.errors import CatalogueError
-from webshop_server.product import Product
+from webshop_server.terms import tokenize
 
 K1, B = 0.9, 0.4
 MAX_RESULTS = 50
 MAX_TERMS = 64
 """The maximum number of terms of a query; further terms are ignored."""
 
-_STOP_WORDS_TEXT = """
-a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
-to was will with
-"""
-STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
-"""Lucene's English stop words."""
+_FEW = 20_000
+"""Catalogues of up to this size are searched without skipping, which is faster there."""
 
-# Lucene's tokens: letters, digits and `_`; `.` `:` and apostrophes between letters, `.` `,` `;` and apostrophes
-# between digits; every ideograph and pictograph on its own.
-_IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PICTOGRAPH = (
-    r"\u00a9\u00ae\u203c\u2122\u231a\u231b\u23e9-\u23fa\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2605\u2607-\u2612"
-    r"\u2614-\u2685\u2690-\u2705\u2708-\u2712\u2714\u2716\u271d\u2721\u2728\u2733\u2734\u2744\u2747\u274c\u274e"
-    r"\u2753-\u2755\u2757\u2763-\u2767\u2795-\u2797\u27a1\u27b0\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55"
-    r"\U0001f004-\U0001faff"
-)
-_WORD = re.compile(
-    rf"[^\W_{_IDEOGRAPH}](?:[^\W{_IDEOGRAPH}]|(?<=[^\W\d_])[.:'’‘·：](?=[^\W\d_{_IDEOGRAPH}])|(?<=\d)[.,;'’](?=\d))*"
-    rf"|[{_IDEOGRAPH}]|[{_PICTOGRAPH}]\ufe0f?"
-)
-# Two departures of Porter's own stemmer from his paper, which Lucene shares: -bli becomes -ble, -logi -log.
-_MEASURE = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)[^aeiouy]")
-_ENDINGS = ((re.compile(r"bl(?:y|i|ies)$"), "ble"), (re.compile(r"log(?:y|i|ies)$"), "log"))
-_INDEX_VERSION = 2
-_PARTS = ("starts", "listings", "weights")
-_CHUNK = 1 << 22
-_SORT_CHUNK = 1 << 18
+_SAMPLE = 4
+"""Candidates whose scores are computed for a lower bound, for each result."""
 
-
-class _Stems:
-    """A cache of stems; the stemmer is slower than a lookup and not thread-safe."""
-
-    def __init__(self) -> None:
-        self._stemmer = Stemmer.Stemmer("porter", 0)
-        self._known: dict[str, str | None] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, word: str) -> str | None:
-        try:
-            return self._known[word]
-        except KeyError:
-            pass
-        bare = word[:-2] if word.endswith(("'s", "’s")) else word
-        for ending, other in _ENDINGS:
-            found = ending.search(bare)
-            if found and _MEASURE.search(bare, 0, found.start()):
-                bare = bare[: found.start()] + other
-        with self._lock:
-            stem: str | None = bare
-            if bare in STOP_WORDS:
-                stem = None
-            elif len(bare) > 2:
-                stem = self._stemmer.stemWord(bare)
-            if len(self._known) > 500_000:
-                self._known.clear()
-            self._known[word] = stem
-        return stem
-
-
-_stem = _Stems()
-
-
-def tokenize(text: str) -> list[str]:
-    """Split a text into terms.
-
-    Example:
-        >>> tokenize("The Men's Running-Shoes, size 10.5")
-        ['men', 'run', 'shoe', 'size', '10.5']
-    """
-    stems = (_stem(word) for word in _WORD.findall(text.lower()))
-    return [stem for stem in stems if stem]
-
-
-def join_fields(product: Product) -> str:
-    """Return the indexed text of a listing: title, description, first bullet point, options."""
-    options = " ".join(f"{option.name}: {', '.join(option.values)}" for option in product.options)
-    return " ".join((product.title, product.description, product.bullets[0] if product.bullets else "", options))
+_SLACK = 1 - 1e-6
+"""Scores are rounded to single precision at the end: candidates that are closer than that are kept."""
 
 
 def round_lengths(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -132,124 +57,78 @@ def round_lengths(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.where(lengths < 24, lengths, 24 + ((above >> shift) << shift))
 
 
+def compute_norms(lengths: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return what the formula adds to a term's frequency in each listing.
+
+    Args:
+        lengths: the number of terms of each listing, shape (listings,).
+    """
+    mean = lengths.sum(dtype=np.int64) / max(int(np.count_nonzero(lengths)), 1)
+    norms: NDArray[np.float32] = (K1 * (1 - B + B * round_lengths(lengths) / max(mean, 1))).astype(np.float32)
+    return norms
+
+
+def compute_rarity(having: NDArray[np.int64], size: int) -> NDArray[np.float32]:
+    """Return Lucene's inverse document frequency.
+
+    Args:
+        having: the number of listings with each term, shape (terms,).
+        size: the number of listings with any term.
+    """
+    rarity: NDArray[np.float32] = np.log(1 + (size - having + 0.5) / (having + 0.5)).astype(np.float32)
+    return rarity
+
+
+class Postings(NamedTuple):
+    """The arrays of an index, in which listings are numbered in the order of ties.
+
+    Args:
+        starts: the offset of each term's postings, and the total; int64, shape (terms + 1,).
+        listings: the listings of each term, ascending; int32, shape (postings,).
+        counts: how often the term occurs in them; uint8 or uint16, shape (postings,).
+        rarity: the inverse document frequency of each term; float32, shape (terms,).
+        bounds: the largest contribution of each term to a score; float32, shape (terms,).
+        norms: what the formula adds to a term's frequency in each listing; float32, shape (listings,).
+        order: the number of each listing in the catalogue; int32, shape (listings,).
+    """
+
+    starts: NDArray[np.int64]
+    listings: NDArray[np.int32]
+    counts: NDArray[np.uint8] | NDArray[np.uint16]
+    rarity: NDArray[np.float32]
+    bounds: NDArray[np.float32]
+    norms: NDArray[np.float32]
+    order: NDArray[np.int32]
+
+    def are_consistent(self) -> bool:
+        """Whether the shapes fit together."""
+        terms, postings, listings = len(self.rarity), len(self.listings), len(self.order)
+        lengths = (len(self.starts), int(self.starts[-1]), len(self.counts), len(self.bounds), len(self.norms))
+        return lengths == (terms + 1, postings, postings, terms, listings)
+
+
 class SearchIndex:
-    """An inverted index with the score of every posting.
+    """An inverted index; thread-safe.
 
     Args:
         vocabulary: the number of each term.
-        starts: the offset of each term's postings, and the total; int64, shape (terms + 1,).
-        listings: the listings' numbers, term by term; int32, shape (postings,).
-        weights: the term's contribution to the listing's score; float32, shape (postings,).
-        size: the number of listings.
+        postings: the arrays.
+
+    Attributes:
+        skips: whether postings are skipped, which changes no result; by default in large catalogues.
     """
 
-    def __init__(
-        self,
-        vocabulary: dict[str, int],
-        starts: NDArray[np.int64],
-        listings: NDArray[np.int32],
-        weights: NDArray[np.float32],
-        size: int,
-    ) -> None:
+    def __init__(self, vocabulary: Mapping[str, int], postings: Postings) -> None:
         self._vocabulary = vocabulary
-        self._starts = starts
-        self._listings = listings
-        self._weights = weights
-        self._size = size
+        self._postings = postings
+        self._local = threading.local()
+        self.skips = len(postings.order) > _FEW
 
     def __len__(self) -> int:
-        return self._size
-
-    @classmethod
-    def build(cls, products: Iterable[Product]) -> SearchIndex:
-        """Build an index in memory.
-
-        Args:
-            products: the listings, numbered in this order.
-        """
-        vocabulary: dict[str, int] = {}
-        terms, counts, ends, lengths = array("i"), array("f"), array("q", (0,)), array("i")
-        for product in products:
-            found = Counter(tokenize(join_fields(product)))
-            terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in found])
-            counts.extend(found.values())
-            ends.append(len(terms))
-            lengths.append(sum(found.values()))
-        size = len(lengths)
-        if not vocabulary:
-            empty = np.zeros(0, np.int32)
-            return cls({}, np.zeros(1, np.int64), empty, empty.astype(np.float32), size)
-        starts, listings, weights = _by_term(
-            np.frombuffer(terms, np.int32),
-            np.frombuffer(counts, np.float32),
-            np.frombuffer(ends, np.int64),
-            len(vocabulary),
-        )
-        del terms, counts, ends
-        exact = np.frombuffer(lengths, np.int32)
-        mean = exact.sum() / max(int(np.count_nonzero(exact)), 1)
-        norms = (K1 * (1 - B + B * round_lengths(exact) / mean)).astype(np.float32)
-        having = np.diff(starts)
-        rarity = np.log(1 + (np.count_nonzero(exact) - having + 0.5) / (having + 0.5)).astype(np.float32)
-        for begin in range(0, len(weights), _CHUNK):  # in place and in chunks, to limit memory
-            part = slice(begin, begin + _CHUNK)
-            term = np.searchsorted(starts, np.arange(begin, min(begin + _CHUNK, len(weights))), side="right") - 1
-            weights[part] *= rarity[term] / (weights[part] + norms[listings[part]])
-        return cls(vocabulary, starts, listings, weights, size)
-
-    @classmethod
-    def open(cls, catalogue: Catalogue) -> SearchIndex:
-        """Open the index beside a catalogue, memory-mapped, or build and save it.
-
-        If the directory cannot be written, the index is kept in memory.
-
-        Raises:
-            CatalogueError: the index beside the catalogue is damaged.
-        """
-        place = get_index_path(catalogue.path)
-        mark = {"version": _INDEX_VERSION, "fingerprint": catalogue.fingerprint, "size": len(catalogue)}
-        if _read_metadata(place) == mark:
-            return cls._load(place, len(catalogue))
-        index = cls.build(catalogue)
-        if not len(index._listings):  # an empty file cannot be mapped
-            return index
-        try:
-            index.save(place, mark)
-        except OSError:  # the directory cannot be written
-            return index
-        return cls._load(place, len(catalogue))
-
-    @classmethod
-    def _load(cls, place: Path, size: int) -> SearchIndex:
-        try:
-            vocabulary = json.loads((place / "vocabulary.json").read_text(encoding="utf-8"))
-            starts, listings, weights = (np.load(place / f"{part}.npy", mmap_mode="r") for part in _PARTS)
-            if not len(starts) == len(vocabulary) + 1 or not starts[-1] == len(listings) == len(weights):
-                raise ValueError("its parts do not fit together")
-        except (OSError, ValueError, TypeError) as error:
-            reason = f"the search index `{place}` is damaged: {error}; remove it, and it is made again"
-            raise CatalogueError(reason) from error
-        return cls(vocabulary, np.asarray(starts), listings, weights, size)
-
-    def save(self, place: Path, mark: dict[str, object]) -> None:
-        """Write the index to a temporary directory, and rename it, so that readers see a complete index."""
-        fresh = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
-        fresh.mkdir()
-        for part in _PARTS:
-            np.save(fresh / f"{part}.npy", getattr(self, f"_{part}"))
-        (fresh / "vocabulary.json").write_text(json.dumps(self._vocabulary), encoding="utf-8")
-        (fresh / "mark.json").write_text(json.dumps(mark), encoding="utf-8")
-        try:
-            os.replace(fresh, place)
-        except OSError:  # an old index exists, or another process has just written one
-            if _read_metadata(place) != mark:
-                shutil.rmtree(place, ignore_errors=True)
-                os.replace(fresh, place)
-            else:
-                shutil.rmtree(fresh)
+        return len(self._postings.order)
 
     def search(self, words: str, limit: int = MAX_RESULTS) -> list[int]:
-        """Return the numbers of the best listings, best first.
+        """Return the catalogue's numbers of the best listings, best first.
 
         Args:
             words: the query; any text.
@@ -259,61 +138,115 @@ class SearchIndex:
         numbers = [self._vocabulary[term] for term in terms if term in self._vocabulary]
         if not numbers:
             return []
-        parts = [slice(self._starts[number], self._starts[number + 1]) for number in numbers]
-        listings = np.concatenate([self._listings[part] for part in parts])
-        weights = np.concatenate([self._weights[part] for part in parts])
-        # Summed in double precision, term by term, and rounded once, as in Lucene: this decides near ties.
-        return _best(np.bincount(listings, weights, minlength=self._size).astype(np.float32), limit)
+        score = self._score_best if self.skips else self._score_all
+        found, exact = score(numbers, limit)
+        scores = exact.astype(np.float32)  # rounded once, as in Lucene: this decides near ties
+        if len(scores) > limit:
+            best = scores >= _find_largest(scores, limit)
+            found, scores = found[best], scores[best]
+        ranked = found[np.lexsort((found, -scores))[:limit]]
+        return [int(number) for number in self._postings.order[ranked]]
+
+    def _score_all(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return all listings with a term, and their scores."""
+        starts, listings, counts, rarity, _, norms, order = self._postings
+        parts = [slice(starts[number], starts[number + 1]) for number in numbers]
+        found = np.concatenate([listings[part] for part in parts])
+        often = np.concatenate([counts[part] for part in parts]).astype(np.float32)
+        rare = rarity[numbers].repeat([part.stop - part.start for part in parts])
+        scores: NDArray[Any] = np.bincount(found, often * (rare / (often + norms[found])), minlength=len(order))
+        best = np.flatnonzero(scores)
+        return best, scores[best]
+
+    def _score_best(self, numbers: Sequence[int], limit: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return listings that include the best ones with all ties, and their scores."""
+        repeats = Counter(numbers)
+        bounds = {number: float(self._postings.bounds[number]) * count for number, count in repeats.items()}
+        terms = sorted(bounds, key=lambda number: -bounds[number])
+        rest = [sum(bounds[number] for number in terms[i:]) for i in range(len(terms) + 1)]
+        found, scores, threshold, done = self._collect(terms, repeats, rest, limit)
+        for i in range(done, len(terms)):
+            if len(scores) > limit:
+                threshold = max(threshold, float(_find_largest(scores, limit)) * _SLACK)
+            candidates = scores + rest[i] >= threshold
+            found, scores = found[candidates], scores[candidates]
+            if i == done:  # lookups in order are faster
+                order = np.argsort(found)
+                found, scores = found[order], scores[order]
+            self._look_up(terms[i], repeats[terms[i]], found, scores)
+        return found, scores
+
+    def _collect(
+        self, terms: Sequence[int], repeats: Mapping[int, int], rest: Sequence[float], limit: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], float, int]:
+        """Add up terms until the rest of them cannot bring another listing among the best.
+
+        Args:
+            terms: the terms, those with large weights first.
+            repeats: how often each occurs in the query.
+            rest: the largest score from each of the terms on.
+            limit: the number of results.
+
+        Returns:
+            The listings, their scores so far, a lower bound of the last result's score, and the number of terms used.
+        """
+        totals = self._take_totals()
+        parts: list[NDArray[np.int32]] = []
+        threshold, done = 0.0, 0
+        for term in terms:
+            if threshold > rest[done]:
+                break
+            listings, scores = self._weigh(term, repeats[term])
+            before = totals[listings]
+            parts.append(listings[before == 0])
+            # In double precision: another order of the terms changes no sum by as much as single precision shows.
+            scores += before
+            totals[listings] = scores
+            done += 1
+            if done < len(terms) and len(listings) >= limit:
+                if len(listings) > _SAMPLE * limit:
+                    listings = listings[np.argpartition(scores, -_SAMPLE * limit)[-_SAMPLE * limit :]]
+                sample = np.sort(listings)
+                scores = totals[sample]
+                for other in terms[done:]:
+                    self._look_up(other, repeats[other], sample, scores)
+                threshold = max(threshold, float(_find_largest(scores, limit)) * _SLACK)
+        found = np.concatenate(parts)
+        scores = totals[found]
+        totals[found] = 0
+        self._local.totals = totals
+        return found, scores, threshold, done
+
+    def _take_totals(self) -> NDArray[np.float64]:
+        """Return this thread's zeros, one for each listing; allocating them would take longer than a search.
+
+        An interrupted search does not give them back, so that the next one has zeros too.
+        """
+        totals: NDArray[np.float64] | None = getattr(self._local, "totals", None)
+        self._local.totals = None
+        return np.zeros(len(self)) if totals is None else totals
+
+    def _weigh(self, term: int, repeats: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the listings of a term, and its contribution to their scores."""
+        starts, listings, counts, rarity, _, norms, _ = self._postings
+        part = slice(starts[term], starts[term + 1])
+        often = counts[part].astype(np.float32)
+        weights = often * (rarity[term] / (often + norms[listings[part]]))
+        return listings[part], weights.astype(np.float64) * repeats
+
+    def _look_up(self, term: int, repeats: int, found: NDArray[np.int32], scores: NDArray[np.float64]) -> None:
+        """Add the contribution of a term to the scores of listings, which ascend."""
+        starts, listings, counts, rarity, _, norms, _ = self._postings
+        having = listings[starts[term] : starts[term + 1]]
+        places = np.searchsorted(having, found)
+        places[places == len(having)] = 0
+        hits = np.flatnonzero(having[places] == found)
+        often = counts[starts[term] + places[hits]].astype(np.float32)
+        weights = often * (rarity[term] / (often + norms[found[hits]]))
+        scores[hits] += weights.astype(np.float64) * repeats
 
 
-def _best(scores: NDArray[np.float32], limit: int) -> list[int]:
-    """Return the indices of the highest positive scores, ties by index."""
-    threshold = np.float32(0)
-    if len(scores) > limit:
-        threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-    found = np.flatnonzero(scores >= threshold) if threshold > 0 else np.flatnonzero(scores)
-    order = np.lexsort((found, -scores[found]))
-    return [int(place) for place in found[order][:limit]]
-
-
-def get_index_path(path: Path) -> Path:
-    """Return the directory of the index of the catalogue at `path`."""
-    return path.with_name(path.name + ".index")
-
-
-def _read_metadata(place: Path) -> dict[str, object] | None:
-    try:
-        return dict(json.loads((place / "mark.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
-
-
-def _by_term(
-    terms: NDArray[np.int32], counts: NDArray[np.float32], ends: NDArray[np.int64], number: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Sort the terms of all listings by term, in chunks, to limit memory.
-
-    Args:
-        terms: the terms of the first listing, then of the second and so on.
-        counts: how often each of them occurs.
-        ends: the position at which each listing ends, beginning with 0.
-        number: the number of terms.
-
-    Returns:
-        The position at which each term begins, and for each term in order its listings and counts.
-    """
-    starts = np.zeros(number + 1, np.int64)
-    np.cumsum(np.bincount(terms, minlength=number), out=starts[1:])
-    free = starts[:-1].copy()  # the next position of each term
-    listings, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
-    for begin in range(0, len(terms), _SORT_CHUNK):
-        part = terms[begin : begin + _SORT_CHUNK]
-        order = np.argsort(part, kind="stable")
-        in_order = part[order]
-        place = np.arange(len(part))
-        is_first = np.concatenate(([True], in_order[1:] != in_order[:-1]))
-        place += free[in_order] - place[is_first][np.cumsum(is_first) - 1]
-        listings[place] = np.searchsorted(ends, begin + order, side="right") - 1
-        weights[place] = counts[begin + order]
-        free[in_order] = place + 1  # the last one of each term holds
-    return starts, listings, weights
+def _find_largest(scores: NDArray[np.floating], number: int) -> np.floating:
+    """Return the largest value of a number, such as the fiftieth largest."""
+    value: np.floating = np.partition(scores, len(scores) - number)[len(scores) - number]
+    return value

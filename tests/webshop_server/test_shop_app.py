@@ -272,4 +272,23 @@ def test_a_catalogue_without_instructions_can_be_browsed(tmp_path):
     assert "its catalogue has no instructions" in page.text
     page = parse_response(client.post(page.search, data={"search_query": "lamp"}, follow_redirects=True))
     page = parse_response(client.get(page.clickables["b0"].path))
-    assert parse_response(client.post(page.clickables["buy now"].path)).reward == 0.0
+    form = page.clickables["buy now"]
+    bought = client.post(form.path, data=dict(form.fields), follow_redirects=True)
+    assert parse_response(bought).reward == 0.0
+
+
+def test_buttons_are_pressed_by_their_label(client, store):
+    """On the page as it was shown, also when a setting has renamed the button since."""
+    store.configure(button_labels={"Description": "About", "Buy Now": "Add to Bag"})
+    page = parse_response(client.get("/", follow_redirects=True))
+    page = parse_response(client.post(page.search, data={"search_query": "shirt"}, follow_redirects=True))
+    product = next(form.path for label, form in page.clickables.items() if label.startswith("b0"))
+    page = parse_response(client.get(product))
+    assert {page.clickables[label].path for label in ("about", "add to bag")} == {product}
+    shown = client.post(product, data={"button": "About"})
+    assert shown.status_code == 303
+    assert "/Description/" in shown.location
+    page = parse_response(client.get(product))
+    store.configure(button_labels={"Buy Now": "Order"})
+    assert client.post(product, data={"button": "Nothing"}).status_code == 404
+    assert "/done/" in client.post(product, data={"button": "ADD TO BAG"}).location

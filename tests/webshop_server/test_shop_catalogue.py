@@ -12,12 +12,12 @@ import stat
 
 import pytest
 
+from webshop_server import index
 from webshop_server.catalogue import Catalogue, CatalogueWriter, get_partial_path
 from webshop_server.errors import CatalogueError
 from webshop_server.generate import generate
 from webshop_server.inventory import Inventory
 from webshop_server.product import Instruction, Option, Product, Review, clean
-from webshop_server.search import SearchIndex
 
 FULL = Product(
     "B000000001",
@@ -67,12 +67,13 @@ def test_unknown_names_and_numbers(tmp_path):
         catalogue.at(7)
 
 
-def test_goal_counts_stop_at_the_limit(tmp_path):
+def test_rows_have_the_numbers_of_goals(tmp_path):
     others = [FULL._replace(asin=f"B{i}") for i in range(5)]
-    catalogue = write(tmp_path / "a.sqlite", *others)
-    assert catalogue.goal_counts("synthetic", 13) == [(0, 6), (1, 6), (2, 6)]
-    assert catalogue.goal_counts("human", 10**6) == [(i, 1) for i in range(5)]
-    assert catalogue.goal_counts("color_class", 1) == [(0, 1)]
+    with CatalogueWriter(tmp_path / "a.sqlite") as writer:
+        writer.add(others)
+        expected = [(product, (6, 1, 1)) for product in others]
+        assert list(writer.rows(2)) == expected[2:]
+        assert list(writer.finish("x").rows(2)) == expected[2:]
 
 
 def test_a_missing_file(tmp_path):
@@ -157,7 +158,7 @@ def test_a_read_only_place_works(catalogue_path, tmp_path, monkeypatch):
     os.chmod(place / "a.sqlite", stat.S_IRUSR)
     os.chmod(place, stat.S_IRUSR | stat.S_IXUSR)
     # The superuser can write everywhere: raise the error that other users get.
-    monkeypatch.setattr(SearchIndex, "save", raise_os_error)
+    monkeypatch.setattr(index, "_locked", raise_os_error)
     try:
         inventory = Inventory(Catalogue(place / "a.sqlite"))
         assert inventory.find("shirt")

@@ -7,10 +7,15 @@ import re
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from webshop_server import goals as module
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError
 from webshop_server.goals import NO_LIMIT, GoalSet, draw_price_limit, draw_uniform, resolve_price
+from webshop_server.index import open_index
+from webshop_server.permutation import Permutation
 from webshop_server.product import Instruction, Option, Product
 
 
@@ -32,7 +37,7 @@ def write(tmp_path):
     def make(*products):
         with CatalogueWriter(tmp_path / "a.sqlite") as writer:
             writer.add(products)
-            return writer.finish("x")
+            return open_index(writer.finish("x"))
 
     return make
 
@@ -48,12 +53,12 @@ def test_one_goal_for_each_combination_in_the_originals_order(write):
 
 
 def test_limits_and_prices_depend_only_on_the_seed(inventory):
-    first, again, other = (GoalSet(inventory.catalogue, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (GoalSet(inventory.index, seed=seed) for seed in (0, 0, 1))
     assert [g.price_upper for g in first] == [g.price_upper for g in again]
     assert [g.price_upper for g in first] != [g.price_upper for g in other]
     random.seed(5)
     state = random.getstate()
-    list(GoalSet(inventory.catalogue)[:50])
+    list(GoalSet(inventory.index)[:50])
     assert random.getstate() == state  # the global generator is never touched
 
 
@@ -91,11 +96,11 @@ def test_weights_are_mean_inverse_frequencies(write):
 
 
 def test_human_goals(write):
-    catalogue = write(
+    index = write(
         make_lamp("A1", human=(Instruction("i need a lamp.", ("bright",), ("red",)), Instruction("skipped", ()))),
         make_lamp("A2"),
     )
-    goals = GoalSet(catalogue, "human")
+    goals = GoalSet(index, "human")
     assert len(goals) == 1
     assert goals[0].options == (("", "red"),)
     assert goals.weight(0) == 1.0
@@ -104,7 +109,7 @@ def test_human_goals(write):
 
 
 def test_numbers_that_no_goal_has(inventory):
-    goals = GoalSet(inventory.catalogue)
+    goals = GoalSet(inventory.index)
     for index in (-1, len(goals), 1.5, "3", True, None):
         with pytest.raises(ArgumentError, match=rf"should be a whole number in the interval \[0, {len(goals) - 1}\]"):
             goals[index]
@@ -112,7 +117,7 @@ def test_numbers_that_no_goal_has(inventory):
 
 
 def test_splits(inventory):
-    goals = GoalSet(inventory.catalogue)
+    goals = GoalSet(inventory.index)
     assert goals.split("test") == range(500)
     assert goals.split("eval") == range(500, 1500)
     assert goals.split("train") == range(1500, len(goals))
@@ -122,9 +127,9 @@ def test_splits(inventory):
 
 def test_a_kind_without_goals(inventory):
     with pytest.raises(ArgumentError, match=r"should have human instructions\. It has none"):
-        GoalSet(inventory.catalogue, "human")
+        GoalSet(inventory.index, "human")
     with pytest.raises(ArgumentError, match="`kind` should be one of synthetic, human, color_class"):
-        GoalSet(inventory.catalogue, "x'; DROP TABLE")
+        GoalSet(inventory.index, "x'; DROP TABLE")
 
 
 def test_a_listing_with_endless_combinations(write):
@@ -132,3 +137,37 @@ def test_a_listing_with_endless_combinations(write):
     goals = GoalSet(write(make_lamp(options=many)))
     assert len(goals) == 10_000
     assert len(goals[9_999].options) == 12
+
+
+@given(st.integers(1, 3000), st.integers(0, 10))
+def test_a_permutation_has_every_number_once(size, seed):
+    order = Permutation(size, seed)
+    numbers = [order[i] for i in range(size)]
+    assert sorted(numbers) == list(range(size))
+    assert all(order.index(number) == i for i, number in enumerate(numbers))
+
+
+def test_a_permutation_is_no_pattern():
+    order = Permutation(1000, 233)
+    assert sum(order[i] < 500 for i in range(500)) / 500 == pytest.approx(0.5, abs=0.1)
+    assert [order[i] for i in range(5)] != [Permutation(1000, 234)[i] for i in range(5)]
+
+
+def test_many_goals_are_drawn_over_all_listings_by_their_weights(write, monkeypatch):
+    index = write(
+        *(make_lamp(f"A{i}") for i in range(20)),
+        make_lamp("R", attributes=("rare",), synthetic=Instruction("x", ("rare",))),
+        make_lamp("Z", options=()),
+    )
+    shuffled = GoalSet(index)
+    monkeypatch.setattr(module, "MAX_SHUFFLED", 10)
+    goals = GoalSet(index)
+    assert len(goals) == len(shuffled) == 21 * 6 + 1
+    assert set(goals) == set(shuffled)
+    assert [goal.asin for goal in goals] != [goal.asin for goal in shuffled]
+    drawn = [[s[s.pick(i / 5000)].asin for i in range(5000)] for s in (goals, shuffled)]
+    assert Counter(drawn[0]) == pytest.approx(Counter(drawn[1]), abs=5)
+    assert Counter(drawn[0])["R"] == pytest.approx(2500, abs=5)
+    assert len({goals.pick(i / 5000) for i in range(5000)}) == len(goals)
+    assert goals.pick(0.0) in range(len(goals))
+    assert goals.pick(1 - 2**-53) in range(len(goals))

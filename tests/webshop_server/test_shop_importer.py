@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from webshop_server import importer, jsonstream
-from webshop_server.catalogue import get_partial_path
+from webshop_server import importer, index, jsonstream
+from webshop_server.catalogue import Catalogue, get_partial_path
 from webshop_server.errors import ImportProblem
 from webshop_server.goals import GoalSet
 from webshop_server.importer import import_products, parse_prices, parse_product
@@ -59,8 +59,6 @@ def test_a_record(write, tmp_path):
     )
     report = import_products(tmp_path / "shop.sqlite", products, attributes, human, reviews)
     assert (report.products, report.skipped, report.problems) == (1, 0, ())
-    from webshop_server.catalogue import Catalogue
-
     product = Catalogue(report.path).at(0)
     assert product.prices == (3.0, 5.0)
     assert product.query == "lamps"
@@ -70,7 +68,7 @@ def test_a_record(write, tmp_path):
     assert product.reviews == (("T", 5.0, "R"),)
     assert product.synthetic.attributes == ("bright",)
     assert product.human[0].options == ("red",)
-    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("shop")) == ["shop.sqlite"]
+    assert sorted(p.name for p in tmp_path.glob("shop*")) == ["shop.sqlite", "shop.sqlite.index"]
 
 
 BAD = [
@@ -237,9 +235,22 @@ def test_an_interrupted_import_is_resumed(write, tmp_path, monkeypatch, stop_at)
     assert (report.products, report.skipped) == (whole.products, whole.skipped)
     assert report.problems == whole.problems
     assert len(calls) - before <= 61 - (stop_at - 1) // 10 * 10  # what was done is not done again
-    from webshop_server.catalogue import Catalogue
-
     assert list(Catalogue(report.path)) == list(Catalogue(whole.path))
+
+
+def test_an_import_that_was_interrupted_while_it_built_the_index(write, tmp_path, monkeypatch):
+    files = write("p.json", [record(i) for i in range(30)]), write("a.json", {"B00003": {"attributes": ["x"]}})
+    whole = import_products(tmp_path / "whole.sqlite", *files)
+    with monkeypatch.context() as patch:
+        patch.setattr(index._Builder, "finish", lambda *_: (_ for _ in ()).throw(Stop()))
+        with pytest.raises(Stop):
+            import_products(tmp_path / "s.sqlite", *files)
+    assert not (tmp_path / "s.sqlite").exists()
+    monkeypatch.setattr(importer, "parse_product", lambda *_: pytest.fail("a record was read again"))
+    report = import_products(tmp_path / "s.sqlite", *files)
+    assert list(Catalogue(report.path)) == list(Catalogue(whole.path))
+    left = sorted(path.name for path in tmp_path.glob("s.*"))
+    assert left == ["s.sqlite", "s.sqlite.index"]
 
 
 def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
@@ -255,8 +266,8 @@ def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
 
 def test_the_originals_sample(real_inventory):
     assert len(real_inventory) == 1000
-    assert len(GoalSet(real_inventory.catalogue, "human")) == 13
-    assert len(GoalSet(real_inventory.catalogue, "synthetic")) == 6910
+    assert len(GoalSet(real_inventory.index, "human")) == 13
+    assert len(GoalSet(real_inventory.index, "synthetic")) == 6910
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "human"])

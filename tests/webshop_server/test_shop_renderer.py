@@ -77,9 +77,11 @@ def test_a_parsed_document_equals_its_page_model(inventory, kind):
                 assert form is None
             elif target.kind is PageKind.AD:
                 assert form == ("POST", page.path, (("button", target.button),))
+            elif target.kind is PageKind.DONE:
+                assert (form.method, form.path) == ("POST", page.path)
+                assert [(name, value.lower()) for name, value in form.fields] == [("button", label)]
             else:
-                assert form.path == build_path(target, page.session_id)
-                assert form.method == ("POST" if target.kind is PageKind.DONE else "GET")
+                assert form == ("GET", build_path(target, page.session_id), ())
         assert read.reward == (float(page.parts[-1]) if page.url.kind is PageKind.DONE else None)
     assert kinds == set(PageKind)
 

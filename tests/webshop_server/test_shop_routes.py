@@ -20,6 +20,10 @@ def parse_response(response):
     return parse_html(response.text)
 
 
+def press(client, form):
+    return client.post(form.path, data=dict(form.fields), follow_redirects=True)
+
+
 def item_path(store, name="fixed_0", options=(), kind=PageKind.ITEM):
     asin = store.shop.goals[0].asin
     return build_path(PageUrl(kind, "shirt", 1, asin, options), name)
@@ -40,7 +44,7 @@ def test_a_purchase_by_links_and_forms(client, store):
         page = parse_response(client.get(page.clickables[value].path))
     form = page.clickables["buy now"]
     assert form.method == "POST"
-    page = parse_response(client.post(form.path))
+    page = parse_response(press(client, form))
     assert page.reward == 1.0
 
 
@@ -183,13 +187,13 @@ def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
     client.get("/search_results/fixed_0/lamp/1")  # the other tab goes elsewhere
     client.get(item_path(store))
     form = parse_response(one).clickables["buy now"]
-    assert parse_response(client.post(form.path)).reward == 1.0
+    assert parse_response(press(client, form)).reward == 1.0
 
 
 def test_back_after_a_purchase_and_buying_twice(client, store):
     client.post("/fixed_0")
     page = parse_response(client.get(item_path(store)))
-    first = client.post(page.clickables["buy now"].path)
+    first = press(client, page.clickables["buy now"])
     reward = parse_response(first).reward
     with store.use("fixed_0") as session:
         done = session.page.path
@@ -220,7 +224,7 @@ def test_advertisements_over_http(client, store):
     store.shop.configure(ad_page=True, ad_right_button="C", ad_depth=1)
     client.post("/fixed_0")
     page = parse_response(client.get(item_path(store)))
-    answer = client.post(page.clickables["buy now"].path, follow_redirects=True)
+    answer = press(client, page.clickables["buy now"])
     page = parse_response(answer)
     assert list(page.clickables) == ["a", "b", "c", "d", "e"]
     assert answer.request.path.endswith("/0")
@@ -228,10 +232,10 @@ def test_advertisements_over_http(client, store):
     assert client.get(item_path(store, kind=PageKind.CONFIRM), follow_redirects=True).request.path.startswith(
         "/item_page/"
     )
-    client.post(parse_response(client.get(item_path(store))).clickables["buy now"].path)
-    page = parse_response(client.post(form.path, data=dict(form.fields), follow_redirects=True))
-    assert parse_response(client.post(page.clickables["place order"].path)).reward is not None
-    assert client.post(form.path, data=dict(form.fields), follow_redirects=True).request.path.startswith("/done/")
+    press(client, parse_response(client.get(item_path(store))).clickables["buy now"])
+    page = parse_response(press(client, form))
+    assert parse_response(press(client, page.clickables["place order"])).reward is not None
+    assert press(client, form).request.path.startswith("/done/")
 
 
 def test_logs_have_the_originals_form(inventory, tmp_path):
@@ -241,7 +245,7 @@ def test_logs_have_the_originals_form(inventory, tmp_path):
     client.post("/fixed_0", data={"search_query": "Cotton Shirt"}, follow_redirects=True)
     page = parse_response(client.get(item_path(store)))
     client.get(page.clickables["description"].path)
-    client.post(page.clickables["buy now"].path)
+    press(client, page.clickables["buy now"])
     lines = [json.loads(line) for line in (tmp_path / "logs" / "fixed_0.jsonl").read_text().splitlines()]
     assert [line["page"] for line in lines] == ["index", "search_results", "item_page", "item_sub_page", "done"]
     assert all({"page", "url", "goal", "content"} <= set(line) for line in lines)

@@ -1,19 +1,21 @@
-"""Search: the formula, the terms, the index on disk."""
+"""Search: the formula, the terms, ties, skipping."""
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
-import threading
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from webshop_server.catalogue import Catalogue
-from webshop_server.errors import CatalogueError
+from webshop_server.catalogue import CatalogueWriter
+from webshop_server.index import open_index
 from webshop_server.product import Option, Product
-from webshop_server.search import MAX_RESULTS, SearchIndex, get_index_path, join_fields, round_lengths, tokenize
+from webshop_server.search import MAX_RESULTS, round_lengths
+from webshop_server.terms import join_fields, tokenize
 
 DOCUMENTS = (
     "red lamp",
@@ -25,9 +27,15 @@ DOCUMENTS = (
 )
 
 
+def build(folder, products):
+    with CatalogueWriter(folder / "a.sqlite") as writer:
+        writer.add(products)
+        return open_index(writer.finish("x")).text
+
+
 @pytest.fixture
-def index():
-    return SearchIndex.build(Product(f"B{i}", text) for i, text in enumerate(DOCUMENTS))
+def index(tmp_path):
+    return build(tmp_path, [Product(f"B{i}", text, group="all", offer=i) for i, text in enumerate(DOCUMENTS)])
 
 
 def bm25(query, k1=0.9, b=0.4):
@@ -53,11 +61,38 @@ def test_the_order_is_that_of_bm25(index, query):
     assert index.search(query) == expected
 
 
-def test_equal_scores_keep_the_catalogues_order(index):
+def test_equal_offers_keep_their_order(index):
     found = index.search("red lamp")
     assert found.index(0) < found.index(5)
-    many = SearchIndex.build(Product(f"B{i}", "same words") for i in range(200))
-    assert many.search("words") == list(range(MAX_RESULTS))
+
+
+def test_ties_do_not_depend_on_the_place_in_the_catalogue(tmp_path):
+    products = [Product(f"B{i}", "same words") for i in range(200)]
+    folders = [tmp_path / name for name in ("forward", "backward")]
+    for folder in folders:
+        folder.mkdir()
+    forward = [f"B{number}" for number in build(folders[0], products).search("words")]
+    backward = [f"B{199 - number}" for number in build(folders[1], products[::-1]).search("words")]
+    assert forward == backward
+    assert len(forward) == MAX_RESULTS
+    assert sum(int(name[1:]) for name in forward) / MAX_RESULTS == pytest.approx(100, abs=20)
+
+
+WORDS = st.lists(st.sampled_from(["red", "blue", "lamp", "table", "oak", "wool", "tea", "cup"]), min_size=1, max_size=9)
+
+
+@settings(deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=60), st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 5))
+def test_skipping_changes_no_result(texts, queries, limit):
+    products = [Product(f"B{i}", " ".join(words)) for i, words in enumerate(texts)]
+    with tempfile.TemporaryDirectory() as folder:
+        index = build(Path(folder), products)
+        for query in queries:
+            index.skips = False
+            expected = index.search(" ".join(query), limit)
+            index.skips = True
+            assert index.search(" ".join(query), limit) == expected
+        assert not index._take_totals().any()  # left as it was for the next search
 
 
 @pytest.mark.parametrize("query", ["", "the", "zzz", "!!!", "' OR 1=1", "\x00", "\ud800", "日本語", "NEAR(*)"])
@@ -101,65 +136,5 @@ def test_indexed_fields():
     assert tokenize(join_fields(product)) == ["titl", "descript", "first", "color", "red"]
 
 
-def test_an_empty_catalogue():
-    assert SearchIndex.build([]).search("x") == []
-    assert SearchIndex.build([Product("B1", "")]).search("x") == []
-
-
-def test_the_index_on_disk_gives_equal_results(catalogue_path, tmp_path):
-    path = tmp_path / "a.sqlite"
-    shutil.copy(catalogue_path, path)
-    catalogue = Catalogue(path)
-    built = SearchIndex.build(catalogue)
-    made, loaded = SearchIndex.open(catalogue), SearchIndex.open(catalogue)
-    assert isinstance(loaded._weights, np.memmap)
-    for query in ("cotton shirt", "lamp", "chocolate bar with nuts", "red"):
-        assert built.search(query) == made.search(query) == loaded.search(query)
-    assert [p.name for p in tmp_path.iterdir() if p.name != "a.sqlite"] == ["a.sqlite.index"]
-
-
-def test_an_index_of_another_catalogue_is_made_again(catalogue_path, tmp_path):
-    path = tmp_path / "a.sqlite"
-    shutil.copy(catalogue_path, path)
-    catalogue = Catalogue(path)
-    expected = SearchIndex.open(catalogue).search("shirt")
-    mark = get_index_path(path) / "mark.json"
-    for text in (json.dumps({"version": 1, "fingerprint": "other", "size": 3}), "{", "[]"):
-        mark.write_text(text)
-        assert SearchIndex.open(catalogue).search("shirt") == expected
-
-
-@pytest.mark.parametrize("name", ["weights.npy", "vocabulary.json", "starts.npy", "listings.npy"])
-def test_a_damaged_index_is_reported(catalogue_path, tmp_path, name):
-    path = tmp_path / "a.sqlite"
-    shutil.copy(catalogue_path, path)
-    SearchIndex.open(Catalogue(path))
-    part = get_index_path(path) / name
-    part.write_bytes(part.read_bytes()[:20])
-    with pytest.raises(CatalogueError, match=r"is damaged: .*; remove it, and it is made again"):
-        SearchIndex.open(Catalogue(path))
-    part.unlink()
-    with pytest.raises(CatalogueError, match="is damaged"):
-        SearchIndex.open(Catalogue(path))
-
-
-def test_concurrent_processes_build_the_index(catalogue_path, tmp_path):
-    path = tmp_path / "a.sqlite"
-    shutil.copy(catalogue_path, path)
-    found, errors = [], []
-
-    def work():
-        try:
-            found.append(SearchIndex.open(Catalogue(path)).search("shirt"))
-        except Exception as error:  # noqa: BLE001 - collected and asserted on below
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert errors == []
-    assert len(found) == 6
-    assert all(answer == found[0] for answer in found)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite.index"]
+def test_a_catalogue_without_words(tmp_path):
+    assert build(tmp_path, [Product("B1", "")]).search("x") == []

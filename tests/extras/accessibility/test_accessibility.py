@@ -53,6 +53,9 @@ def served(inventory, **settings):
         server.close()
 
 
+PURCHASE = ".last button"
+
+
 def walk(driver, address):
     """Yields after each page of a purchase, with its name."""
     driver.get(address)
@@ -71,11 +74,11 @@ def walk(driver, address):
     driver.get(item)
     for name in ("ad", "confirm", "done"):
         if name == "ad":
-            driver.find_element(By.CLASS_NAME, "purchase").click()
+            driver.find_element(By.CSS_SELECTOR, PURCHASE).click()
         elif name == "confirm":
             driver.find_element(By.CSS_SELECTOR, "button[value='A']").click()
         else:
-            driver.find_element(By.CLASS_NAME, "purchase").click()
+            driver.find_element(By.CSS_SELECTOR, PURCHASE).click()
         yield name
 
 
@@ -92,7 +95,7 @@ def test_axe_finds_nothing_serious(driver, inventory, theme):
             titles.append(driver.title)
     assert not found
     assert len(titles) == len(set(titles)) >= 6
-    assert all(title.endswith(" - WebShop") for title in titles)
+    assert all(" - " in title and "WebShop" in title for title in titles)
 
 
 def test_results_are_links_with_names_and_options_stand_below_title_and_price_on_a_phone(driver, inventory):
@@ -106,7 +109,7 @@ def test_results_are_links_with_names_and_options_stand_below_title_and_price_on
         assert link.accessible_name == f"{card.find_element(By.CLASS_NAME, 'name').text} ({link.text})"
         next(pages)
         tops = [
-            driver.find_element(By.CSS_SELECTOR, one).rect["y"] for one in ("h1", ".facts .price", ".groups", ".buy")
+            driver.find_element(By.CSS_SELECTOR, one).rect["y"] for one in ("h1", ".facts .price", ".groups", ".last")
         ]
         assert tops == sorted(tops)
 
@@ -117,10 +120,10 @@ def test_a_keyboard_buys(driver, inventory):
         driver.switch_to.active_element.send_keys("shirt", Keys.ENTER)
         wait = WebDriverWait(driver, 20)
         wait.until(url_contains("/search_results/"))
-        for wanted, path in (("product-link", "/item_page/"), ("option", "%3A"), ("purchase", "/done/")):
+        for wanted, path in ((".product-link", "/item_page/"), (".option", "%3A"), (PURCHASE, "/done/")):
             for _ in range(60):
                 driver.switch_to.active_element.send_keys(Keys.TAB)
-                if wanted in driver.switch_to.active_element.get_attribute("class").split():
+                if driver.switch_to.active_element in driver.find_elements(By.CSS_SELECTOR, wanted):
                     break
             driver.switch_to.active_element.send_keys(Keys.ENTER)
             wait.until(url_contains(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from urllib.request import urlopen
 
@@ -36,13 +37,57 @@ def test_a_theme_changes_documents_alone(theme: str) -> None:
     paths = set()
     for (text, info, document), (other_text, other_info, other_document) in zip(play(plain), play(themed), strict=True):
         assert (text, info) == (other_text, other_info)
-        assert "data-theme" not in document
-        assert f'data-theme="{theme}"' in other_document
+        assert not re.search(rf'["\\s]{theme}["\\s]|data-theme', other_document)  # no attribute names the era
         one, other = parse_html(document), parse_html(other_document)
         assert one.parts == other.parts
         assert list(one.clickables) == list(other.clickables)
         paths.add(re.search(r'<body class="([^"]*)"', other_document)[1])
     assert len(paths) >= 5, paths
+
+
+def outline(document: str) -> tuple[list[str], list[str], str]:
+    """The elements within `main`, those around it, and the words around it."""
+    around, _, rest = document.partition('<main id="page"')
+    within, _, after = rest.partition("</main>")
+    tags = [re.findall(r"<([a-z0-9]+)", part) for part in (within, around + after)]
+    return tags[0], tags[1], re.sub(r"<[^>]*>|\s+", " ", around + after)
+
+
+def test_every_era_builds_and_words_its_documents_in_its_own_way() -> None:
+    seen: dict[str, list[tuple[list[str], list[str], str]]] = {}
+    for theme in THEMES:
+        shop = WebShop()
+        shop.theme, shop.ad_page = theme, True
+        seen[theme] = [outline(document) for _, _, document in play(shop)]
+    for one, other in itertools.combinations(THEMES, 2):
+        results = [seen[theme][1] for theme in (one, other)]
+        assert results[0][0] != results[1][0], (one, other)
+        assert all(first[1:] != second[1:] for first, second in zip(seen[one], seen[other], strict=True)), (one, other)
+
+
+@pytest.mark.parametrize("page", ["item", "confirm"])
+def test_a_renamed_button_is_told_by_its_words_alone(page: str) -> None:
+    documents = []
+    for labels in ({}, {"Buy Now": "Add to Bag", "Description": "About", "Place Order": "Finish"}):
+        shop = WebShop()
+        shop.ad_page, shop.ad_right_button, shop.button_labels = True, "A", labels
+        shop.reset(seed=0)
+        info = shop.step("search[shirt]")[4]
+        shop.step(next(action for action in info["actions"] if re.fullmatch(r"click\[b0\w+\]", action)))
+        if page == "confirm":
+            shop.step(f"click[{labels.get('Buy Now', 'Buy Now')}]")
+            shop.step("click[a]")
+        document = shop.backend.html()
+        assert "purchase" not in document
+        assert "/done/" not in document
+        documents.append(document)
+    assert ("Description" in documents[1]) is False
+    renamed = documents[1].replace("Add to Bag", "Buy Now").replace("Finish", "Place Order")
+    if page == "confirm":
+        assert renamed == documents[0]
+    else:
+        assert f"/{'Description'}/" in documents[0]
+        assert re.sub(r".*(About|Description).*", "", renamed) == re.sub(r".*(About|Description).*", "", documents[0])
 
 
 @pytest.mark.integration
@@ -67,8 +112,8 @@ def test_the_style_sheet_is_served_and_covers_every_era() -> None:
     finally:
         shop.close()
     for era in ERAS:
-        assert f'html[data-theme="{era}"] .option' in styles
-        assert f'html[data-theme="{era}"] button' in styles
+        assert re.search(rf'html\[data-theme="{era}"\], html:has\(.*\)\) \.option', styles)
+        assert re.search(rf'html\[data-theme="{era}"\], html:has\(.*\)\) button', styles)
     assert "url(" not in styles
     assert "@import" not in styles
 
