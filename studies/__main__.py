@@ -132,6 +132,23 @@ def _readers(
 
 
 @app.command(
+    "learned-reader",
+    short_help="Fill the page about the learned reader.",
+    epilog=f"Example: {PROGRAM} learned-reader runs/learned-reader",
+)
+def _learned_reader(
+    folder: Annotated[Path | None, typer.Argument(metavar="RUN", help="A run whose figures are stored first.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Fill the tables of docs/learned_reader.md from the figures in results/learned_reader, which a run replaces."""
+    from studies.learned_reader import store_figures, write_page
+
+    if folder is not None:
+        store_figures(folder)
+    print(f"wrote {write_page()}")
+
+
+@app.command(
     "injection",
     short_help="Measure how often policies obey a prompt injection.",
     epilog=f"Example: {PROGRAM} injection planner random --episodes 5 --seeds 2",

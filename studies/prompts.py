@@ -15,7 +15,7 @@ import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.llm.base import Message
 from drift_agents.memory.base import make_memory
-from drift_agents.policy.facts import RANKED
+from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel, MessageReader
 from drift_agents.policy.messages import FORMATS
@@ -27,7 +27,7 @@ SCHEDULE, SEED = "frozen_lake/explicit", 0
 TICKS = range(24)
 """The schedule's time at the beginning of each episode; the first drift comes after 20."""
 
-LINES = {"raw": 6, "paper": 30, "full": 34, "plain": 14, "react": 5}
+LINES = {"ranked": 24, "raw": 6, "paper": 30, "full": 34, "plain": 14, "react": 5}
 """How many lines of the user message are shown; of the default format all."""
 
 
@@ -50,7 +50,7 @@ def write_prompts(out: Path | None = None) -> str:
     ]
     for form in FORMATS:
         system, user = _last_decision(form)
-        if form == RANKED:
+        if form == BRIEF:
             shown = ["[system]", *system.content.split("\n"), "[user]", *user.content.split("\n")]
             parts += [f"## `{form}` (default)", _quote(shown)]
         else:

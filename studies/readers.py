@@ -45,7 +45,9 @@ other actions) parse the messages to a language model by rules; the word *reader
 rule-based message policy. They take the action with the highest score \
 that the messages show, of equal ones that with the fewest steps where these are shown (else `ties`: `first`, `last` \
 or `random`), and elsewhere follow rules of common sense. They are no language models; a format with which they move \
-in circles gives a deterministic model little chance.
+in circles gives a deterministic model little chance. \
+The figures of `readers` and `readers-kinds` were played with the format `ranked`, the default \
+before `brief`; `drift-agents run readers-brief` compares the two.
 
 The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
 success rates in percent, means over instances. `python -m studies readers --out docs/readers.md` writes the page \

@@ -70,7 +70,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "studies": [
         ["belief", "detectors", "experience", "injection", "prompts", "readers", "verify_map"],
-        ["tools_results"],
+        ["learned_reader", "tools_results"],
         ["__init__", "__main__"],
     ],
     "baselines": [

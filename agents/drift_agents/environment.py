@@ -21,6 +21,7 @@ EXACT = "drift_agents.matching.base:Exact"
 """The matching rule of environments that declare none: texts are compared."""
 
 PLAIN_TEMPLATES: Mapping[str, str] = {
+    "brief": "drift_agents.policy:plain_brief",
     "ranked": "drift_agents.policy:plain_facts",
     "raw": "drift_agents.policy:plain_facts",
     "paper": "drift_agents.policy:plain",

@@ -385,6 +385,10 @@ POLICIES = Registry(
             "drift_agents.policy.message_reader.reader:ErringReader",
             "`message_reader` that answers with another action than the chosen one at a stated rate.",
         ),
+        "learned_reader": Part(
+            "drift_agents.policy.learned_reader.reader:LearnedReader",
+            "A small trained network that reads the messages to a language model; trained on lakes.",
+        ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },
 )

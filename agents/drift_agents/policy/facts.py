@@ -1,9 +1,10 @@
 """The formats `ranked` and `raw`: what memory knows about the present state, in words of the environment.
 
 * `PlainFacts` - how an environment's states and tasks are put in words; this one leaves them as they are
-* `render_facts` - the system message and the user message
+* `FactsRenderer` - the system message and the user message
 * `describe_state`, `without_meanings` - a state in words, and a task without what its actions do
-* `RANKED`, `RAW`, `FACTS_FORMATS` - the names of the formats
+* `score_ahead` - the highest score that memory believes reachable after an outcome
+* `RANKED`, `RAW` - the names of the formats
 
 Goal, rules and actions come first and change least, so that the prefix caches of servers apply; the present state
 and what is known about it come last.
@@ -25,9 +26,6 @@ from drift_agents.prompt.lessons import THEN, TO
 from drift_agents.prompt.view import PromptView, Recollection
 
 RANKED, RAW = "ranked", "raw"
-FACTS_FORMATS = (RANKED, RAW)
-"""`ranked`: each known outcome with the highest score reachable from there and the steps to it, best first.
-`raw`: the same without any estimate of ours, and all transitions of other states."""
 
 LEAST_WEIGHT = 0.01
 """Smaller weights are shown as below this value."""
@@ -90,6 +88,38 @@ class PlainFacts:
         """
         return False
 
+    def brief_fields(self, view: PromptView) -> Mapping[str, str]:
+        """Placeholders of the format `brief` that differ from those of `ranked`.
+
+        Args:
+            view: the prompt.
+        """
+        return {}
+
+    def brief_outcome(self, item: Recollection) -> str:
+        """What followed an action, in as few words as tell it from other outcomes.
+
+        Args:
+            item: a recollection.
+        """
+        return describe_state(self, item.outcome.state)
+
+    def brief_end(self, item: Recollection) -> str:
+        """What ended an episode in another state.
+
+        Args:
+            item: a recollection of another state.
+        """
+        return f"{describe_state(self, item.state)}, {item.action}"
+
+    def brief_move(self, item: Recollection) -> str:
+        """A step of the present episode.
+
+        Args:
+            item: the step.
+        """
+        return f"{item.action} led to {self.brief_outcome(item)}"
+
     def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
         """What shuts all known ways, each with when it was last seen; `None` while a way may be open.
 
@@ -98,7 +128,7 @@ class PlainFacts:
         Args:
             view: the prompt.
         """
-        if any(map(_score_ahead, view.here)):
+        if any(map(score_ahead, view.here)):
             return None
         tried = dict.fromkeys(view.actions, -1)
         for item in view.here:
@@ -124,30 +154,6 @@ class PlainFacts:
 
 
 PLAIN = PlainFacts()
-
-
-def render_facts(
-    view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str, values: Mapping[str, str], example: str
-) -> list[Message]:
-    """The system message and the user message for a language model.
-
-    Args:
-        view: the prompt.
-        template: the environment's for these formats, as `frozen_lake_facts`.
-        facts: the environment in words.
-        form: one of `FACTS_FORMATS`.
-        values: placeholders that are known already: the keys of the state, `task` and `actions`.
-        example: a worked example, or an empty text.
-
-    Raises:
-        ArgumentError: if the template has a placeholder without a value.
-    """
-    render = _Renderer(view, template, facts, form)
-    filled = {**values, "meanings": _meanings(view.task), "now": str(view.step)}
-    filled |= {"task": facts.goal(view.task), **facts.state_fields(view.state)}
-    system = template.fill("system", filled)
-    user = template.fill("user", {**filled, **render.blocks(), "example": example})
-    return [Message("system", system), Message("user", user)]
 
 
 @lru_cache(maxsize=8192)
@@ -214,8 +220,18 @@ def _meanings(task: str) -> str:
     return found["meanings"] if found else ""
 
 
-class _Renderer:
-    """The blocks of the user message that come from memory and from the episode."""
+class FactsRenderer:
+    """The messages of the formats `ranked` and `raw`.
+
+    Args:
+        view: the prompt.
+        template: the environment's for these formats, as `frozen_lake_facts`.
+        facts: the environment in words.
+        form: `RANKED`, `RAW`, or the format of a subclass.
+    """
+
+    once, many, old = "Seen once, last at step", "Seen {n:g} times, last at step", "before the contradiction"
+    """How an outcome is marked that was seen once, and one that was last seen before memory was contradicted."""
 
     def __init__(self, view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str) -> None:
         here = tuple(
@@ -226,14 +242,34 @@ class _Renderer:
         names = (entry.strip().partition(" ") for entry in _meanings(view.task).split(","))
         self._names = {action: name for action, _, name in names if action in view.actions and name}
 
-    def blocks(self) -> dict[str, str]:
-        """Each block by its placeholder; an empty text where there is nothing to show."""
+    def render(self, values: Mapping[str, str], example: str) -> list[Message]:
+        """The system message and the user message for a language model.
+
+        Args:
+            values: placeholders that are known already: the keys of the state, and `actions`.
+            example: a worked example, or an empty text.
+
+        Raises:
+            ArgumentError: if the template has a placeholder without a value.
+        """
+        filled = {**values, **self._fields()}
+        system = self.template.fill("system", filled)
+        user = self.template.fill("user", {**filled, **self._blocks(), "example": example})
+        return [Message("system", system), Message("user", user)]
+
+    def _fields(self) -> dict[str, str]:
+        """Placeholders of the environment's words."""
         view = self.view
+        fields = {"meanings": _meanings(view.task), "now": str(view.step), "task": self.facts.goal(view.task)}
+        return fields | dict(self.facts.state_fields(view.state))
+
+    def _blocks(self) -> dict[str, str]:
+        """Each block by its placeholder; an empty text where there is nothing to show."""
         return {
             "lessons": self._lessons(),
-            "elsewhere": self._records("elsewhere", self._shown_elsewhere()),
+            "elsewhere": self._elsewhere(),
             "doubt": self._doubt(),
-            "episode": self._records("episode", view.moves),
+            "episode": self._episode(),
             "visits": self._visits(),
             "here": self._records("here", self._ranked()),
             "untried": self._untried(),
@@ -241,16 +277,20 @@ class _Renderer:
             "shut": self._shut(),
         }
 
-    def _shown_elsewhere(self) -> Sequence[Recollection]:
+    def _elsewhere(self) -> str:
         """All of it, or the steps that ended an episode: dangers and goals."""
-        if self.form == RAW:
-            return self.view.elsewhere
+        return self._records("elsewhere", self.view.elsewhere if self.form == RAW else self._ends())
+
+    def _ends(self) -> list[Recollection]:
         return [item for item in self.view.elsewhere if item.outcome.ended]
 
     def _ranked(self) -> Sequence[Recollection]:
         if self.form == RAW:
             return self.view.here
-        return sorted(self.view.here, key=lambda item: (-_score_ahead(item), item.steps_to_go or 0))
+        return sorted(self.view.here, key=lambda item: (-score_ahead(item), item.steps_to_go or 0))
+
+    def _episode(self) -> str:
+        return self._records("episode", self.view.moves)
 
     def _records(self, section: str, items: Sequence[Recollection]) -> str:
         if not items or section not in self.template:
@@ -284,19 +324,23 @@ class _Renderer:
         return words if not item.outcome.score else f"{words}, score so far {item.outcome.score:g}"
 
     def _evidence(self, item: Recollection) -> str:
-        words = ["Seen once" if item.n == 1 else f"Seen {item.n:g} times", f"last at step {item.last}"]
-        if self.view.doubt_since is not None and item.last < self.view.doubt_since:
-            words.append("before the contradiction")
+        words = [f"{self.once if item.n == 1 else self.many.format(n=item.n)} {item.last}"]
+        if self._is_old(item.last):
+            words.append(self.old)
         if item.verified:
             words.append("verified")
         if item.weight != 1:
             words.append(f"weight {item.weight:.2g}" if item.weight >= LEAST_WEIGHT else f"weight below {LEAST_WEIGHT}")
         return ", ".join(words)
 
+    def _is_old(self, last: int) -> bool:
+        """Whether something was last seen before memory was contradicted."""
+        return self.view.doubt_since is not None and last < self.view.doubt_since
+
     def _estimate(self, item: Recollection) -> str:
         if self.form == RAW or item.outcome.ended or "estimate" not in self.template:
             return ""
-        score, ahead = _score_ahead(item), item.steps_to_go
+        score, ahead = score_ahead(item), item.steps_to_go
         steps = "" if ahead is None else f", in {ahead} more step{'' if ahead == 1 else 's'}"
         # Zero would read as if memory knew that nothing can be reached.
         words = {"score_ahead": f"{score:g}" if score else "none known", "steps_ahead": steps}
@@ -318,7 +362,7 @@ class _Renderer:
 
     def _below(self) -> str:
         """That the best score known is not the highest that the task can pay."""
-        best = max(map(_score_ahead, self.view.here), default=0.0)
+        best = max(map(score_ahead, self.view.here), default=0.0)
         highest = self.facts.highest_score(self.view.task)
         if self.form == RAW or "below" not in self.template or highest is None or not 0 < best < highest:
             return ""
@@ -328,10 +372,10 @@ class _Renderer:
         """That all known ways are shut, and what of that may have changed."""
         if self.form == RAW or "shut" not in self.template:
             return ""
-        barriers, since = self.facts.find_barriers(self.view), self.view.doubt_since
+        barriers = self.facts.find_barriers(self.view)
         if barriers is None:
             return ""
-        old = [self._name(name) for name, last in barriers.items() if since is not None and last < since]
+        old = [self._name(name) for name, last in barriers.items() if self._is_old(last)]
         says_which = old and "older" in self.template
         older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if says_which else ""
         return self.template.fill("shut", {"older": older})
@@ -361,7 +405,12 @@ class _Renderer:
         return f"{action} ({self._names[action]})" if action in self._names else action
 
 
-def _score_ahead(item: Recollection) -> float:
+def score_ahead(item: Recollection) -> float:
+    """The highest score that memory believes reachable after an outcome.
+
+    Args:
+        item: the outcome.
+    """
     return item.outcome.score if item.value_estimate is None else item.value_estimate
 
 

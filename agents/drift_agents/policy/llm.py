@@ -18,8 +18,17 @@ from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
 from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
-from drift_agents.policy.facts import FACTS_FORMATS, PLAIN, RANKED
-from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_entries, render_messages, without_oldest
+from drift_agents.policy.brief import BRIEF
+from drift_agents.policy.facts import PLAIN
+from drift_agents.policy.messages import (
+    ARRANGEMENTS,
+    FACTS_FORMATS,
+    FORMATS,
+    arrange,
+    count_entries,
+    render_messages,
+    without_oldest,
+)
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
 
@@ -55,7 +64,7 @@ class LanguageModelPolicy:
         reasks: how often a reply without an admissible action is requested again.
         price: of a million tokens of prompts and of replies.
         sheets: a folder with prompt templates of one's own.
-        examples: whether the prompt has a worked example, in the formats `ranked` and `raw`.
+        examples: whether the prompt has a worked example, in the formats `brief`, `ranked` and `raw`.
 
     Raises:
         ArgumentError: if an argument is outside its range.
@@ -79,7 +88,7 @@ class LanguageModelPolicy:
         max_tokens: int | None = MAX_TOKENS,
         parameters: Mapping[str, Any] | None = None,
         form: str = "auto",
-        format: str = RANKED,
+        format: str = BRIEF,
         order: str = "memory",
         reason: bool = False,
         context: int | None = None,

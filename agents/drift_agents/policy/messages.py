@@ -17,18 +17,23 @@ from typing import Any
 import numpy as np
 
 from drift_agents.llm.base import Message
-from drift_agents.policy.facts import FACTS_FORMATS, PLAIN, RANKED, RAW, PlainFacts, render_facts
+from drift_agents.policy.brief import BRIEF, BriefRenderer
+from drift_agents.policy.facts import PLAIN, RANKED, RAW, FactsRenderer, PlainFacts
 from drift_agents.policy.prompt_template import PromptTemplate
 from drift_agents.prompt.value_estimate import ValueEstimate, as_records
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import Outcome
 
-FORMATS = (RANKED, RAW, "paper", "full", "plain", "react")
-"""`ranked`, `raw`: see `drift_agents.policy.facts`. `paper`: this state's experience and lessons, as in GLOVE's
+FACTS_FORMATS: Mapping[str, type[FactsRenderer]] = {BRIEF: BriefRenderer, RANKED: FactsRenderer, RAW: FactsRenderer}
+"""Formats that show the present episode, and steps to go beside every score. `brief`: see `drift_agents.policy.brief`.
+`ranked`: each known outcome with the highest score reachable from there and the steps to it, best first. `raw`: the
+same without any estimate of ours, and all transitions of other states."""
+FORMATS = (*FACTS_FORMATS, "paper", "full", "plain", "react")
+"""`paper`: this state's experience and lessons, as in GLOVE's
 appendix B.6. `full`: also other states' experience, and when memory was contradicted. `plain`: the text that all
 policies get. `react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
 
-_PRESENT = (RANKED, "paper")
+_PRESENT = (BRIEF, RANKED, "paper")
 """Formats that leave out other states' experience, but for what ended an episode."""
 _COMPLETE = ("full", "react")
 """Formats that contain other states' experience, and when memory was contradicted."""
@@ -47,7 +52,7 @@ def render_messages(
         template: the texts with placeholders.
         facts: the environment in words, for a template of its own.
         form: one of `FORMATS`.
-        examples: whether the template's worked example is shown, for `ranked` and `raw`.
+        examples: whether the template's worked example is shown, for `FACTS_FORMATS`.
 
     Raises:
         ArgumentError: if the template has a placeholder without a value.
@@ -61,7 +66,7 @@ def render_messages(
     if form in FACTS_FORMATS:
         known = {"actions": ", ".join(map(_json, view.actions)), **_keys(view.state)}
         example = template.fill("example", {}) if examples and "example" in template else ""
-        return render_facts(view, template, facts, form, known, example)
+        return FACTS_FORMATS[form](view, template, facts, form).render(known, example)
     values = {  # the form of the answer is added later (`drift_agents.llm.answer_format`)
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),

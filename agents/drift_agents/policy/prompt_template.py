@@ -5,14 +5,15 @@
 
 A template has sections under headings like `=== user ===`; placeholders are written `$name`, a dollar
 sign `$$`. Text above the first heading is a comment. The sections `system` and `user` are required; the
-others render memory, and what they leave out is not part of the messages.
+others render memory, and what they leave out is not part of the messages. The section `base` names a template that
+supplies the sections which this one lacks.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,10 +21,11 @@ from string import Template
 
 from drift_agents.errors import ArgumentError
 
+BASE = "base"
 SECTIONS: tuple[str, ...] = (
     *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
     *("doubt", "episode", "episode record", "visits", "untried", "example", "estimate", "contradicted", "visited"),
-    *("below", "shut", "older"),
+    *("below", "shut", "older", "rules", BASE),
 )
 BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "below", "shut", "example")
 """Placeholders of the section `user` that take a line of their own, which is left out when they are empty."""
@@ -36,6 +38,7 @@ class PromptTemplate:
     Args:
         name: its name in error messages.
         text: its content.
+        load: returns the template that the section `base` names.
 
     Raises:
         ArgumentError: if a section is unknown, duplicate, or required and missing.
@@ -46,7 +49,7 @@ class PromptTemplate:
         'You are at the start.'
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, load: Callable[[str], PromptTemplate] | None = None) -> None:
         self.name = name
         _, *parts = _HEADING.split(text)
         self._sections: dict[str, Template] = {}
@@ -57,6 +60,8 @@ class PromptTemplate:
                     f"the prompts {name}: the section {title!r} is {what}. Known: {', '.join(SECTIONS)}"
                 )
             self._sections[title] = Template(body.strip("\n"))
+        if BASE in self._sections and load is not None:
+            self._sections = {**load(self._sections[BASE].template)._sections, **self._sections}
         for title in ("system", "user"):
             if title not in self._sections:
                 raise ArgumentError(f"the prompts {name}: the section {title!r} is missing")
@@ -120,8 +125,9 @@ def load_template(reference: str, folder: str | os.PathLike[str] | None = None) 
     is_own = own is not None and own.exists()
     file = own if is_own and own is not None else files(package).joinpath("templates", f"{name}.txt")
     shown = str(own) if is_own else name
+    place = None if folder is None else os.fspath(folder)
     try:
-        return PromptTemplate(shown, file.read_text("utf-8"))
+        return PromptTemplate(shown, file.read_text("utf-8"), lambda base: load_template(base, place))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise ArgumentError(f"{shown}: the prompts cannot be read: {reason}") from error

@@ -38,7 +38,12 @@ def test_a_dry_run_counts_the_requests_of_memories_and_members() -> None:
 
 def test_a_dry_run_prints_price_and_hours_and_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
-    words = ("run", "local-model", "--out", str(out), "--dry-run")
+    file = tmp_path / "one_lake.yaml"
+    file.write_text(
+        "{name: one-lake, about: one lake, schedules: frozen_lake/implicit, seeds: 1, rounds: 1, "
+        "agents: {memory: vanilla, verifier: [none, glove], policy: {llm: {format: paper, max_tokens: 20}}}}"
+    )
+    words = ("run", str(file), "--out", str(out), "--dry-run")
     assert main([*words, "--price", "1,4"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"all +2 +4 +\d+ +400 ", text)

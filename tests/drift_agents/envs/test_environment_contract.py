@@ -37,10 +37,9 @@ from drift_agents.matching.base import Matching, make_matching, matching_names
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import make_policy
-from drift_agents.policy.facts import FACTS_FORMATS
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.common_sense import CommonSense
-from drift_agents.policy.messages import FORMATS
+from drift_agents.policy.messages import FACTS_FORMATS, FORMATS
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
@@ -167,7 +166,7 @@ def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironm
         assert len(model.requests) == len(asked) > 0
         task = episodes[0].task.partition(" Actions: ")[0]
         assert all(recognise_messages(text) is one for text in model.requests) or form not in FACTS_FORMATS
-        assert task in model.requests[0] or form in ("paper", "full")
+        assert task in model.requests[0] or form in ("brief", "paper", "full")
     env.close()
 
 
@@ -240,7 +239,10 @@ def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> N
     ("changes", "message"),
     [
         ({"planner": "pond.planner"}, "`planner` should be a reference `module:name`. Received 'pond.planner'"),
-        ({"templates": {"plain": "pond:plain"}}, "`templates` should name one for every format. Missing: ranked, raw"),
+        (
+            {"templates": {"plain": "pond:plain"}},
+            "`templates` should name one for every format. Missing: brief, ranked, raw",
+        ),
         (
             {"templates": {**PLAIN_TEMPLATES, "raw": "pond"}},
             "`templates['raw']` should be a reference `module:name`. Received 'pond'",

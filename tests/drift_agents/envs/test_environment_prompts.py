@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from drift_agents.environment import GENERIC, PLAIN_TEMPLATES, AgentEnvironment, environments
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.messages import render_messages
+from drift_agents.policy.messages import FACTS_FORMATS, render_messages
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
@@ -192,7 +192,7 @@ def render(name: str, view: PromptView, form: str, examples: bool = False) -> tu
 @pytest.mark.parametrize(("name", "form"), OWN)
 def test_each_template_rendered(name: str, form: str) -> None:
     """The files under `prompts/` show what a model reads; edit a template and they have to follow."""
-    view = with_history(VIEWS[name]) if form in ("ranked", "raw") else VIEWS[name]
+    view = with_history(VIEWS[name]) if form in FACTS_FORMATS else VIEWS[name]
     system, user = render(name, view, form, examples=True)
     shown = f"=== system ===\n{system}\n=== user ===\n{user}\n"
     assert shown == (PROMPTS / f"{name}-{form}.txt").read_text("utf-8")

@@ -157,7 +157,10 @@ def test_a_dead_server_ends_the_episode() -> None:
             {"model": ScriptedModel([]), "base_url": "http://a/v1"},
             "belong to a model's name. Received a model beside them",
         ),
-        ({"format": "haiku"}, "`format` should be one of ranked, raw, paper, full, plain, react. Received 'haiku'"),
+        (
+            {"format": "haiku"},
+            "`format` should be one of brief, ranked, raw, paper, full, plain, react. Received 'haiku'",
+        ),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
         ({"temperature": 3}, "`temperature` should be in the interval [0, 2], or None. Received 3"),
         ({"max_tokens": 0}, "`max_tokens` should be a whole number, at least 1, or None. Received 0"),

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drift_agents.environment import PLAIN_TEMPLATES
+from drift_agents.envs.frozen_lake import FROZEN_LAKE
 from drift_agents.envs.frozen_lake.facts import FrozenLakeFacts
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
 from drift_agents.policy.facts import PLAIN, PlainFacts
-from drift_agents.policy.messages import arrange, count_entries, render_messages, without_oldest
+from drift_agents.policy.messages import FACTS_FORMATS, arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.prompt_template import PromptTemplate, load_template
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import Outcome
@@ -46,18 +48,19 @@ def test_each_template_rendered(name: str, form: str) -> None:
     assert shown(messages) == (PROMPTS / f"{name}-{form}.txt").read_text("utf-8")
 
 
-@pytest.mark.parametrize("form", ["ranked", "raw"])
+@pytest.mark.parametrize("form", FACTS_FORMATS)
 def test_the_facts_template_rendered(form: str) -> None:
-    template = load_template("drift_agents.policy:plain_facts")
+    template = load_template(PLAIN_TEMPLATES[form])
     messages = render_messages(with_history(VIEWS["plain"]), template, PLAIN, form, examples=True)
     assert shown(messages) == (PROMPTS / f"plain-{form}.txt").read_text("utf-8")
 
 
-def test_the_changing_part_of_a_prompt_comes_last() -> None:
-    template, view = LAKE_FACTS, with_history(VIEWS["frozen_lake"])
+@pytest.mark.parametrize("form", ["brief", "ranked"])
+def test_the_changing_part_of_a_prompt_comes_last(form: str) -> None:
+    template, view = load_template(FROZEN_LAKE.templates[form]), with_history(VIEWS["frozen_lake"])
     later = replace(view, state=on_ice(4, 4), here=(), step=view.step + 1)
     before, after = (
-        "\n".join(message.content for message in render_messages(one, template, IN_WORDS, "ranked"))
+        "\n".join(message.content for message in render_messages(one, template, IN_WORDS, form))
         for one in (view, later)
     )
     shared = next(place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
@@ -73,6 +76,32 @@ def test_contradictions_are_named() -> None:
     assert text.count("Other outcomes of this action are known, newer ones among them.") == 1
     assert text.count("Other outcomes of this action are known, all of them older.") == 1
     assert "Seen 2 times, last at step 40, before the contradiction." in text
+
+
+def render_brief(view: PromptView) -> str:
+    return render_messages(view, load_template(FROZEN_LAKE.templates["brief"]), IN_WORDS, "brief")[1].content
+
+
+def test_brief_outcomes_that_read_the_same_are_one() -> None:
+    """Two records of one tile that differ in the score so far; the newer one is of after the contradiction."""
+    view = VIEWS["frozen_lake"]
+    again = view.here[0]._replace(outcome=Outcome(on_ice(3, 3, gold=0.5), 0.0, False), last=46, n=1.0, weight=0.25)
+    lines = render_brief(replace(view, here=(*view.here, again))).split("\n")
+    assert "- 2 led to [3, 3]. Seen 3 times, last at 46, weight 0.75." in lines
+    assert "- 1 led to [4, 2]. Last at 41, old, verified." in lines
+
+
+def test_brief_ends_are_marked_as_old_and_the_newest_ones_are_kept() -> None:
+    view = VIEWS["frozen_lake"]
+    holes = [
+        view.elsewhere[0]._replace(outcome=Outcome(on_ice(row, column, "H"), 0.0, True), last=last)
+        for row, column, last in [(0, 1, 44), (0, 2, 45), (0, 1, 46), *((4, n, n) for n in range(30))]
+    ]
+    lines = render_brief(replace(view, elsewhere=tuple(holes))).split("\n")
+    assert "- score 0: [0, 1] at 46; [0, 2] at 45" in lines
+    (old,) = (line for line in lines if line.startswith("- old, score 0: "))
+    assert old.startswith("- old, score 0: [4, 29] at 29; [4, 28] at 28; ")
+    assert "[4, 2]" not in old
 
 
 def test_lessons_are_folded_and_name_states_in_words() -> None:
@@ -158,6 +187,16 @@ def test_a_sheet_that_cannot_be_meant_is_refused(text: str, told: str) -> None:
 def test_a_gap_that_cannot_be_filled_is_told(user: str, told: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(told)):
         render_messages(VIEWS["frozen_lake"], PromptTemplate("mine", f"=== system ===\n=== user ===\n{user}\n"))
+
+
+def test_a_sheet_lacks_what_its_base_supplies(tmp_path: Path) -> None:
+    """The base is looked up in the folder first."""
+    (tmp_path / "mine.txt").write_text("=== base ===\na:theirs\n=== user ===\nHere: $here\n")
+    (tmp_path / "theirs.txt").write_text("=== system ===\nGo.\n=== user ===\nNo.\n=== here ===\n$records\n")
+    template = load_template("a:mine", str(tmp_path))
+    assert template.fill("system", {}) == "Go."
+    assert template.fill("user", {"here": "x"}) == "Here: x"
+    assert template.fill("here", {"records": "y"}) == "y"
 
 
 def test_a_sheet_that_cannot_be_read_is_told(tmp_path: Path) -> None:

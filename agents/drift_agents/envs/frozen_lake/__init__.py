@@ -13,6 +13,7 @@ FROZEN_LAKE = AgentEnvironment(
     facts="drift_agents.envs.frozen_lake.facts:FrozenLakeFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.frozen_lake:frozen_lake_brief",
         "ranked": "drift_agents.envs.frozen_lake:frozen_lake_facts",
         "raw": "drift_agents.envs.frozen_lake:frozen_lake_facts",
         "paper": "drift_agents.envs.frozen_lake:frozen_lake",

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.facts import PlainFacts, without_meanings
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import PromptView, Recollection
 
 _TASK = re.compile(
     r"of (?P<rows>\d+) rows x (?P<columns>\d+) columns.*?"
@@ -41,6 +41,26 @@ class FrozenLakeFacts(PlainFacts):
     def goal(self, task: str) -> str:
         """The task without what the actions do, which the template shows elsewhere."""
         return without_meanings(task)
+
+    def brief_fields(self, view: PromptView) -> Mapping[str, str]:
+        """`lake`: size, destinations and highest score; the task where it does not have them."""
+        found, highest = _TASK.search(view.task), self.highest_score(view.task)
+        if found is None:
+            return {"lake": self.goal(view.task)}
+        pays = "" if highest is None else f"; highest score {highest:g}"
+        return {"lake": f"{found['rows']} rows x {found['columns']} columns. Destinations: {found['goals']}{pays}."}
+
+    def brief_outcome(self, item: Recollection) -> str:
+        """The position."""
+        return _place_of(item.outcome.state)
+
+    def brief_end(self, item: Recollection) -> str:
+        """The position where it ended."""
+        return _place_of(item.outcome.state)
+
+    def brief_move(self, item: Recollection) -> str:
+        """The position before the step."""
+        return _place_of(item.state)
 
     def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
         """The holes that are known, where each way to a destination leads through one; tiles never seen are open.
@@ -77,6 +97,10 @@ class FrozenLakeFacts(PlainFacts):
         if found is None:
             raise ArgumentError(f"the task of a lake should tell its size, destinations and actions. Received {task!r}")
         return found.groupdict()
+
+
+def _place_of(state: str) -> str:
+    return str(list(_read_tile(state)[0]))
 
 
 @lru_cache(maxsize=8192)

@@ -11,6 +11,8 @@ from drift_agents.policy.message_reader.common_sense import CommonSense
 from drift_agents.policy.message_reader.text import KnownOutcome, MessageText
 
 _POSITION = re.compile(r"\[(\d+), (\d+)\]")
+_TILE = re.compile(r"^- (\[\d+, \d+\])$", re.MULTILINE)
+"""A tile of the episode, in the format `brief`."""
 _DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 
 ENDS, BLOCKED, REPEATED = 100.0, 90.0, 4.0
@@ -34,6 +36,7 @@ class FrozenLakeSense(CommonSense):
         paying = {place for known in paid for place in _places(known.outcome)}
         targets = [goal for goal in goals if goal not in paying] or goals
         walked = [place for move in read.moves for place in _places(move.before)]
+        walked += [place for line in _TILE.findall(read.text) for place in _places(line)]
         costs: dict[str, float] = {}
         for action, name in re.findall(r"(\d) (left|down|right|up)\b", read.text):
             if action not in read.actions or action in costs:

@@ -14,6 +14,7 @@ HOUSE = AgentEnvironment(
     facts="drift_agents.envs.house.facts:HouseFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.house:house_brief",
         "ranked": "drift_agents.envs.house:house_facts",
         "raw": "drift_agents.envs.house:house_facts",
     },

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drift_agents.envs.house.matching import NOTHING, ShownHouse, read_house_state
+from drift_agents.policy.alternatives import fold_alternatives
 from drift_agents.policy.facts import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection
 
@@ -44,6 +45,33 @@ class HouseFacts(PlainFacts):
         """Whether the outcome was seen in another task: its way may lead to that task's score."""
         then, now = read_house_state(item.outcome.state), read_house_state(view.state)
         return then is not None and now is not None and then.task != now.task
+
+    def brief_fields(self, view: PromptView) -> Mapping[str, str]:
+        """`opened` and `visited`, folded, and `said`, a line with the last answer."""
+        shown = read_house_state(view.state)
+        if shown is None:
+            return {"said": ""}
+        lists = {"opened": shown.opened, "visited": shown.visited}
+        folded = {name: fold_alternatives(values) if values else NOTHING for name, values in lists.items()}
+        return {**folded, "said": f"\nThe last answer: {shown.says}" if shown.says else ""}
+
+    def brief_outcome(self, item: Recollection) -> str:
+        """The place, and what differs from before; another text as it is."""
+        before, after = read_house_state(item.state), read_house_state(item.outcome.state)
+        if before is None or after is None:
+            return item.outcome.state
+        words = [_place(after)]
+        if after.holds != before.holds:
+            words.append(f"holding {after.holds}")
+        words += [step for step in after.done if step not in before.done and step != item.action]
+        if after.says:
+            words.append(f'with the answer "{after.says}"')
+        return ", ".join(words)
+
+    def brief_end(self, item: Recollection) -> str:
+        """What was done; where nothing was, the place and the action."""
+        shown = read_house_state(item.outcome.state)
+        return ", ".join(shown.done) if shown is not None and shown.done else super().brief_end(item)
 
     def state_fields(self, state: str) -> Mapping[str, str]:
         """`place`, `hand`, `done`, `opened`, `visited` and `says`, each in words."""

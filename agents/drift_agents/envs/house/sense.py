@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from drift_agents.envs.house.errand import WAYS, Errand, kind_of, likely_rank, parse_errand
+from drift_agents.policy.alternatives import unfold_alternatives
 from drift_agents.policy.message_reader.common_sense import CommonSense, choose_untried
 from drift_agents.policy.message_reader.text import MessageText
 
@@ -19,7 +20,7 @@ _HERE = re.compile(
     re.MULTILINE,
 )
 _TASK = re.compile(r"^Task: (.*)$", re.MULTILINE)
-_SEEN = re.compile(r"^(?P<place>[a-z]+ \d+), seeing (?P<things>.*?), holding ")
+_SEEN = re.compile(r"^(?P<place>[a-z]+ \d+), seeing (?P<things>.*?)(?:, holding |$)")
 _TOOK = re.compile(r"\btake (?P<thing>[a-z]+ \d+) from (?P<place>[a-z]+ \d+)")
 
 
@@ -45,8 +46,8 @@ class HouseSense(CommonSense):
         errand = parse_errand(task[1]) if task else None
         if here is None or errand is None:
             return choose_untried(read)
-        done, visited = (tuple(here[name].split(", ")) for name in ("done", "visited"))
-        place = _Place(here["at"], here["holds"], done, visited)
+        visited = [place for places in here["visited"].split(", ") for place in unfold_alternatives(places)]
+        place = _Place(here["at"], here["holds"], tuple(here["done"].split(", ")), tuple(visited))
         carries = kind_of(place.holds) == errand.thing
         steps = _bring(read, place, errand) if carries else _find(read, place, errand)
         return next(([step] for step in steps if step in read.actions), None) or choose_untried(read)

@@ -14,6 +14,7 @@ MINIGRID = AgentEnvironment(
     facts="drift_agents.envs.minigrid.facts:MinigridFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.minigrid:minigrid_brief",
         "ranked": "drift_agents.envs.minigrid:minigrid_facts",
         "raw": "drift_agents.envs.minigrid:minigrid_facts",
     },

@@ -14,6 +14,7 @@ MINIWOB = AgentEnvironment(
     facts="drift_agents.envs.miniwob.facts:MiniwobFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.miniwob:miniwob_brief",
         "ranked": "drift_agents.envs.miniwob:miniwob_facts",
         "raw": "drift_agents.envs.miniwob:miniwob_facts",
     },

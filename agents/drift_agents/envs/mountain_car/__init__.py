@@ -13,6 +13,7 @@ MOUNTAIN_CAR = AgentEnvironment(
     facts="drift_agents.envs.mountain_car.facts:MountainCarFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.mountain_car:mountain_car_brief",
         "ranked": "drift_agents.envs.mountain_car:mountain_car_facts",
         "raw": "drift_agents.envs.mountain_car:mountain_car_facts",
         "paper": "drift_agents.envs.mountain_car:mountain_car",

@@ -15,6 +15,9 @@ from drift_agents.policy.message_reader.text import KnownOutcome, MessageText
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
 _MOTION = re.compile(rf"[Pp]osition\W*? {_NUMBER}\W+(?:Current )?[Vv]elocity\W*? {_NUMBER}")
 
+_CHANGE = re.compile(r"velocity ([+-]\d+\.\d+)")
+"""What an action did to the velocity, in the format `brief`."""
+
 
 class MountainCarSense(CommonSense):
     """The push in the direction of the motion, by what pushes did to the velocity in the messages."""
@@ -42,6 +45,10 @@ def _push_direction(steps: list[KnownOutcome], position: float) -> float:
     """How much a push to the right changes the velocity: a straight line through the steps of the messages."""
     rows, changes = [], []
     for step in steps:
+        if (change := _CHANGE.match(step.outcome)) and step.action in ("0", "1", "2"):
+            rows.append((np.cos(3 * position), int(step.action) - 1.0))
+            changes.append(float(change[1]))
+            continue
         before, after = _MOTION.search(step.before), _MOTION.search(step.outcome)
         if after and step.action in ("0", "1", "2") and abs(float(after[2])) > 1e-9:
             x, v = (float(before[1]), float(before[2])) if before else (position, np.nan)

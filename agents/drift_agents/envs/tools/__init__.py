@@ -14,6 +14,7 @@ TOOLS = AgentEnvironment(
     facts="drift_agents.envs.tools.facts:ToolsFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.tools:tools_brief",
         "ranked": "drift_agents.envs.tools:tools_facts",
         "raw": "drift_agents.envs.tools:tools_facts",
     },

@@ -14,6 +14,7 @@ WEBSHOP = AgentEnvironment(
     facts="drift_agents.envs.webshop.facts:WebShopFacts",
     templates={
         **PLAIN_TEMPLATES,
+        "brief": "drift_agents.envs.webshop:webshop_brief",
         "ranked": "drift_agents.envs.webshop:webshop_facts",
         "raw": "drift_agents.envs.webshop:webshop_facts",
         "paper": "drift_agents.envs.webshop:webshop",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drift_agents.envs.webshop.listing import read_results, read_title
-from drift_agents.envs.webshop.matching import AD, RESULTS, START, SUB_PAGE, read_shop_state
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.envs.webshop.matching import AD, ITEM, RESULTS, START, SUB_PAGE, read_shop_state
+from drift_agents.policy.facts import PlainFacts, describe_state
+from drift_agents.prompt.view import Recollection
 
 _TOOLS = ("Back to Search", "< Prev", "Next >")
 
@@ -49,6 +50,16 @@ class WebShopFacts(PlainFacts):
         if page.kind == SUB_PAGE:
             return f'the page with "{"; ".join(lines)[:200]}"'
         return f'the page "{"; ".join(lines[:2])}"'
+
+    def brief_outcome(self, item: Recollection) -> str:
+        """The page; of a listing what was chosen on it, of search results their number alone."""
+        page, before = read_shop_state(item.outcome.state), read_shop_state(item.state)
+        if page is not None and page.kind == RESULTS:
+            return f"page {page.parts[-1]} of the search results"
+        if page is not None and before is not None and page.kind == before.kind == ITEM and page.options:
+            return f"chosen: {', '.join(f'{name} {value}' for name, value in page.options)}"
+        words = describe_state(self, item.outcome.state)
+        return words.partition(" with the buttons ")[0] if page is not None and page.kind == AD else words
 
     def state_fields(self, state: str) -> Mapping[str, str]:
         """`page`, its lines without the instruction, and `chosen`, the chosen options."""

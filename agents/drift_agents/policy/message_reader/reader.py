@@ -20,7 +20,7 @@ import numpy as np
 from drift_agents.checks import check_choice, check_number
 from drift_agents.llm.base import Completion, Message
 from drift_agents.policy.base import Reply
-from drift_agents.policy.facts import RANKED
+from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.common_sense import ENOUGH, sense_of
 from drift_agents.policy.message_reader.text import MessageText, read_text
@@ -98,10 +98,21 @@ class MessageModel:
         read = read_text(text, actions)
         if self.forget:
             read = read._replace(known=tuple(known for known in read.known if rng.random() >= self.forget))
+        return self._tied(self._choices(read), rng)
+
+    def choices(self, text: str, actions: tuple[str, ...]) -> list[str]:
+        """The equally good actions, of which `complete` takes one.
+
+        Args:
+            text: the messages, one after the other.
+            actions: the admissible actions.
+        """
+        return self._choices(read_text(text, actions))
+
+    def _choices(self, read: MessageText) -> list[str]:
         if self.temper == CAUTIOUS and not read.is_shut:
             read = read._replace(doubt_since=-1)
-        best = self._best(read)
-        return self._tied(best or sense_of(read).choose(read), rng)
+        return self._best(read) or sense_of(read).choose(read)
 
     def _best(self, read: MessageText) -> list[str]:
         """The actions with the highest score, if that is enough; those executed here too often are left out."""
@@ -146,7 +157,7 @@ class MessageReader:
     name = "message_reader"
     forget, err = 0.0, 0.0
 
-    def __init__(self, *, format: str = RANKED, ties: str = "first", temper: str = EAGER) -> None:
+    def __init__(self, *, format: str = BRIEF, ties: str = "first", temper: str = EAGER) -> None:
         self._read = self._make(format, ties, temper)
         self.needs_history = self._read.needs_history
 
@@ -186,7 +197,7 @@ class ForgetfulReader(MessageReader):
 
     name = "forgetful_reader"
 
-    def __init__(self, *, forget: float = 0.1, format: str = RANKED, ties: str = "first") -> None:
+    def __init__(self, *, forget: float = 0.1, format: str = BRIEF, ties: str = "first") -> None:
         self.forget = forget
         super().__init__(format=format, ties=ties)
 
@@ -209,6 +220,6 @@ class ErringReader(MessageReader):
 
     name = "erring_reader"
 
-    def __init__(self, *, err: float = 0.05, format: str = RANKED, ties: str = "first") -> None:
+    def __init__(self, *, err: float = 0.05, format: str = BRIEF, ties: str = "first") -> None:
         self.err = err
         super().__init__(format=format, ties=ties)

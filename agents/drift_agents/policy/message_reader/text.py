@@ -75,11 +75,13 @@ class MessageText(NamedTuple):
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _ACTION = r"(?P<action>\w+\[.*?\]|.+?)(?: \([^)]*\))?"
 _LINE = re.compile(
-    rf"^- (?:(?:in|on|from) (?P<before>.*?) )?action {_ACTION} led to:? (?P<outcome>.*?)"
-    rf"(?:\. Seen (?:once|{_NUMBER} times), last at step (?P<last>-?\d+)(?P<rest>.*))?\.?$"
+    rf"^- (?:(?:(?:in|on|from) (?P<before>.*?) )?action )?{_ACTION} led to:? (?P<outcome>.*?)"
+    rf"(?:\. (?:Seen (?:once|{_NUMBER} times), l|L)ast at (?:step )?(?P<last>-?\d+)(?P<rest>.*))?\.?$"
 )
-_AHEAD = re.compile(rf"Highest score reachable from there: (?P<score>{_NUMBER})(?:, in (?P<steps>\d+) more step)?")
-_ENDED = re.compile(rf"the episode ended with score (?P<score>{_NUMBER})")
+_AHEAD = re.compile(
+    rf"(?:Highest score reachable from there:|\. Score) (?P<score>{_NUMBER})(?:, in (?P<steps>\d+) more step)?"
+)
+_ENDED = re.compile(rf"(?:the episode|:) ended with score (?P<score>{_NUMBER})")
 _SO_FAR = re.compile(rf", score so far (?P<score>{_NUMBER})$")
 _REACT = re.compile(rf" \(score (?P<score>{_NUMBER})\)\. (?P<end>The episode (?:ended there|went on))$")
 _PAPER = re.compile(
@@ -89,10 +91,14 @@ _PAPER = re.compile(
 )
 _PAPER_SCORE = re.compile(rf"Max score achievable from this path: (?P<score>{_NUMBER})")
 _RESULT = re.compile(r"Result (\w+): ")
-_BEEN = re.compile(r"You have been \S.*? (?P<count>\d+) time\(s\) in this episode\.?$")
-_VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*)$", re.MULTILINE)
-_VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
-_DOUBT = re.compile(r"before step (?P<since>\d+) may not hold any more")
+_BEEN = re.compile(r"(?:You have been \S.*?|Been there) (?P<count>\d+) time\(s\)(?: in this episode)?\.?$")
+_VISITED = re.compile(
+    r"^(?:Earlier in this episode .*? and executed|Executed here in this episode): (?P<visits>.*)$", re.MULTILINE
+)
+_VISIT = re.compile(rf"{_ACTION}:? (?P<count>\d+) time\(s\)(?:, |$)")
+_DOUBT = re.compile(r"before step (?P<since>\d+),? may not hold any more")
+_ENDS = re.compile(rf"^- (?:old, )?score (?P<score>{_NUMBER}): (?P<ends>.*)$")
+_END = re.compile(r"(?P<end>.*?) at (?P<last>\d+)(?:; |$)")
 
 _SHUT = re.compile(r"^All known ways (?:from here )?are shut", re.MULTILINE)
 _PRESENT = re.compile(r"^Current (?:position|state): (?P<state>.*?)\.(?: This is step|$)", re.MULTILINE)
@@ -104,8 +110,9 @@ _WAY = re.compile(
 _HERE, _ELSEWHERE, _MOVES = "here", "elsewhere", "moves"
 _SECTIONS = (
     (re.compile(r"^What is known of other "), _ELSEWHERE),
-    (re.compile(r"^What is known "), _HERE),
-    (re.compile(r"^Your newest steps "), _MOVES),
+    (re.compile(r"^(?:What is k|K)nown "), _HERE),
+    (re.compile(r"^(?:Your n|N)ewest steps"), _MOVES),
+    (re.compile(r"^Ends seen elsewhere"), _ELSEWHERE),
     (re.compile(r"^Below are observations of other steps"), _ELSEWHERE),
     (re.compile(r"^Below are observations of steps from the current"), _HERE),
 )
@@ -129,6 +136,8 @@ def read_text(text: str, actions: tuple[str, ...]) -> MessageText:
     for line in text.split("\n"):
         if not line.startswith("- "):
             section = next((name for mark, name in _SECTIONS if mark.match(line)), "")
+        elif section and (ends := _ENDS.match(line)):
+            found[section] += _read_ends(ends)
         elif section and (known := _read_line(line)):
             found[section].append(known)
     visited, doubt = _VISITED.search(text), _DOUBT.search(text)
@@ -146,8 +155,14 @@ def read_text(text: str, actions: tuple[str, ...]) -> MessageText:
     )
 
 
+def _read_ends(ends: re.Match[str]) -> Iterator[KnownOutcome]:
+    """The ends with one score, in the format `brief`."""
+    for end in _END.finditer(ends["ends"]):
+        yield KnownOutcome("", end["end"], score=float(ends["score"]), ended=True, last=int(end["last"]))
+
+
 def _read_line(line: str) -> KnownOutcome | None:
-    """A line of the formats `ranked`, `raw` and `react`."""
+    """A line of the formats `brief`, `ranked`, `raw` and `react`."""
     match = _LINE.match(line)
     if match is None:
         return None

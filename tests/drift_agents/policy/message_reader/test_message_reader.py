@@ -20,6 +20,7 @@ from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import CAUTIOUS, EAGER, TEMPERS, MessageModel
 from drift_agents.policy.message_reader.text import read_text
+from drift_agents.policy.messages import FACTS_FORMATS
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import MEMORIES, VERIFIERS
@@ -63,6 +64,7 @@ def text_of(view: PromptView, form: str) -> str:
 @pytest.mark.parametrize(
     ("form", "scores", "steps"),
     [
+        ("brief", {"0": 1.0, "1": 0.0, "2": 1.0}, {"0": 9, "1": 0, "2": 4}),
         ("ranked", {"0": 1.0, "1": 0.0, "2": 1.0}, {"0": 9, "1": 0, "2": 4}),
         ("raw", {"0": 0.0, "1": 0.0, "2": 0.0}, {"0": 0, "1": 0, "2": 0}),
         ("paper", {"0": 1.0, "1": 0.0, "2": 1.0}, {"0": 0, "1": 0, "2": 0}),
@@ -74,7 +76,7 @@ def test_outcomes_are_parsed_in_every_format(form: str, scores: dict[str, float]
     assert {known.action: known.score for known in read.known} == scores
     assert {known.action: known.steps for known in read.known} == steps
     assert [known.action for known in read.known if known.ended] == ["1"]
-    assert read.times("0") == (2 if form in ("ranked", "raw") else 0)
+    assert read.times("0") == (2 if form in FACTS_FORMATS else 0)
 
 
 def test_steps_to_go_decide_between_equal_scores() -> None:
@@ -288,21 +290,23 @@ WALL = tuple(fell(tile(row, 2), "2", row, 3, 5 + row) for row in range(6))
 """A column of holes between the present position and the destination, seen at the steps 5 to 10."""
 
 
+@pytest.mark.parametrize("form", ["brief", "ranked"])
 @pytest.mark.parametrize(
     ("holes", "since", "words"),
     [
-        (WALL, None, "All known ways are shut: each way to a destination leads through a hole that is known.\n"),
+        (WALL, None, "All known ways are shut: each "),
         (WALL, 7, "they may be gone: the holes [0, 3], [1, 3].\n"),
         (WALL[1:], 7, ""),
         ((*WALL, Recollection(tile(2, 2), "2", Outcome(tile(2, 3), 0.0, False), 1.0, 12)), 7, ""),
     ],
 )
 def test_the_messages_say_whether_all_known_ways_are_shut(
-    holes: tuple[Recollection, ...], since: int | None, words: str
+    holes: tuple[Recollection, ...], since: int | None, words: str, form: str
 ) -> None:
     view = replace(VIEW, here=(recall("0", tile(2, 1), 0.0, None),), elsewhere=holes, doubt_since=since)
-    assert words in f"{text_of(view, 'ranked')}\n"
-    assert read_text(text_of(view, "ranked"), view.actions).is_shut == bool(words)
+    assert words in f"{text_of(view, form)}\n"
+    assert ("they may be gone" in text_of(view, form)) == ("gone" in words)
+    assert read_text(text_of(view, form), view.actions).is_shut == bool(words)
 
 
 def test_elsewhere_all_ways_are_shut_where_every_action_was_tried_in_vain() -> None:
@@ -358,7 +362,7 @@ def test_of_buttons_without_score_those_of_before_the_contradiction_come_first()
         assert MessageModel(ties=ties).complete([Message("user", text)], schema).data == {"action": "knock"}
 
 
-@pytest.mark.parametrize("form", ["ranked", "raw"])
+@pytest.mark.parametrize("form", FACTS_FORMATS)
 def test_a_worked_example_changes_nothing_that_a_reader_parses(form: str) -> None:
     shown, plain = (
         "\n".join(
@@ -410,7 +414,7 @@ class KeptNotes(Silent):
         self.texts.append(text)
 
 
-@pytest.mark.parametrize(("form", "warnings"), [("ranked", 0), ("paper", 2)])
+@pytest.mark.parametrize(("form", "warnings"), [("brief", 0), ("ranked", 0), ("paper", 2)])
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
     """Two lines whatever the number of cells; the report names the agents."""
     agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {"message_reader": {"format": form}}}

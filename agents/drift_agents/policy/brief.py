@@ -1,0 +1,102 @@
+"""The format `brief`: the facts of `ranked` in a third of its tokens.
+
+* `BriefRenderer` - the system message and the user message
+* `BRIEF` - the name of the format
+
+Instead of sentences about each outcome it has marks (*old* for what was last seen before memory was contradicted), one
+line for all ends of a score in other states, and lists that name what actions have in common once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drift_agents.policy.alternatives import fold_alternatives
+from drift_agents.policy.facts import FactsRenderer, score_ahead
+from drift_agents.prompt.view import Recollection
+
+BRIEF = "brief"
+LISTED = 4
+"""The number of untried actions up to which they are listed."""
+MOVES = 3
+"""How many of the newest steps of the episode are shown."""
+LENGTH = 160
+"""Characters of the ends that are shown, the newest first."""
+
+
+class BriefRenderer(FactsRenderer):
+    """The messages of the format `brief`."""
+
+    once, many, old = "Last at", "Seen {n:g} times, last at", "old"
+
+    def _fields(self) -> dict[str, str]:
+        view = self.view
+        fields = {**super()._fields(), "rules": self.template.fill("rules", {}) if "rules" in self.template else ""}
+        actions = fold_alternatives(view.actions)
+        notation = ", {a | b} is a or b" if "{" in actions else ""
+        return {**fields, "actions": actions, "notation": notation, **self.facts.brief_fields(view)}
+
+    def _episode(self) -> str:
+        moves = [self.facts.brief_move(one) for one in self.view.moves[-MOVES:]]
+        return self._list("episode", [{"move": move} for move in moves])
+
+    def _list(self, section: str, entries: Sequence[Mapping[str, str]]) -> str:
+        """A section with its records, or an empty text."""
+        lines = [self.template.fill(f"{section} record", entry) for entry in entries]
+        return self.template.fill(section, {"records": "\n".join(lines)}) if lines else ""
+
+    def _elsewhere(self) -> str:
+        """A line for each score, old ends on their own; of equal ends the one that was seen last."""
+        newest: dict[tuple[float, str], int] = {}
+        for item in self._ends():
+            end = (item.outcome.score, self.facts.brief_end(item))
+            newest[end] = max(newest.get(end, -1), item.last)
+        lines: dict[tuple[bool, float], list[str]] = {}
+        room = LENGTH
+        for (score, words), last in sorted(newest.items(), key=lambda end: -end[1]):
+            room -= len(words)
+            if room >= 0 or not lines:
+                lines.setdefault((self._is_old(last), score), []).append(f"{words} at {last}")
+        return self._list(
+            "elsewhere",
+            [
+                {"old": "old, " * old, "score": f"{score:g}", "ends": "; ".join(ends)}
+                for (old, score), ends in lines.items()
+            ],
+        )
+
+    def _ranked(self) -> Sequence[Recollection]:
+        """Best first; outcomes that read the same are one."""
+        merged: dict[tuple[str, str], Recollection] = {}
+        for item in super()._ranked():
+            known = merged.setdefault((item.action, self._outcome(item)), item)
+            if known is not item:
+                n, last, verified = known.n + item.n, max(known.last, item.last), known.verified or item.verified
+                weight = (known.support + item.support) / n
+                known = known._replace(n=n, last=last, verified=verified, weight=weight)
+                merged[item.action, self._outcome(item)] = known
+        return list(merged.values())
+
+    def _outcome(self, item: Recollection) -> str:
+        if item.outcome.ended:
+            return f"{self.facts.brief_outcome(item)}: ended with score {item.outcome.score:g}"
+        return "nothing changed" if item.outcome.state == item.state else self.facts.brief_outcome(item)
+
+    def _estimate(self, item: Recollection) -> str:
+        return super()._estimate(item) if score_ahead(item) else ""
+
+    def _untried(self) -> str:
+        known = {item.action for item in self.view.here}
+        untried = [action for action in self.view.actions if action not in known]
+        if not known or not untried or "untried" not in self.template:
+            return ""
+        words = ", ".join(untried) if len(untried) <= LISTED else "all other actions"
+        return self.template.fill("untried", {"untried": words})
+
+    def _visits(self) -> str:
+        counts = (self.view.visits or ()) if "visits" in self.template else ()
+        words = ", ".join(f"{action}: {count} time(s)" for action, count in counts)
+        return self.template.fill("visits", {"visits": words}) if words else ""
+
+    def _name(self, action: str) -> str:
+        return action

@@ -1,0 +1,54 @@
+"""The tables of the page about the learned reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.errors import ExperimentError
+
+from studies.learned_reader import AGENT, PAGE, make_tables, summarise, write_page
+
+
+def row(verifier: str, seed: int, phase: str, success: bool) -> dict[str, Any]:
+    agent = {"schedule": "lake", "policy": "learned_reader", "memory": "vanilla", "verifier": verifier}
+    return {
+        **agent,
+        "seed": seed,
+        "phase": phase,
+        "success": success,
+        "steps": 10,
+        "loop_steps": 4,
+        "invalid_actions": 0,
+    }
+
+
+ROWS = [
+    row(verifier, seed, phase, phase == "source" or (verifier == "glove" and (seed == 1 or number == 0)))
+    for verifier in ("none", "glove")
+    for seed in (0, 1)
+    for phase in ("source", "drift-1")
+    for number in range(2)
+]
+KEYS = list(dict.fromkeys(tuple(one[name] for name in AGENT) for one in ROWS))
+
+
+def test_the_gain_is_paired_by_lake() -> None:
+    """GLOVE wins half of the episodes after the drift on one lake, all on the other; without it none is won."""
+    tables = make_tables([summarise(ROWS, key) for key in KEYS])
+    assert "| `learned_reader` | +75 [" in " ".join(tables["gains"].split())
+    lines = [" ".join(line.split()) for line in tables["success"].splitlines()]
+    assert "| `learned_reader` | `vanilla` | `none` | 100 [100, 100] | 0 [0, 0] | 40 | 0 of 80 |" in lines
+
+
+def test_the_page_names_tables_that_there_are(tmp_path: Path) -> None:
+    page, figures = tmp_path / "page.md", tmp_path / "figures.json"
+    page.write_text(PAGE.read_text("utf-8"))
+    with pytest.raises(ExperimentError, match="is missing"):
+        write_page(page, figures)
+    figures.write_text(json.dumps({"agents": [summarise(ROWS, key) for key in KEYS]}))
+    text = write_page(page, figures).read_text("utf-8")
+    assert "+75 [" in text
+    assert write_page(page, figures).read_text("utf-8") == text
