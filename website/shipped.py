@@ -45,19 +45,19 @@ def make_row(name: str) -> list[str]:
     """
     schedule = load_schedule(name)
     kind = "control" if schedule.control else schedule.visibility or ""
-    parts = IDS[schedule.env].parts
-    if parts.extra is not None or not parts.knows_optimum:
-        return [name, kind, ", ".join(drift.name for drift in schedule.drifts), "", "", schedule.description]
-    plan = open_schedule(name)
-    phases = plan.phases(DRIFTS + 1)
-    effects = [plan.oracle.effect(plan.full_tick(old), plan.full_tick(new)) for old, new in pairwise(phases)]
+    parts = IDS[str(schedule.env)].parts
+    plan = open_schedule(name) if parts.extra is None and parts.knows_optimum else None
+    if plan is None or plan.oracle is None:
+        return [name, kind, ", ".join(drift.name for drift in schedule.drifts), "", "", schedule.description or ""]
+    oracle, phases = plan.oracle, plan.phases(DRIFTS + 1)
+    effects = [oracle.effect(plan.full_tick(old), plan.full_tick(new)) for old, new in pairwise(phases)]
     return [
         name,
         kind,
         ", ".join(phase.id for phase in phases[1:]),
         ", ".join(f"{effect.magnitude:.0%}" for effect in effects),
         ", ".join(f"{effect.loss:.0%}" for effect in effects),
-        schedule.description,
+        schedule.description or "",
     ]
 
 
