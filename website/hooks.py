@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, the gallery, the boards and the site's own files
+* `on_files` - adds the start page, the root's documents, gallery, schedules, boards and the site's own files
 * `on_page_markdown` - rewrites links to files outside `docs/`
 """
 
@@ -20,7 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from website import gallery
+from website import gallery, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS: str = runpy.run_path(str(ROOT / "drift_envs" / "_version.py"))["PROJECT_URL"]
@@ -34,7 +34,8 @@ BOARD = {"results/board": "submissions.md"}
 """A folder of results, and the page of the site that shows it."""
 LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
-GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md"}
+SCHEDULES = "shipped_schedules.md"
+GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md", SCHEDULES}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -70,6 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for asset in sorted((ROOT / "website" / "assets").iterdir()):
         files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
+    files.append(File.generated(config, SCHEDULES, content=shipped.page(shipped.read_table().values())))
     pictures = ROOT / "build" / "gallery"
     files.append(File.generated(config, "gallery.md", content=gallery.page(gallery.draw(pictures))))
     for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
@@ -97,6 +99,8 @@ def link(page: str, target: str) -> str:
     here = ROOT / sources[page] if page in sources else ROOT / "docs" / page
     path = (here.parent / target).resolve()
     up = "../" * page.count("/")
+    if path == shipped.TABLE:
+        return up + SCHEDULES
     if path.is_relative_to(ROOT / "docs"):
         return up + path.relative_to(ROOT / "docs").as_posix()
     name = path.relative_to(ROOT).as_posix()

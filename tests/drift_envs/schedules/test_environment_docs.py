@@ -1,22 +1,20 @@
-"""The tables of docs/environments.md against the code that they describe."""
+"""The tables of docs/environments.md, and that of all schedules, against the code that they describe."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import gymnasium as gym
 import pytest
 
-from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
 from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
 from drift_envs.registration import knob_table_of
-from drift_envs.schedule import load_schedule, shipped_schedules
 from tests.core_ids import CORE_IDS, kinds_of_schedules
+from website.shipped import listed, make_row, read_table
 
 TEXT = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
-NAMES = [name for name in shipped_schedules() if getattr(load_schedule(name), "env", None) in CORE_IDS]
+ROWS = read_table()
 
 
 def rows(start: str) -> list[list[str]]:
@@ -46,33 +44,22 @@ def test_arguments_are_those_of_the_ids() -> None:
     assert env.spec is not None
 
 
-LISTED = [name for name in NAMES if not ("/verify" in name and ":" in name)]
-"""All but the points of the map of verification, of which each file has one row."""
 KINDS = {name for _, name in kinds_of_schedules()}
 
 
 def test_every_shipped_schedule_has_a_row() -> None:
-    prefixes = ("`frozen_lake/", "`house/", "`mountain_car", "`tools/", "`webshop/")
-    found = [row[0].strip("`") for prefix in prefixes for row in rows(prefix)]
-    assert sorted(found) == sorted(LISTED)
+    assert list(ROWS) == listed()
+
+
+SLOW = [name for name, row in ROWS.items() if row[3] and name not in KINDS]
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "name", [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in LISTED]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ROWS]
 )
-def test_the_figures_of_a_schedule(name: str) -> None:
-    (row,) = [row for row in rows(f"`{name}` ") if row[0] == f"`{name}`"]
-    plan = open_schedule(name)
-    assert plan.oracle is not None
-    phases = plan.phases(3)
-    effects = [plan.oracle.effect(plan.full_tick(old), plan.full_tick(new)) for old, new in pairwise(phases)]
-    assert row[1] == ", ".join(phase.id for phase in phases[1:])
-    assert row[2] == ", ".join(f"{effect.magnitude:.0%}" for effect in effects)
-    assert row[3] == ", ".join(f"{effect.loss:.0%}" for effect in effects)
-    assert row[4] == plan.schedule.description
-    table = TEXT.split("Controls are left out")[1 if plan.schedule.control else 0]
-    assert f"| `{name}` |" in table
+def test_the_row_of_a_schedule_is_what_the_code_says(name: str) -> None:
+    assert ROWS[name] == make_row(name), "run `python -m website.shipped NAME`"
 
 
 @pytest.mark.integration

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from drift_envs.envs.miniwob.knobs import LAYOUTS, MINIWOB_KNOBS
 from drift_envs.registration import IDS
-from drift_envs.schedule import shipped_schedules
 from tests.documents import read_code, run_code
 from webshop_server.settings import THEMES
 
@@ -21,10 +20,9 @@ def test_its_example_runs() -> None:
     assert not names["terminated"]
 
 
-def test_it_names_every_id_knob_schedule_and_choice() -> None:
+def test_it_names_every_id_knob_and_choice() -> None:
     ids = [name for name in IDS if name.startswith("DriftMiniWoB")]
-    schedules = [name for name in shipped_schedules() if name.startswith("miniwob/")]
-    for name in (*ids, *MINIWOB_KNOBS, *schedules, *LAYOUTS, *THEMES):
+    for name in (*ids, *MINIWOB_KNOBS, *LAYOUTS, *THEMES):
         assert f"`{name}`" in TEXT, name
     for knob in MINIWOB_KNOBS.knobs:
         assert re.search(rf"^\| `{knob.name}` \|", TEXT, re.MULTILINE), knob.name
