@@ -126,7 +126,8 @@ class LifetimeEnv(vf.Env[LifetimeEnvConfig]):  # type: ignore[misc, unused-ignor
             task: the lifetime.
             agents: who plays, as `agents.agent`.
         """
-        data, lines = task.data, []
+        data = task.data
+        lines: list[dict[str, Any]] = []
         life = TextLifetime.of_schedule(
             data.schedule, data.seed, lines.append, rounds=data.rounds, episodes=data.episodes
         )
