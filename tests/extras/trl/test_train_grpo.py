@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from pathlib import Path
 
 import pytest
 import yaml
 
+os.environ["HF_HUB_OFFLINE"] = os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read when the libraries are imported
 pytest.importorskip("trl", reason="needs the extra `trl`")
 
 import torch
