@@ -110,7 +110,7 @@ _WAY = re.compile(
 _HERE, _ELSEWHERE, _MOVES = "here", "elsewhere", "moves"
 _SECTIONS = (
     (re.compile(r"^What is known of other "), _ELSEWHERE),
-    (re.compile(r"^(?:What is k|K)nown "), _HERE),
+    (re.compile(r"^(?:What is known|Known) "), _HERE),
     (re.compile(r"^(?:Your n|N)ewest steps"), _MOVES),
     (re.compile(r"^Ends seen elsewhere"), _ELSEWHERE),
     (re.compile(r"^Below are observations of other steps"), _ELSEWHERE),
