@@ -4,7 +4,7 @@
 and writes the table anew. It needs the extra `plots`.
 
 * `draw_thumbnail` - a picture of an id
-* `show_thumbnails` - the table of all ids, as HTML that also reads well where no style applies
+* `show_thumbnails` - the table of all ids that have a picture, as HTML that also reads well where no style applies
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ USUAL = 5
 
 ACROSS = 3
 """Pictures side by side."""
+
+DRAWN = tuple(env_id for env_id, entry in IDS.items() if entry.group != "bfcl")
+"""The ids that have a picture; BFCL's tools are text alone."""
 
 
 def draw_thumbnail(env_id: str) -> Image.Image:
@@ -74,11 +77,11 @@ def _fit(frame: np.ndarray) -> Image.Image:
 
 
 def show_thumbnails() -> str:
-    """The table of all ids."""
+    """The table of all ids that have a picture."""
     cells = [
         f'<td><img src="pictures/environments/{env_id}.png" alt="{env_id}" width="{WIDTH}" height="{HEIGHT}" '
         f'loading="lazy"><br><code>{env_id}</code></td>'
-        for env_id in IDS
+        for env_id in DRAWN
     ]
     rows = ["\n".join(cells[first : first + ACROSS]) for first in range(0, len(cells), ACROSS)]
     return '<table class="pictures">\n' + "\n".join(f"<tr>\n{row}\n</tr>" for row in rows) + "\n</table>\n"
@@ -87,7 +90,7 @@ def show_thumbnails() -> str:
 def main() -> None:
     """Draw what can be drawn here, and write the table."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for env_id in IDS:
+    for env_id in DRAWN:
         try:
             draw_thumbnail(env_id).save(FOLDER / f"{env_id}.png", optimize=True)
         except MissingDependencyError as error:

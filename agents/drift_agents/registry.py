@@ -395,7 +395,7 @@ POLICIES = Registry(
         ),
         "learned_reader": Part(
             "drift_agents.policy.learned_reader.reader:LearnedReader",
-            "A small trained network that reads the messages to a language model; trained on lakes.",
+            "A small trained network that reads the messages to a language model, in the format `brief`.",
         ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },

@@ -63,7 +63,7 @@ def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:
 
     service, sent, is_over = Stoppable(), list[int](), Event()
 
-    def play(cell: int) -> None:
+    def play(cell: int) -> int:
         if cell == 3:
             is_over.set()
         if service.is_stopped:
@@ -71,6 +71,7 @@ def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:
         sent.append(cell)
         if cell == 1:
             raise ExperimentError("wrong key")
+        return cell
 
     playing = play_in_threads(range(4), 1, service, play)
     assert next(playing) == 0

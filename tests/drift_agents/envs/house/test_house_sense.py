@@ -30,7 +30,7 @@ def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() ->
     renderer, won = LanguageModelPolicy(MessageModel()), set[str]()
     for episode in episodes:
         first = renderer.messages(parse_prompt(episode.trace[0].prompt))[1].content
-        assert ("reachable from there: 1" in first) == (episode.task in won), episode.task
+        assert ("Score 1, in " in first) == (episode.task in won), episode.task
         won.add(episode.task)
     again = [episode for number, episode in enumerate(episodes) if episode.task in {e.task for e in episodes[:number]}]
     assert again
