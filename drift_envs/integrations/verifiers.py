@@ -39,6 +39,10 @@ if not version("verifiers").startswith("0.4."):
 __all__ = ["ChatHarness", "LifetimeEnv", "LifetimeTaskset"]  # what verifiers looks for: one of each kind
 
 
+MOST_SECONDS = 3600.0
+"""How long an answer of the model may take; verifiers sets the limits of a rollout."""
+
+
 class LifetimeTasksetConfig(vf.TasksetConfig):  # type: ignore[misc, unused-ignore]
     """Which lifetimes are played: options `--env.taskset.NAME` of verifiers' commands.
 
@@ -188,7 +192,7 @@ class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc, unused-ig
         """
         system, messages = self.resolve_prompt(data)
         shown = [{"role": "system", "content": system}, *map(message_to_wire, messages or [])]
-        async with httpx.AsyncClient(timeout=None, trust_env=False) as client:  # verifiers sets limits
+        async with httpx.AsyncClient(timeout=MOST_SECONDS, trust_env=False) as client:
             response = await client.post(
                 f"{endpoint}/chat/completions",
                 headers={"Authorization": f"Bearer {secret}"},
