@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import UnknownChoiceError
 
 
 def load_object(reference: str) -> Any:
@@ -34,7 +34,7 @@ def find_callable(argument: str, reference: str) -> Any:
         reference: as `module:name`.
 
     Raises:
-        ArgumentError: if there is no such module or name, or it cannot be called.
+        UnknownChoiceError: if there is no such module or name, or it cannot be called.
 
     Example:
         >>> find_callable("detector", "drift_envs.lazy:find_callable").__name__
@@ -45,13 +45,15 @@ def find_callable(argument: str, reference: str) -> Any:
     try:
         found = getattr(import_module(module), name, None) if module else None
     except ModuleNotFoundError as error:
-        raise ArgumentError(
+        raise UnknownChoiceError(
             f"`{argument}` should be 'module:name' of an installed module. Received {reference!r}: {error}"
         ) from error
     finally:
         sys.path.remove("")
     if not callable(found):
-        raise ArgumentError(f"`{argument}` should be 'module:name' of a function or a class. Received {reference!r}")
+        raise UnknownChoiceError(
+            f"`{argument}` should be 'module:name' of a function or a class. Received {reference!r}"
+        )
     return found
 
 

@@ -116,7 +116,7 @@ def test_the_command_scores_a_detector_on_a_data_set(
     assert (found["missed"]["mean"], found["false_alarm_rate"]["mean"], found["streams"]) == (0.5, 0.0, 2)
     assert found["f1"]["mean"] == pytest.approx(2 / 3)
     assert main(["score-detector", "falling:Falls", "--data", "lake", "--stream", "scores"]) == 1
-    assert main(["score-detector", "falling:Rises", "--data", "lake"]) == 1
+    assert main(["score-detector", "falling:Rises", "--data", "lake"]) == 2
     assert "'module:name' of a function or a class. Received 'falling:Rises'" in capsys.readouterr().err
     assert main(["score-detector", "falling:Falls", "--data", "."]) == 1
     next((tmp_path / "lake" / "steps").iterdir()).unlink()
