@@ -141,7 +141,7 @@ def test_other_settings_do_not_go_on_in_the_same_folder(tmp_path: Path, capsys: 
     ("arguments", "status", "message"),
     [
         ([LAKE, "--policy", "clever"], 2, "`policy` should be one of random, optimal, initial"),
-        ([LAKE, "--policy", "no_such:make"], 1, "'module:name' of an installed module"),
+        ([LAKE, "--policy", "no_such:make"], 2, "'module:name' of an installed module"),
         (["CartPole-v1", "--schedule", "cart_pole/implicit", "--policy", "optimal"], 1, "no oracle for CartPole-v1"),
         (["CartPole-v1"], 2, "CartPole-v1"),
         ([LAKE, "--policy", "missing.jsonl.gz"], 1, "cannot be read"),
