@@ -67,7 +67,7 @@ class RecurringTasksEnv(TunableEnv):
 
     def _draw_page(self) -> np.ndarray:
         """The page as a picture, where `render_modes` have one."""
-        raise NotImplementedError
+        raise StateError(f"{type(self).__name__} has no picture, only {', '.join(self.metadata['render_modes'])}")
 
     def render(self) -> Any:
         """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""

@@ -85,7 +85,7 @@ class TaskSequence:
     """
 
     def __init__(
-        self, size: int | None, order: str, draw: Draw, list_all: Callable[[int], range], others: int = OTHERS
+        self, size: int | None, order: str, draw: Draw, list_all: Callable[[int], Sequence[int]], others: int = OTHERS
     ) -> None:
         self._order = check_choice("order", order, ORDERS)
         self._size = check_integer("pool", size, 1, MOST_TASKS, optional=True)

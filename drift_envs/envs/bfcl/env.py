@@ -18,7 +18,7 @@ from drift_envs.envs.bfcl.episode import BfclEpisode
 from drift_envs.envs.bfcl.interface import make_interface
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS
 from drift_envs.envs.bfcl.package import EngineCall, load_tasks
-from drift_envs.envs.bfcl.pool import ORDERS, BfclSequence, is_played, make_interfaces
+from drift_envs.envs.bfcl.pool import is_played, make_interfaces, make_sequence
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
@@ -107,13 +107,12 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         if render_mode not in (None, "ansi"):
             raise ArgumentError(f"`render_mode` should be ansi or None. Received {render_mode!r}")
         check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
-        check_choice("order", order, ORDERS)
         pool = check_integer("pool", pool, 1, MOST_TASKS, optional=True)
         self.render_mode = render_mode
         self.observation_mode = observation_mode
         for name, value in BFCL_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
-        self._tasks = BfclSequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
+        self._tasks = make_sequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
         self._is_seeded = False
         self._current: BfclEpisode | None = None
         self._states: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -134,7 +133,7 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
     @property
     def task_pool(self) -> tuple[int, ...] | None:
         """The numbers of the recurring tasks, or `None` for all tasks. For evaluators."""
-        return self._tasks.pool
+        return self._tasks.pool(0)
 
     def other_tasks(self, count: int) -> tuple[int, ...]:
         """The numbers of tasks outside `task_pool`, drawn by the same rules. For evaluators.
@@ -145,7 +144,7 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         Raises:
             ArgumentError: there are too few.
         """
-        return self._tasks.others(count)
+        return self._tasks.others(0, count)
 
     def translate(self, call: EngineCall) -> str:
         """The text of a call of the package under the present knobs. For evaluators.
@@ -176,7 +175,7 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
             self._tasks.seed(int(self.np_random.integers(2**31)))
             self._is_seeded = True
         self._keeps_tasks = False
-        self.goal_index = self._tasks.next() if index is None else index
+        self.goal_index = self._tasks.next(0) if index is None else index
         self._current = BfclEpisode(make_interface(self.read_knobs()), load_tasks()[self.goal_index])
         return self._observe(), self._make_info()
 

@@ -4,13 +4,13 @@
 * `make_interfaces` - the interfaces of the conditions of a schedule
 * `carry_reference` - the score of published calls after a drift, cached
 * `draw_tasks` - tasks that drifts affect
-* `BfclSequence` - a pool of recurring tasks, with a random stream of its own
+* `make_sequence` - the pool of recurring tasks in its order
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,8 +21,7 @@ from drift_envs.envs.bfcl.interface import BfclInterface, make_interface
 from drift_envs.envs.bfcl.package import load_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-
-ORDERS = ("shuffled", "fixed")
+from drift_envs.task_sequence import TaskSequence
 
 Interfaces = tuple[BfclInterface, ...]
 
@@ -45,6 +44,7 @@ def is_played(number: int) -> bool:
     return any(state != before for state in after) and carry_reference(number, plain, plain) == 1.0
 
 
+@lru_cache(maxsize=1)
 def list_tasks() -> tuple[int, ...]:
     """The numbers of the tasks that can be scored, in order."""
     return tuple(filter(is_played, load_tasks()))
@@ -108,51 +108,26 @@ def draw_tasks(
     return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
 
 
-class BfclSequence:
-    """The sequence of tasks, with a random stream of its own: the length of episodes does not change it.
+def make_sequence(size: int | None, order: str, interfaces: Interfaces, affected: bool) -> TaskSequence:
+    """The sequence of tasks; there is one place, 0.
 
     Args:
         size: the number of recurring tasks; `None` draws from all tasks.
-        order: `shuffled` (repeated permutations of the pool) or `fixed`.
+        order: `shuffled` or `fixed`.
         interfaces: those of the conditions, in temporal order.
         affected: whether tasks come first that drifts affect, or those that none does.
+
+    Raises:
+        ArgumentError: if size or order break a rule.
     """
+    return TaskSequence(size, order, partial(_draw, interfaces, affected), _list_all, _OTHERS)
 
-    def __init__(self, size: int | None, order: str, interfaces: Interfaces, affected: bool = True) -> None:
-        self._size, self._order, self._interfaces, self._affected = size, order, interfaces, affected
-        self.seed(0)
 
-    def seed(self, seed: int) -> None:
-        """Start again.
+def _draw(
+    interfaces: Interfaces, affected: bool, place: int, count: int, seed: int, without: tuple[int, ...]
+) -> tuple[int, ...]:
+    return draw_tasks(count, interfaces, seed, without, affected)
 
-        Args:
-            seed: of pool and order.
-        """
-        self._seed = seed
-        self._queue: list[int] = []
-        self._rng = np.random.default_rng([seed, 1])
 
-    @property
-    def pool(self) -> tuple[int, ...] | None:
-        """The numbers of the recurring tasks, or `None` for all tasks."""
-        if self._size is None:
-            return None
-        return draw_tasks(self._size, self._interfaces, self._seed, (), self._affected)
-
-    def next(self) -> int:
-        """The number of the next task."""
-        pool = self.pool
-        if pool is None:
-            return next(one for one in map(int, self._rng.permutation([*load_tasks()])) if is_played(one))
-        if not self._queue:
-            self._queue = [*self._rng.permutation(pool)] if self._order == "shuffled" else [*pool]
-        return int(self._queue.pop(0))
-
-    def others(self, count: int) -> tuple[int, ...]:
-        """Tasks outside the pool, drawn by the same rules.
-
-        Args:
-            count: how many.
-        """
-        seed = int(np.random.SeedSequence([self._seed, _OTHERS]).generate_state(1)[0])
-        return draw_tasks(count, self._interfaces, seed, self.pool or (), self._affected)
+def _list_all(place: int) -> tuple[int, ...]:
+    return list_tasks()
