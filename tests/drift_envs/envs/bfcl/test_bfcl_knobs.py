@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
 
+from drift_envs.envs.bfcl import package
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS, QUANTITIES, UNITS
 from drift_envs.envs.tools.knobs import TOOLS_KNOBS
 from drift_envs.errors import KnobError, MissingDependencyError
@@ -62,10 +63,8 @@ def test_two_new_names_are_not_equal() -> None:
 
 @pytest.mark.parametrize("missing", ["bfcl_eval", "mpmath"])
 def test_without_the_package_one_line_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(
-        sys, "modules", {name: one for name, one in sys.modules.items() if name.partition(".")[0] != missing}
-    )
+    monkeypatch.setattr(package, "find_spec", lambda name: None if name == missing else find_spec(name))
     with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[bfcl]"` and')) as found:
         gym.make("DriftBfcl-v0")
+    assert f"`{missing}`" in str(found.value)
     assert "\n" not in str(found.value)
