@@ -1,6 +1,7 @@
 """The web server, made so that slow and half-open connections cannot stop it.
 
 * `make_server` - a waitress server for an application on a listening socket
+* `stop` - ends a server that runs in another thread
 * `serve` - runs servers in one or several processes
 
 Waitress stops accepting connections at its limit, 100 by default, for up to two minutes. Here, a new
@@ -19,7 +20,7 @@ import time
 from typing import Any
 
 from flask import Flask
-from waitress import create_server
+from waitress import create_server, wasyncore
 from waitress.channel import HTTPChannel
 
 from webshop_server.errors import ShopError
@@ -88,6 +89,21 @@ def make_server(app: Flask, listener: socket.socket, *, threads: int = 8, socket
     server.max_connections = most
     server.channel_class = _Channel
     return server
+
+
+def stop(server: Any, sockets: dict[int, Any]) -> None:
+    """End a server that runs in another thread, after its running requests; `run` returns when no socket is left.
+
+    Args:
+        server: from `make_server`.
+        sockets: its open sockets by file number.
+    """
+    server.task_dispatcher.shutdown()  # first the running requests: their end wakes the server's thread
+    # Sockets belong to the server's thread: it closes them itself. With the lock it does not do so, and close the pipe
+    # of the trigger with them, before the trigger is pulled.
+    with server.trigger.lock:
+        server.trigger.thunks.append(lambda: wasyncore.close_all(sockets))
+        server.trigger.pull_trigger()
 
 
 def serve(app: Flask, listener: socket.socket, *, threads: int = 8, processes: int = 1) -> None:

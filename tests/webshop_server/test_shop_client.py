@@ -8,11 +8,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from waitress import create_server, wasyncore
+from waitress import create_server
 
 from webshop_server.app import Config, create_app
 from webshop_server.client import Client
 from webshop_server.errors import ArgumentError, ShopError
+from webshop_server.serving import stop
 from webshop_server.shop import Shop
 
 TOKEN = "a-long-token"
@@ -44,9 +45,7 @@ def server(inventory):
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.effective_port}"
-    server.task_dispatcher.shutdown()
-    # Only the server's own thread may close what it waits for; it ends when nothing is left.
-    server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+    stop(server, sockets)
     thread.join(10)
     assert not thread.is_alive()
 

@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-from waitress import wasyncore
 
 from webshop_server import serving
 from webshop_server.app import MAX_BODY, Config, create_app
@@ -30,8 +29,7 @@ def running_server(inventory, threads=2):
     try:
         yield listener.getsockname()
     finally:
-        server.task_dispatcher.shutdown()
-        server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+        serving.stop(server, sockets)
         thread.join(10)
         assert not thread.is_alive()
 

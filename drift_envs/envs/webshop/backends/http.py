@@ -14,8 +14,6 @@ import weakref
 from typing import Any, NoReturn, SupportsIndex
 from urllib.parse import quote
 
-from waitress import wasyncore
-
 from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
 from drift_envs.errors import StateError
 from webshop_server.action import ActionResult
@@ -24,7 +22,7 @@ from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ShopError
 from webshop_server.parser import FormRequest, ParsedPage, parse_html
 from webshop_server.renderer import render_html
-from webshop_server.serving import make_server
+from webshop_server.serving import make_server, stop
 from webshop_server.sessions import SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
@@ -114,9 +112,7 @@ class LocalServer:
 
 def _end(client: Client, server: Any, sockets: dict[int, Any], thread: threading.Thread) -> None:
     client.close()
-    server.task_dispatcher.shutdown()  # first the running requests: their end wakes the server's thread
-    # Sockets belong to the server's thread: it closes them itself, and ends when none is left.
-    server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+    stop(server, sockets)
     thread.join(_PATIENCE)
 
 
