@@ -13,15 +13,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import multiprocessing
 import random
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,40 +134,39 @@ class Table:
         print(f"{total:.0f} inputs in {seconds:.0f} s: {total / seconds:.0f} a second", flush=True)
 
 
-def run(names: Sequence[str], inputs: int, jobs: int, seed: int, minutes: float | None = None) -> int:
+def run(names: Sequence[str], inputs: int, jobs: int, seed: int, minutes: float = math.inf) -> int:
     """Fuzz with Hypothesis; the exit status."""
-    begin = time.perf_counter()
+    begin = time.monotonic()
+    # A signal sets a flag: an exception within `submit` could leave the pool with a process that it does not know.
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
     table = Table()
-    status = 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        for outcome in _play_all(split(names, inputs, seed), jobs, None if minutes is None else minutes * 60):
-            table.add(outcome)
-    except TimeoutError:
-        print(f"{minutes:g} minutes are over", flush=True)
-    except KeyboardInterrupt:
+    chunks = split(names, inputs, seed)
+    done = 0
+    for outcome in _play_all(chunks, jobs, lambda: stopped.is_set() or time.monotonic() - begin > minutes * 60):
+        table.add(outcome)
+        done += 1
+    if stopped.is_set():
         print("interrupted", flush=True)
-        status = 130
-    table.print(time.perf_counter() - begin)
-    return 1 if table.kinds else status
+    elif done < len(chunks):
+        print(f"{minutes:g} minutes are over", flush=True)
+    table.print(time.monotonic() - begin)
+    return 1 if table.kinds else 130 if stopped.is_set() else 0
 
 
-def _play_all(chunks: list[Chunk], jobs: int, seconds: float | None) -> Iterator[Outcome]:
-    """Play chunks in worker processes, which end with this function.
-
-    Raises:
-        TimeoutError: if so many seconds are over.
-    """
+def _play_all(chunks: list[Chunk], jobs: int, is_over: Callable[[], bool]) -> Iterator[Outcome]:
+    """Play chunks in worker processes, until all are done or the time is over; the processes end with this function."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool:
-        try:
-            for done in as_completed([pool.submit(play, chunk) for chunk in chunks], timeout=seconds):
-                yield done.result()
-        except BaseException:
+        left = {pool.submit(play, chunk) for chunk in chunks}
+        while left and not is_over():
+            done, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+        if left:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
                 child.terminate()
-            raise
 
 
 def _ignore_interrupts() -> None:
@@ -198,7 +199,7 @@ def main() -> int:
     """Read the options and fuzz."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description="Fuzz what reads files and replies.")
     parser.add_argument("--inputs", type=int, default=1_000_000)
-    parser.add_argument("--minutes", type=float, help="stop after so many")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--targets", default="", help="such as schedules,logs (default: all)")

@@ -93,7 +93,10 @@ def test_a_stopped_run_prints_its_table(stop, status, says):
             is_worker = "multiprocessing.spawn"
             assert wait_until(lambda: any(is_worker in command_of(pid) for pid in children_of(process.pid)), 120)
             process.send_signal(stop)
-        out, _ = process.communicate(timeout=120)
+        try:
+            out, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()  # leaving the block waits for its end
     assert process.returncode == status
     assert out.splitlines()[0] == says
     assert out.splitlines()[1].startswith("target")
