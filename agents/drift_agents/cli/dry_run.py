@@ -1,6 +1,7 @@
 """The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
 
 * `estimate` - cells, episodes, requests and tokens of every memory on every schedule
+* `has_models` - whether an experiment has any
 * `CountingService` - language models that count their requests and send none
 * `print_estimate` - a table with price and duration
 """
@@ -140,6 +141,24 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
         _estimate_agents(experiment, place, memory, list(alike.values()))
         for (place, memory, _), alike in agents.items()
     ]
+
+
+def has_models(experiment: Experiment) -> bool:
+    """Whether any agent of an experiment takes a language model.
+
+    Args:
+        experiment: the experiment.
+
+    Raises:
+        ArgumentError: if the members of a team cannot be read.
+        UnknownNameError: if a team names a pool that there is not.
+
+    Example:
+        >>> from drift_agents.experiment.loader import load_experiment
+        >>> has_models(load_experiment("glove-quick")), has_models(load_experiment("llm-table"))
+        (False, True)
+    """
+    return any(cell.reference is None and _has_model(cell, experiment) for cell in plan_cells(experiment))
 
 
 def _has_model(cell: Cell, experiment: Experiment) -> bool:

@@ -119,6 +119,10 @@ def _run(
     controller: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Controllers.")] = None,
     team: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Teams.")] = None,
     policy: Annotated[object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.")] = None,
+    no_references: Annotated[
+        bool,
+        typer.Option("--no-references", help="Leave out the file's references, whose lines are there already."),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -216,7 +220,9 @@ def _run(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print decisions, tokens, price and hours of the language models; play nothing."
+            "--dry-run",
+            help="Print what the run would cost, and write nothing: minutes, or decisions, tokens, price and hours of "
+            "language models.",
         ),
     ] = False,
     debug: Debug = False,
@@ -250,6 +256,7 @@ def _run(
             resume=resume,
             fresh=fresh,
             words=context.obj,
+            references=not no_references,
             dry_run=dry_run,
             verbosity=verbosity_of(context),
             models=ModelOptions(

@@ -33,8 +33,9 @@ from rich.table import Column
 from rich.text import Text
 
 from drift_agents.analysis.report import write_report
-from drift_agents.cli.dry_run import print_estimate
+from drift_agents.cli.dry_run import has_models, print_estimate
 from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
+from drift_agents.cli.playing_time import print_playing_time
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST, TRACKING
 from drift_agents.experiment.loader import load_experiment
@@ -74,7 +75,8 @@ class RunOptions:
         words: the words of the command line.
         models: the options about language models.
         trackers: names of experiment trackers.
-        dry_run: print what language models would cost, and play nothing.
+        references: whether the file's references are played.
+        dry_run: print what the run would cost, and write nothing.
         verbosity: of what is printed beside the report.
     """
 
@@ -93,6 +95,7 @@ class RunOptions:
     words: Sequence[str]
     models: ModelOptions
     trackers: Sequence[str] = ()
+    references: bool = True
     dry_run: bool = False
     verbosity: Verbosity = Verbosity.NORMAL
 
@@ -109,7 +112,10 @@ def run(options: RunOptions, console: Console) -> None:
     """
     experiment = load_experiment(options.experiment, _read_overrides(options))
     if options.dry_run:
-        print_estimate(experiment, options.models, console)
+        if has_models(experiment):
+            print_estimate(experiment, options.models, console)
+        else:
+            print_playing_time(experiment, options.jobs, console)
         return
     folder = options.out or str(Path("runs") / experiment.name)
     logged = Path(Path("runs") / experiment.name if is_remote(folder) else folder).absolute() / TRACKING
@@ -183,6 +189,8 @@ def _read_overrides(options: RunOptions) -> dict[str, Any]:
         overrides |= {"rounds": options.rounds, "episodes": None}
     if options.schedules:
         overrides["schedules"] = options.schedules
+    if not options.references:
+        overrides["references"] = []
     axes = {axis: _check_names(axis, names) for axis, names in options.axes.items()}
     models = options.models
     names_models = any(value is not None for value in (models.names, *models.server().values()))
@@ -251,14 +259,15 @@ class ProgressBars:
         self._bars: dict[str, TaskID] = {}
 
     def __enter__(self) -> ProgressBars:
-        self._progress.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        if self._bars:  # without one there is nothing to stop, and `stop` would print an empty line
+            self._progress.stop()
 
     def begin(self, schedule: str, episodes: int) -> None:
         """Add the bar of a schedule, with its number of episodes."""
+        self._progress.start()
         self._bars[schedule] = self._progress.add_task(schedule, total=episodes)
 
     def advance(self, schedule: str, episodes: int) -> None:

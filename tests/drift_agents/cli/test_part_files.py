@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -106,6 +107,21 @@ def test_parts_of_a_file_play_beside_those_with_names(folder: Path) -> None:
     assert f"mine.py:Trusting@{sha256(MINE.encode()).hexdigest()}" in manifest
 
 
+def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "short.yaml").write_text(f"{EXPERIMENT}references: [clairvoyant]\n")
+    own = ("--memory", "vanilla", "--verifier", "mine.py:Trusting")
+    for more, cells, episodes in (((), 4, 24), (("--no-references",), 2, 12)):
+        assert run(*own, *more, "--dry-run") == 0
+        text = capsys.readouterr().out
+        assert re.search(rf"^ all +{cells} +{episodes} +\d+\.\d *$", text, re.MULTILINE)
+        assert re.search(r"^minutes  \d+\.\d on \d+ cores? ", text, re.MULTILINE)
+        assert not (folder / "run").exists()
+    assert run(*own, "--no-references") == 0
+    assert {row["verifier"] for row in read_rows(folder / "run" / "episodes.jsonl")} == {hashed("Trusting")}
+
+
 @pytest.mark.parametrize(
     ("option", "name", "expected"),
     [
@@ -127,7 +143,7 @@ def test_what_cannot_be_used_is_refused_with_one_line(
     (folder / "exits.py").write_text("raise SystemExit('bye')")
     (folder / "syntax.py").write_text("class Rule(:")
     assert run(option, name) == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"drift-agents: {expected}")
     assert not (folder / "run").exists()
 
