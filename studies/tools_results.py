@@ -1,13 +1,13 @@
-"""The tables of docs/tools_results.md, computed from stored lines of the experiment `tools`.
+"""The tables of docs/tools_results.md and its rows of the board, computed from stored lines of the experiment `tools`.
 
-* `write_results` - fills the tables of the page
-* `render_results` - the page with the tables that the lines give
+* `write_results` - fills the tables of the pages
+* `render_results` - the pages with the tables that the lines give
 * `tabulate_schedules`, `tabulate_calls` - by agent and schedule, the score after the first drift, and the calls
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,11 @@ from drift_agents.analysis.table import MISSING, Table, format_estimate, to_mark
 from drift_agents.experiment.folder import write_text
 
 from drift_envs.metrics import bootstrap
-from studies.verify_map.pages import ROOT, fill_page
+from studies.verify_map.pages import BOARD, ROOT, fill_page
 
 PAGE, EVIDENCE = "docs/tools_results.md", "results/tools"
+PAGES: Mapping[str, Sequence[str]] = {PAGE: (), BOARD: ("board",)}
+"""By page, its tables that other modules fill."""
 
 NAMES: Mapping[Key, str] = {
     ("none", "none", "direct", "solo", "planner"): "no memory",
@@ -38,36 +40,40 @@ NAMES: Mapping[Key, str] = {
 """The agents of the experiment, by the labels of their parts."""
 
 
-def write_results(root: Path = ROOT) -> Path:
-    """Fill the tables of the page from the lines in `EVIDENCE`; without lines they are empty.
+def write_results(root: Path = ROOT) -> list[Path]:
+    """Fill the tables of the pages from the lines in `EVIDENCE`; without lines they are empty.
 
     Args:
         root: of the repository.
 
     Returns:
-        The page.
+        The pages.
 
     Raises:
-        EvidenceError: if the page names an unknown table, or the lines lack what a table needs.
-        ExperimentError: if the file cannot be written.
+        EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
+        ExperimentError: if a file cannot be written.
     """
-    write_text(root / PAGE, render_results(root))
-    return root / PAGE
+    pages = render_results(root)
+    for path, text in pages.items():
+        write_text(path, text)
+    return list(pages)
 
 
-def render_results(root: Path = ROOT) -> str:
-    """The page with the tables that the lines give.
+def render_results(root: Path = ROOT) -> dict[Path, str]:
+    """The pages with the tables that the lines give.
 
     Args:
         root: of the repository.
 
     Raises:
-        EvidenceError: if the page names an unknown table, or the lines lack what a table needs.
+        EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
     """
     tables = None
     if any((root / EVIDENCE).glob(f"*{SUFFIX}")):
         tables = make_tables(read_evidence([root / EVIDENCE]))
-    return fill_page((root / PAGE).read_text("utf-8"), tables, PAGE)
+    return {
+        root / page: fill_page((root / page).read_text("utf-8"), tables, page, kept) for page, kept in PAGES.items()
+    }
 
 
 def make_tables(evidence: EvidenceTable) -> dict[str, str]:
