@@ -39,6 +39,14 @@ NAMES: Mapping[Key, str] = {
 }
 """The agents of the experiment, by the labels of their parts."""
 
+_REALIGNED: Mapping[Key, str] = {
+    (memory, "oracle_realign", *rest): f"{name}, oracle realign"
+    for (memory, verifier, *rest), name in NAMES.items()
+    if memory != "none" and verifier == "none"
+}
+_ROWS = {**NAMES, **_REALIGNED}
+"""The agents and those references that are agents, in the order of the rows."""
+
 
 def write_results(root: Path = ROOT) -> list[Path]:
     """Fill the tables of the pages from the lines in `EVIDENCE`; without lines they are empty.
@@ -89,7 +97,7 @@ def make_tables(evidence: EvidenceTable) -> dict[str, str]:
     counts = f"{len(evidence.cells):,} cells, {len(evidence.episodes):,} episodes, drift-envs {evidence.version}."
     return {
         "tools-evidence": f"{describe_standings(standings)} {counts}",
-        "tools-board": to_markdown(tabulate_standings(standings, NAMES)),
+        "tools-board": to_markdown(tabulate_standings(standings, _ROWS)),
         "tools-schedules": to_markdown(tabulate_schedules(evidence)),
         "tools-calls": to_markdown(tabulate_calls(evidence)),
     }
@@ -131,10 +139,10 @@ def _tabulate(evidence: EvidenceTable, values: pd.Series) -> Table:
             of_cell = frame[(frame["agent"] == agent) & (frame["schedule"] == schedule)]["value"].dropna()
             cells.append(format_estimate(bootstrap(of_cell), 1) if len(of_cell) else MISSING)
         is_reference = evidence.players[agent]["reference"] is not None
-        table.add(NAMES.get(agent) or name_of(agent), *cells, reference=is_reference)
+        table.add(_ROWS.get(agent) or name_of(agent), *cells, reference=is_reference)
     return table
 
 
 def _order(key: Key) -> tuple[int, Key]:
-    """Agents with a name come in the order of `NAMES`."""
-    return (list(NAMES).index(key) if key in NAMES else len(NAMES), key)
+    """Agents with a name come in the order of `_ROWS`."""
+    return (list(_ROWS).index(key) if key in _ROWS else len(_ROWS), key)

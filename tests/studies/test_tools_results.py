@@ -39,6 +39,7 @@ def test_lines_fill_every_table_of_the_page_and_the_rows_of_the_board(tmp_path: 
             assert block.partition(" -->\n")[2].partition("<!-- end -->")[0].strip()
         rows = [line for line in path.read_text("utf-8").splitlines() if line.startswith("| overwrite ")]
         assert len(rows) >= max(tables - 1, 1), "an agent has the name of the experiment in every table"
+        assert "| plain, oracle realign " in path.read_text("utf-8")
     shipped, filled = ((root / BOARD).read_text("utf-8") for root in (tools_results.ROOT, tmp_path))
     assert table_of(filled, "board") == table_of(shipped, "board"), "the map's rows are kept"
 
