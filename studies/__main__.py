@@ -280,7 +280,7 @@ def _tables(debug: Debug = False) -> None:
     from studies.tools_results import write_results
     from studies.verify_map.pages import write_tables
 
-    for path in (*write_tables(), write_results()):
+    for path in dict.fromkeys((*write_tables(), *write_results())):
         print(f"wrote {path}")
 
 

@@ -1,13 +1,13 @@
-"""The tables of docs/tools_results.md, computed from stored lines of the experiment `tools`.
+"""The tables of docs/tools_results.md and its rows of the board, computed from stored lines of the experiment `tools`.
 
-* `write_results` - fills the tables of the page
-* `render_results` - the page with the tables that the lines give
+* `write_results` - fills the tables of the pages
+* `render_results` - the pages with the tables that the lines give
 * `tabulate_schedules`, `tabulate_calls` - by agent and schedule, the score after the first drift, and the calls
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,11 @@ from drift_agents.analysis.table import MISSING, Table, format_estimate, to_mark
 from drift_agents.experiment.folder import write_text
 
 from drift_envs.metrics import bootstrap
-from studies.verify_map.pages import ROOT, fill_page
+from studies.verify_map.pages import BOARD, ROOT, fill_page
 
 PAGE, EVIDENCE = "docs/tools_results.md", "results/tools"
+PAGES: Mapping[str, Sequence[str]] = {PAGE: (), BOARD: ("board",)}
+"""By page, its tables that other modules fill."""
 
 NAMES: Mapping[Key, str] = {
     ("none", "none", "direct", "solo", "planner"): "no memory",
@@ -37,37 +39,49 @@ NAMES: Mapping[Key, str] = {
 }
 """The agents of the experiment, by the labels of their parts."""
 
+_REALIGNED: Mapping[Key, str] = {
+    (memory, "oracle_realign", *rest): f"{name}, oracle realign"
+    for (memory, verifier, *rest), name in NAMES.items()
+    if memory != "none" and verifier == "none"
+}
+_ROWS = {**NAMES, **_REALIGNED}
+"""The agents and those references that are agents, in the order of the rows."""
 
-def write_results(root: Path = ROOT) -> Path:
-    """Fill the tables of the page from the lines in `EVIDENCE`; without lines they are empty.
+
+def write_results(root: Path = ROOT) -> list[Path]:
+    """Fill the tables of the pages from the lines in `EVIDENCE`; without lines they are empty.
 
     Args:
         root: of the repository.
 
     Returns:
-        The page.
+        The pages.
 
     Raises:
-        EvidenceError: if the page names an unknown table, or the lines lack what a table needs.
-        ExperimentError: if the file cannot be written.
+        EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
+        ExperimentError: if a file cannot be written.
     """
-    write_text(root / PAGE, render_results(root))
-    return root / PAGE
+    pages = render_results(root)
+    for path, text in pages.items():
+        write_text(path, text)
+    return list(pages)
 
 
-def render_results(root: Path = ROOT) -> str:
-    """The page with the tables that the lines give.
+def render_results(root: Path = ROOT) -> dict[Path, str]:
+    """The pages with the tables that the lines give.
 
     Args:
         root: of the repository.
 
     Raises:
-        EvidenceError: if the page names an unknown table, or the lines lack what a table needs.
+        EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
     """
     tables = None
     if any((root / EVIDENCE).glob(f"*{SUFFIX}")):
         tables = make_tables(read_evidence([root / EVIDENCE]))
-    return fill_page((root / PAGE).read_text("utf-8"), tables, PAGE)
+    return {
+        root / page: fill_page((root / page).read_text("utf-8"), tables, page, kept) for page, kept in PAGES.items()
+    }
 
 
 def make_tables(evidence: EvidenceTable) -> dict[str, str]:
@@ -83,7 +97,7 @@ def make_tables(evidence: EvidenceTable) -> dict[str, str]:
     counts = f"{len(evidence.cells):,} cells, {len(evidence.episodes):,} episodes, drift-envs {evidence.version}."
     return {
         "tools-evidence": f"{describe_standings(standings)} {counts}",
-        "tools-board": to_markdown(tabulate_standings(standings, NAMES)),
+        "tools-board": to_markdown(tabulate_standings(standings, _ROWS)),
         "tools-schedules": to_markdown(tabulate_schedules(evidence)),
         "tools-calls": to_markdown(tabulate_calls(evidence)),
     }
@@ -125,10 +139,10 @@ def _tabulate(evidence: EvidenceTable, values: pd.Series) -> Table:
             of_cell = frame[(frame["agent"] == agent) & (frame["schedule"] == schedule)]["value"].dropna()
             cells.append(format_estimate(bootstrap(of_cell), 1) if len(of_cell) else MISSING)
         is_reference = evidence.players[agent]["reference"] is not None
-        table.add(NAMES.get(agent) or name_of(agent), *cells, reference=is_reference)
+        table.add(_ROWS.get(agent) or name_of(agent), *cells, reference=is_reference)
     return table
 
 
 def _order(key: Key) -> tuple[int, Key]:
-    """Agents with a name come in the order of `NAMES`."""
-    return (list(NAMES).index(key) if key in NAMES else len(NAMES), key)
+    """Agents with a name come in the order of `_ROWS`."""
+    return (list(_ROWS).index(key) if key in _ROWS else len(_ROWS), key)

@@ -26,6 +26,7 @@ from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.knobs import thaw
+from drift_envs.schedule import Schedule
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -42,6 +43,8 @@ ENV_ID = "DriftTools-v0"
 NEXT_REQUEST = "next_request"
 REQUEST_URI, POLICY_URI = "desk://request", "desk://policy"
 EVALUATOR_TOOLS = ("evaluator_log", "evaluator_phase", "evaluator_scores")
+OWN_TOOLS = (NEXT_REQUEST, *EVALUATOR_TOOLS)
+"""The tools that are not the desk's; no drift may give their names to others."""
 
 INSTRUCTIONS = (
     "The service desk of a shop. Call `next_request` for the request of the next customer, read the policy in the "
@@ -58,10 +61,15 @@ class DeskLifetime(TextLifetime):
         schedule: what drifts.
         seed: of the instance.
         on_episode: called at the end of every request, as that of `TextLifetime`.
+
+    Raises:
+        ArgumentError: the schedule gives a tool the name of one of `OWN_TOOLS`.
+        ScheduleError: the schedule cannot be used.
     """
 
-    def __init__(self, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None] | None = None) -> None:
         super().__init__(ENV_ID, schedule, seed, on_episode)
+        _check_names(self._env.get_wrapper_attr("schedule"))
         self.subscribed: set[str] = set()
         """The resources whose updates the client has asked for."""
 
@@ -223,6 +231,16 @@ class ToolServer(LifetimeServer):
         }
 
 
+def _check_names(schedule: Schedule | None) -> None:
+    """Refuse new names of tools that are those of the server's own."""
+    drifts = () if schedule is None else schedule.drifts
+    layers = [{} if schedule is None else schedule.base.get("names", {})]
+    layers += [names for drift in drifts for names in (drift.set.get("names", {}), *drift.choice.get("names", ()))]
+    for tool, name in (pair for names in layers for pair in names.items()):
+        if name in OWN_TOOLS:
+            raise ArgumentError(f"`names` should give {tool!r} none of {', '.join(OWN_TOOLS)}. Received {name!r}")
+
+
 def _describe(tool: Mapping[str, Any], effect: str) -> types.Tool:
     return types.Tool(
         name=tool["name"],
@@ -255,7 +273,7 @@ def make_tool_server(
     """
     if env_id != ENV_ID:
         raise ArgumentError(f"`env_id` should be {ENV_ID}, the only id that has tools. Received {env_id!r}")
-    TextLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
+    DeskLifetime(schedule, seed).close()  # mistakes are told now, not to the first client
     path = open_log(log)
     token = os.environ.get(EVALUATOR_VARIABLE)
     if token is None:

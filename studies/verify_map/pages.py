@@ -12,7 +12,7 @@ replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from drift_agents.analysis.evidence import SUFFIX, EvidenceTable, read_evidence
@@ -43,7 +43,10 @@ ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).parent
 EVIDENCE = "results/verify_map"
 PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
-PAGES = ("README.md", "docs/leaderboard.md", "docs/when_to_verify.md")
+BOARD = "docs/leaderboard.md"
+PAGES = ("README.md", BOARD, "docs/when_to_verify.md")
+OF_OTHERS = ("tools-board",)
+"""Tables on these pages that other modules fill."""
 
 SECTIONS = {
     "map": "Who wins",
@@ -100,16 +103,17 @@ def render_pages(root: Path = ROOT) -> dict[Path, str]:
     if _has_evidence(root):
         evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
         tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml")
-    return {root / page: fill_page((root / page).read_text("utf-8"), tables, page) for page in PAGES}
+    return {root / page: fill_page((root / page).read_text("utf-8"), tables, page, OF_OTHERS) for page in PAGES}
 
 
-def fill_page(text: str, tables: Mapping[str, str] | None, where: str) -> str:
+def fill_page(text: str, tables: Mapping[str, str] | None, where: str, kept: Collection[str] = ()) -> str:
     """A page with its tables.
 
     Args:
         text: the page.
         tables: by name; `None` leaves all empty.
         where: the page's name, for messages.
+        kept: names of tables that stay as they are.
 
     Raises:
         EvidenceError: if the page names an unknown table.
@@ -117,6 +121,8 @@ def fill_page(text: str, tables: Mapping[str, str] | None, where: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         name = match["name"]
+        if name in kept:
+            return match[0]
         if tables is None:
             return match[1]
         if name not in tables:

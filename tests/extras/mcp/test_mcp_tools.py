@@ -284,6 +284,16 @@ def test_many_clients_at_once(schedule):
     anyio.run(client)
 
 
+@pytest.mark.parametrize("name", ["next_request", "evaluator_log"])
+@pytest.mark.parametrize("what", [{"set": {"names": None}}, {"choice": {"names": [{}, None]}}], ids=["set", "choice"])
+def test_no_drift_may_take_the_name_of_a_tool_of_the_server(name, what):
+    names = {"refund": name}
+    drift = json.loads(json.dumps({"name": "taken", "at": 1, **what}).replace("null", json.dumps(names)))
+    schedule = {"version": 1, "name": "taken", "env": "DriftTools-v0", "clock": "episode", "drifts": [drift]}
+    with pytest.raises(ArgumentError, match=f"`names` should give 'refund' none of .* Received '{name}'"):
+        make_tool_server(schedule=schedule)
+
+
 def test_mistakes_are_told_before_a_client_comes(monkeypatch):
     monkeypatch.setenv(EVALUATOR_VARIABLE, "short")
     with pytest.raises(ArgumentError, match="16 characters"):
