@@ -154,10 +154,12 @@ def effects(name: str, seed: int = 0):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_file_says_what_it_is(name: str) -> None:
+def test_the_file_says_what_it_is_and_fits_its_environment(name: str) -> None:
     schedule = plan(name)
     assert schedule.name == name
-    assert schedule.env == TABLES[name.split("/")[0]][0]
+    env_id, table, _ = TABLES[name.split("/")[0]]
+    assert schedule.env == env_id
+    assert load_schedule(name, table=table) == schedule, "its knobs fit the environment"
     assert schedule.description.endswith(".")
     assert schedule.visibility in ("explicit", "implicit")
     assert schedule.seed is None, "a shipped schedule leaves its drifts to the environment's seed"
@@ -167,11 +169,6 @@ def test_the_file_says_what_it_is(name: str) -> None:
         assert (ROWS[name][1], ROWS[name][-1]) == (kind, schedule.description), "run `python -m website.shipped NAME`"
     text = (resources.files("drift_schedules") / f"{name.partition(':')[0]}.yaml").read_text("utf-8")
     assert text.startswith("# "), "the file begins with a comment that says what drifts and why it matters"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_knobs_fit_the_environment(name: str) -> None:
-    assert load_schedule(name, table=TABLES[name.split("/")[0]][1]) == plan(name)
 
 
 def check_drifts_matter(name: str, found: Iterable[tuple[str, ChangeEffect]]) -> None:
