@@ -83,22 +83,18 @@ def digest(*parts: Any) -> str:
     """SHA-256 of texts or plain data, 16 hexadecimal digits."""
     told = hashlib.sha256()
     for part in parts:
-        text = part if isinstance(part, str) else json.dumps(plain(part), sort_keys=True, separators=(",", ":"))
+        text = part if isinstance(part, str) else json.dumps(part, default=plain, sort_keys=True, separators=(",", ":"))
         told.update(text.encode() + b"\0")
     return told.hexdigest()[:16]
 
 
 def plain(value: Any) -> Any:
-    """Observations, infos and knobs as data for JSON; numbers keep every digit."""
+    """An array, a number of NumPy or another mapping as data for JSON; numbers keep every digit."""
     if isinstance(value, np.ndarray):
-        return [str(value.dtype), list(value.shape), [plain(item) for item in value.ravel().tolist()]]
+        return [str(value.dtype), list(value.shape), value.ravel().tolist()]
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
+    return dict(value)
 
 
 # Experiments -------------------------------------------------------------------------------------------------------

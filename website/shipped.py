@@ -5,6 +5,7 @@ writes the file.
 
 * `COLUMNS`, `TABLE` - its columns, and the file
 * `make_row` - the row of a schedule, computed
+* `figures` - its cells of what drifts do
 * `listed` - the schedules that have a row
 * `read_table`, `write_table` - the file
 * `page` - the page
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from drift_envs import load_schedule, shipped_schedules
 from drift_envs.cli.scheduled import open_schedule
+from drift_envs.oracle import ChangeEffect
 from drift_envs.registration import IDS
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "shipped_schedules.csv"
@@ -55,9 +57,23 @@ def make_row(name: str) -> list[str]:
         name,
         kind,
         ", ".join(phase.id for phase in phases[1:]),
+        *figures(effects),
+        schedule.description or "",
+    ]
+
+
+def figures(effects: Sequence[ChangeEffect]) -> list[str]:
+    """How much of the table of responses drifts change, and what they cost who does not notice.
+
+    Args:
+        effects: those of the first drifts.
+
+    Returns:
+        The cells `table` and `loss`.
+    """
+    return [
         ", ".join(f"{effect.magnitude:.0%}" for effect in effects),
         ", ".join(f"{effect.loss:.0%}" for effect in effects),
-        schedule.description or "",
     ]
 
 

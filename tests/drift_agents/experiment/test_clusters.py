@@ -119,8 +119,11 @@ def test_an_address_where_nobody_listens_is_refused_at_once(prefix: str) -> None
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local", "ray://cluster"])
-def test_addresses_without_a_port_are_left_to_the_client(address: str) -> None:
+def test_addresses_without_a_port_are_left_to_the_client(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(socket, "create_connection", lambda *where, **_: tried.append(where))
     check_reachable(address, "Ray")
+    assert not tried
 
 
 def test_an_address_stands_with_a_cluster(capsys: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,23 +28,38 @@ from tests.processes import children_of, command_of, is_alive, wait_until
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the schedule, whose path stands in a run, and for one run of it."""
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture
+def schedule_file(place: Path, puddle: str) -> Path:
+    path = place / "puddle.yaml"
+    path.write_text(puddle, encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def experiment(data: dict[str, Any]) -> Experiment:
     return parse_experiment(data)
 
 
 @pytest.fixture
-def whole(experiment: Experiment, tmp_path: Path) -> bytes:
-    """What an undisturbed run writes."""
-    return run_experiment(experiment, tmp_path / "whole").read_bytes()
+def whole(experiment: Experiment, place: Path, tmp_path: Path) -> bytes:
+    """What an undisturbed run writes: it is played once, and every test gets a copy."""
+    if not (place / "run" / "episodes.jsonl").exists():
+        run_experiment(experiment, place / "run")
+    return (Path(shutil.copytree(place / "run", tmp_path / "whole")) / "episodes.jsonl").read_bytes()
 
 
 def cell_files(folder: Path) -> list[Path]:
     return sorted((folder / "cells").iterdir())
 
 
-def test_lines_have_the_documented_fields(experiment: Experiment, tmp_path: Path) -> None:
-    rows = read_rows(run_experiment(experiment, tmp_path / "run"))
+def test_lines_have_the_documented_fields(whole: bytes, tmp_path: Path) -> None:
+    rows = read_rows(tmp_path / "whole" / "episodes.jsonl")
     assert len(rows) == 6 * 2 * 8
     assert all(tuple(row) == FIELDS for row in rows)
     first = [row for row in rows if (row["verifier"], row["seed"]) == ("glove", 1)]

@@ -10,7 +10,7 @@ import pytest
 from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
 from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
 from drift_envs.registration import knob_table_of
-from tests.core_ids import CORE_IDS, kinds_of_schedules
+from tests.core_ids import CORE_IDS, DAILY
 from website.shipped import listed, make_row, read_table
 
 TEXT = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
@@ -44,19 +44,18 @@ def test_arguments_are_those_of_the_ids() -> None:
     assert env.spec is not None
 
 
-KINDS = {name for _, name in kinds_of_schedules()}
-
-
 def test_every_shipped_schedule_has_a_row() -> None:
     assert list(ROWS) == listed()
 
 
-SLOW = [name for name, row in ROWS.items() if row[3] and name not in KINDS]
+COMPUTED = {entry.schedule for entry in CORE_IDS.values()} | DAILY
+LONG = [name for name, row in ROWS.items() if row[3] and name not in COMPUTED]
+"""Their figures are compared where the effects of all drifts are computed: see test_shipped_schedules.py."""
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ROWS]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in ROWS]
 )
 def test_the_row_of_a_schedule_is_what_the_code_says(name: str) -> None:
     assert ROWS[name] == make_row(name), "run `python -m website.shipped NAME`"

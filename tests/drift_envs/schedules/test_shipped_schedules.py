@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import resources
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 
@@ -20,9 +21,10 @@ from drift_envs.envs.tools.knobs import TOOLS_KNOBS
 from drift_envs.envs.tools.oracle import DeskOracle
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 from drift_envs.envs.webshop.oracle import ShopOracle
-from drift_envs.oracle import PlannedKnobs
+from drift_envs.oracle import ChangeEffect, PlannedKnobs
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
-from tests.core_ids import CORE_IDS
+from tests.core_ids import CORE_IDS, DAILY
+from website.shipped import DRIFTS, figures, read_table
 
 TABLES = {
     "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
@@ -33,6 +35,8 @@ TABLES = {
     "webshop": ("DriftWebShop-v0", WEBSHOP_KNOBS, ShopOracle),
 }
 NAMES = [name for name in shipped_schedules() if name.split("/")[0] in TABLES]
+ROWS = read_table()
+"""Those of the page of all schedules, which say what their first drifts do."""
 VERIFY = [name for name in NAMES if "/verify" in name]
 """Points of the map "when must an agent verify"."""
 STILL = {name for name in VERIFY if ":none-" in name}
@@ -63,8 +67,6 @@ CONTROLS = {
 # What is left of the best sequences of actions, not of the best policies: in 999 steps a policy that
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
 OPEN_LOOP = {"mountain_car_continuous/goal"}
-# Single days matter little, and not every one, and a walk may come back: weeks matter on average.
-DAILY = {"house/wander", "frozen_lake/thaw:walk"}
 DRAWN_TIMES = {
     "frozen_lake/implicit:choice",
     "frozen_lake/explicit:compound",
@@ -96,7 +98,6 @@ ROUNDS = {"frozen_lake/slippery:long": 100}
 UNCHANGED = (*STILL, "/null", "/seen", "/unseen", "/eras", "/task-shift", "/task-shift:mixed")
 """Controls in which all responses stay the same."""
 FAMILY_SEEDS = range(4)
-SHOP_SEEDS = range(2)
 MOST_PHASES = 6
 """How many phases of a schedule are played; those of schedules with more return to earlier values."""
 
@@ -119,55 +120,60 @@ def horizon(name: str) -> int:
     return 1000 if plan(name).clock == "step" else 5 * rounds(name)
 
 
-def oracles(name: str):
+def has_tasks(name: str) -> bool:
+    """Whether the seed draws tasks, which an oracle then needs."""
+    return TABLES[name.split("/")[0]][2] in (DeskOracle, HouseOracle, ShopOracle)
+
+
+def oracles(name: str, seed: int = 0):
     """The oracle of every instance, with its timeline: one, or several seeds of a family."""
     env_id, table, kind = TABLES[name.split("/")[0]]
-    if kind in (DeskOracle, HouseOracle, ShopOracle):  # they need goals, which every seed draws anew
-        for seed in SHOP_SEEDS:
-            scheduled = open_schedule(name, seed)
-            yield scheduled.timeline, scheduled.oracle
+    if has_tasks(name):
+        scheduled = open_schedule(name, seed)
+        yield scheduled.timeline, scheduled.oracle
         return
     for seed in FAMILY_SEEDS if name in FAMILIES else (0,):
         timeline = Timeline(plan(name), table, seed)
         yield timeline, kind(PlannedKnobs(timeline, table), CORE_IDS[env_id].limit)
 
 
-def effects(name: str):
-    """What each drift does, phase by phase, at full weight."""
-    for timeline, oracle in oracles(name):
+def effects(name: str, seed: int = 0):
+    """What each drift does, phase by phase, at full weight: a list for each instance."""
+    for timeline, oracle in oracles(name, seed):
         if name in DAILY:
             found = [oracle.effect(0, tick) for tick in (20, 40, 60)]
             carried = sum(effect.carried for effect in found) / len(found)
-            yield "weeks", found[-1]._replace(carried=carried)
+            yield [("weeks", found[-1]._replace(carried=carried))]
             continue
         phases = timeline.phases(horizon(name))[:MOST_PHASES]
         assert len(phases) > 1
-        for before, after in pairwise(phases):
-            yield after.id, oracle.effect(timeline.first_tick(before.id), timeline.first_tick(after.id))
+        yield [
+            (after.id, oracle.effect(timeline.first_tick(before.id), timeline.first_tick(after.id)))
+            for before, after in pairwise(phases)
+        ]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_file_says_what_it_is(name: str) -> None:
+def test_the_file_says_what_it_is_and_fits_its_environment(name: str) -> None:
     schedule = plan(name)
     assert schedule.name == name
-    assert schedule.env == TABLES[name.split("/")[0]][0]
+    env_id, table, _ = TABLES[name.split("/")[0]]
+    assert schedule.env == env_id
+    assert load_schedule(name, table=table) == schedule, "its knobs fit the environment"
     assert schedule.description.endswith(".")
     assert schedule.visibility in ("explicit", "implicit")
     assert schedule.seed is None, "a shipped schedule leaves its drifts to the environment's seed"
     assert schedule.control == (name in CONTROLS)
+    if name in ROWS:
+        kind = "control" if schedule.control else schedule.visibility
+        assert (ROWS[name][1], ROWS[name][-1]) == (kind, schedule.description), "run `python -m website.shipped NAME`"
     text = (resources.files("drift_schedules") / f"{name.partition(':')[0]}.yaml").read_text("utf-8")
     assert text.startswith("# "), "the file begins with a comment that says what drifts and why it matters"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_knobs_fit_the_environment(name: str) -> None:
-    assert load_schedule(name, table=TABLES[name.split("/")[0]][1]) == plan(name)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("name", NAMES)
-def test_every_drift_matters_and_leaves_the_task_solvable(name: str) -> None:
-    for phase, effect in effects(name):
+def check_drifts_matter(name: str, found: Iterable[tuple[str, ChangeEffect]]) -> None:
+    """Every drift matters, unless the schedule is a control, and leaves the task solvable."""
+    for phase, effect in found:
         assert min(effect.before, effect.after) >= 0.7, f"{phase}: {effect}"
         if name in CONTROLS:
             assert effect.loss == 0.0, f"{phase}: {effect}"
@@ -180,6 +186,22 @@ def test_every_drift_matters_and_leaves_the_task_solvable(name: str) -> None:
             loss = effect.loss
         assert loss >= LEAST_LOSS, f"{phase}: {effect}"
         assert effect.magnitude > 0, f"{phase}: {effect}"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", NAMES)
+def test_every_drift_matters_and_leaves_the_task_solvable(name: str) -> None:
+    first, *others = effects(name)
+    if name in ROWS and name not in DAILY:
+        drifts, told = zip(*first[:DRIFTS], strict=True)
+        assert ROWS[name][2:5] == [", ".join(drifts), *figures(told)], "run `python -m website.shipped NAME`"
+    check_drifts_matter(name, chain(first, *others))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if has_tasks(name)])
+def test_every_drift_matters_with_other_tasks_too(name: str) -> None:
+    check_drifts_matter(name, chain(*effects(name, seed=1)))
 
 
 SHORT = ("flapping", "bait")

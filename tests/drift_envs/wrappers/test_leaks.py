@@ -7,14 +7,13 @@ from gymnasium.utils.env_checker import data_equivalence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.schedule import load_schedule
 from tests.core_ids import CORE_IDS
+from website.shipped import listed
 
-IMPLICIT = [
-    name
-    for name in shipped_schedules()
-    if load_schedule(name).env in CORE_IDS and load_schedule(name).visibility == "implicit"
-]
+OURS = [name for name in listed() if load_schedule(name).env in CORE_IDS]
+"""Without the points of the map of verification, which differ from their file in rates alone."""
+IMPLICIT = [name for name in OURS if load_schedule(name).visibility == "implicit"]
 OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
 """Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
 LOOKUPS = tuple(f'{{"tool": "{tool}' for tool in ("find_", "get_order", "list_cards", "track_shipment"))
@@ -25,7 +24,6 @@ VISIBLE |= {f"tools/{name}" for name in ("gradual", "harmless", "releases", "rus
 """Explicit drifts of what stands in a house, of its name, and of the tools and the policy page."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
-OURS = [name for name in shipped_schedules() if load_schedule(name).env in CORE_IDS]
 
 
 def is_no_outcome(action):
@@ -78,17 +76,16 @@ def test_the_first_sight_of_an_episode_tells_no_tick(name):
 
 
 @pytest.mark.parametrize("name", OURS)
-@pytest.mark.parametrize("text", [False, True])
-def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name, text):
-    env = make(name, text=text)
-    _, info = env.reset(seed=0)
-    keys = set(info)
-    own = {"webshop": SHOP, "house": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0], set())
-    assert keys == (own or (HOUSE if text else set()))
-    for tick in first_ticks(env)[:4]:
-        assert set(env.reset(options={"drift_tick": tick})[1]) == keys
-        action = env.action_space.sample()
-        assert set(env.step(action)[4]) == keys
+def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name):
+    own = {"webshop": SHOP, "house": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0])
+    for text in (False, True):
+        keys = own or (HOUSE if text else set())
+        env = make(name, text=text)
+        assert set(env.reset(seed=0)[1]) == keys
+        for tick in first_ticks(env)[:4]:
+            assert set(env.reset(options={"drift_tick": tick})[1]) == keys
+            action = env.action_space.sample()
+            assert set(env.step(action)[4]) == keys
 
 
 @given(st.integers(0, 2**31), st.integers(0, 80), st.lists(st.integers(0, 3), min_size=1, max_size=12))

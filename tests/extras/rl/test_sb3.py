@@ -42,10 +42,12 @@ def test_the_loop_of_stable_baselines_runs_unchanged():
     for env_id in ("DriftFrozenLake-v0", "DriftMountainCar-v0"):
         env = gym.make(env_id)
         model = A2C("MlpPolicy", env, n_steps=4, seed=0).learn(8)
+        assert model.num_timesteps == 8
         observation, _ = env.reset(seed=0)
         for _ in range(3):
             action, _ = model.predict(observation)
             observation, *_ = env.step(action)
+            assert env.observation_space.contains(observation)
 
 
 def test_episodes_end_as_stable_baselines_expects():

@@ -157,10 +157,10 @@ def board(schedule: str) -> list[dict[str, Any]]:
 )
 def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: str, seeds: int, rounds: int) -> None:
     rounds = 1 if "car" in schedule else rounds
-    agents = board(schedule)
+    agents, nearer = board(schedule), {}
     if seeds == 1 and "car" in schedule:
-        agents = [{**agents[0], "verifier": "glove"}]
-    rows = play(tmp_path, schedule, agents=agents, seeds=seeds, rounds=rounds)
+        agents, nearer = [{**agents[0], "verifier": "glove"}], {"sweep": {"base.goal_position": [-0.1]}}
+    rows = play(tmp_path, schedule, agents=agents, seeds=seeds, rounds=rounds, **nearer)
     played = {(row["memory"].partition("(")[0], row["verifier"]) for row in rows}
     assert {memory for memory, _ in played} >= set(MEMORIES.names()) - set(OWN_SETUPS)
     assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
@@ -427,7 +427,7 @@ class KeptNotes(Silent):
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
     """Two lines whatever the number of cells; the report names the agents."""
     agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {"message_reader": {"format": form}}}
-    data = {"name": "circles", "schedules": ["frozen_lake/explicit:family"], "agents": agents, "seeds": 2, "rounds": 5}
+    data = {"name": "circles", "schedules": ["frozen_lake/explicit:family"], "agents": agents, "seeds": 2, "rounds": 3}
     notes = KeptNotes()
     run_experiment(parse_experiment(data), tmp_path / "run", progress=notes)
     told = [text for text in notes.texts if text.startswith("warning: ")]
