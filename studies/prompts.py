@@ -9,6 +9,7 @@ a drift. The page shows the messages of the last decision at which the memory he
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import gymnasium as gym
@@ -27,8 +28,8 @@ SCHEDULE, SEED = "frozen_lake/explicit", 0
 TICKS = range(24)
 """The schedule's time at the beginning of each episode; the first drift comes after 20."""
 
-LINES = {"ranked": 24, "raw": 6, "paper": 30, "full": 34, "plain": 14, "react": 5}
-"""How many lines of the user message are shown; of the default format all."""
+LINES = {"ranked": 24, "raw": 6, "paper": 30, "full": 6, "plain": 11, "react": 5}
+"""How many lines of the user message are shown; of the default format all, of `full` those that `paper` lacks."""
 
 
 def write_prompts(out: Path | None = None) -> str:
@@ -42,19 +43,26 @@ def write_prompts(out: Path | None = None) -> str:
     """
     parts = [
         "# Prompts",
-        "What a language model reads, one example of each format ([language models](language_models.md)). Written by "
-        f"`python -m studies prompts --out docs/prompts.md`: `{SCHEDULE}`, seed {SEED}, {len(TICKS)} episodes with "
-        "vanilla memory, the first drift after 20. The policy parses the messages and is no language model. Shown is "
-        "the last decision with records of the present state: of the default format both messages, of the others the "
-        "first lines of the user message.",
+        "For people who choose a format of the prompt, or want to see what a language model reads: an example of each "
+        "format of the policy [`llm`](language_models.md#what-the-model-reads), at the last decision with known "
+        "outcomes. `python -m studies prompts --out docs/prompts.md` writes this page: "
+        f"{len(TICKS)} episodes of `{SCHEDULE}` with seed {SEED} and vanilla memory, the first drift after 20, played "
+        "by rules. The default format is shown with both messages, the others with the first lines of the user "
+        "message.",
     ]
+    paper: list[str] = []
     for form in FORMATS:
         system, user = _last_decision(form)
         if form == BRIEF:
             shown = ["[system]", *system.content.split("\n"), "[user]", *user.content.split("\n")]
             parts += [f"## `{form}` (default)", _quote(shown)]
         else:
-            parts += [f"## `{form}`", _quote(user.content.split("\n"), LINES[form])]
+            lines = user.content.split("\n")
+            paper = lines if form == "paper" else paper
+            both = takewhile(lambda pair: pair[0] == pair[1], zip(paper, lines, strict=False))
+            shared = len(list(both)) if form == "full" else 0
+            parts += [f"## `{form}`", *(["After the lines of `paper`:"] if shared else [])]
+            parts += [_quote(lines[shared:], LINES[form])]
     text = "\n\n".join(parts) + "\n"
     if out is not None:
         out.write_text(text, encoding="utf-8")

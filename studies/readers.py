@@ -40,14 +40,13 @@ HEAD = """# Rule-based message policies
 
 **Mechanism test by rules, no language model.**
 
-The policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known outcomes) and `erring_reader` (5 % \
-other actions) parse the messages to a language model by rules; the word *reader* in names stands for such a \
-rule-based message policy. They take the action with the highest score \
-that the messages show, of equal ones that with the fewest steps where these are shown (else `ties`: `first`, `last` \
-or `random`), and elsewhere follow rules of common sense. They are no language models; a format with which they move \
-in circles gives a deterministic model little chance. \
-The figures of `readers` and `readers-kinds` were played with the format `ranked`, the default \
-before `brief`; `drift-agents run readers-brief` compares the two.
+Do the messages to a language model contain what it needs? For people who design prompts or memories, this page \
+answers that without a model: the policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known \
+outcomes) and `erring_reader` (5 % other actions) read the [messages](prompts.md) by rules. They take the action with \
+the highest score that the messages show, among equal ones the one with the fewest steps where these are shown (else \
+`ties`: `first`, `last` or `random`), and otherwise follow rules of common sense. A format with which they move in \
+circles gives a deterministic model little chance. `readers` and `readers-kinds` were played with the format \
+`ranked`, the default before `brief`; `drift-agents run readers-brief` compares the two.
 
 The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
 success rates in percent, means over instances. `python -m studies readers --out docs/readers.md` writes the page \
@@ -63,22 +62,21 @@ NOTES = {
     "readers": (
         '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
         "the plain agent wins the car without a verifier, since the policy then trusts its newest pushes. On "
-        "the lake and in the shop the line does not help the plain agent: the records that it recalls first "
-        "are the oldest.",
+        "the lake and in the shop the line does not help it, since the records that it recalls first are the oldest.",
         "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
         "it shows what the line alone does.",
     ),
     "readers-kinds": (
         "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
-        "The policy then presses first what last failed before the contradiction, a rule that was found on the seeds "
-        "0 and 1 after a first run of this table, where GLOVE stayed at 0.",
+        "The policy then prefers buttons that failed before the contradiction, a rule that was found on the seeds 0 "
+        "and 1 after a first run of this table, in which GLOVE stayed at 0.",
     ),
     "readers-formats": (
         "`paper` and `react` show neither the steps to a score nor the episode so far. A step against the "
         'wall, a step back and the right way all read "Max score achievable 1.0", so a policy with a fixed '
         "rule for ties repeats them until time runs out. In the shop these formats do not show which options "
         "are chosen, and the policy chooses the first one again and again.",
-        "Four rounds of the lakes are hardly more than the search for a way: compare rows with each other, not with "
+        "Four rounds on the lakes are hardly more than the search for a way: compare rows with each other, not with "
         "the twenty rounds of `readers`.",
     ),
 }
