@@ -45,6 +45,8 @@ EVIDENCE = "results/verify_map"
 PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
 BOARD = "docs/leaderboard.md"
 PAGES = ("README.md", BOARD, "docs/when_to_verify.md")
+MEMORIES = "belief"
+"""The family of `rules.yaml` with the memories of papers."""
 OF_OTHERS = ("tools-board",)
 """Tables on these pages that other modules fill."""
 
@@ -210,13 +212,13 @@ def _describe(evidence: EvidenceTable, points: Sequence[MapPoint]) -> str:
 
 
 def _tabulate_families(standings: Standings, book: RuleBook, points: Sequence[MapPoint]) -> Table:
-    """The best rule of each family: at most as many rows as there are families, and the clairvoyant."""
+    """The best rule of each family of rules; memories of papers, which have no rule, stand on the board."""
     rows, rules = row_names(standings, {rule.key: rule.name for rule in book.rules}), book.by_key()
     table = Table("", ("family", "its best rule", "area", "x1", "x1.5", "unlimited", "points won", "clearly"))
     seen = set()
     for one in standings.ranked:
         family = rules[one.key].family if one.key in rules else ""
-        if one.key not in rows or family not in book.families or family in seen:
+        if one.key not in rows or family not in book.families or family in {MEMORIES, *seen}:
             continue
         seen.add(family)
         won = [point for point in points if point.family == family]
