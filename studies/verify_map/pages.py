@@ -215,10 +215,10 @@ def _tabulate_families(standings: Standings, book: RuleBook, points: Sequence[Ma
     """The best rule of each family of rules; memories of papers, which have no rule, stand on the board."""
     rows, rules = row_names(standings, {rule.key: rule.name for rule in book.rules}), book.by_key()
     table = Table("", ("family", "its best rule", "area", "x1", "x1.5", "unlimited", "points won", "clearly"))
-    seen: set[str] = set()
+    seen = {MEMORIES}
     for one in standings.ranked:
         family = rules[one.key].family if one.key in rules else ""
-        if one.key not in rows or family not in book.families or family in {MEMORIES, *seen}:
+        if one.key not in rows or family not in book.families or family in seen:
             continue
         seen.add(family)
         won = [point for point in points if point.family == family]
