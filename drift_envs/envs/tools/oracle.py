@@ -87,6 +87,27 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
         plans = solve_request(desk, request, start, self._limit if left is None else left)
         return plans.best[key_of(desk, start)][0] if plans.score else desk.interface.write("finish", {})
 
+    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
+        """Whether the response to this call differs between the two ticks, or only one of them has this state.
+
+        A state shows calls and what they have returned. A tick has it if it answers these calls in the same way.
+
+        Args:
+            state: the JSON text.
+            action: the call.
+            t0: one tick.
+            t1: the other tick.
+        """
+        return super().changed(state, action, t0, t1) or self._has(state, t0) != self._has(state, t1)
+
+    def _has(self, state: Any, tick: int) -> bool:
+        """Whether the calls that the state shows lead to it."""
+        shown = self._restore(state, tick)
+        episode = DeskEpisode(shown.desk, shown.request)
+        for call in shown.calls:
+            episode.act(call)
+        return (episode.calls, episode.records) == (shown.calls, shown.records)
+
     def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does; another probability of lost calls changes all responses.
 
