@@ -26,11 +26,16 @@ $(DEMO): setup.cfg pyproject.toml | $(VENV)/bin/python
 demo: $(DEMO)  ## play a small experiment in about a minute, with a table and a picture
 	$(BIN)/python examples/demo.py
 
-.PHONY: map map-short
-map: $(STAMP)  ## play the map of verification, 30 instances: hours; resumes
-	$(BIN)/drift-agents run verify-map --jobs 2 --out runs/verify-map --resume
-	$(BIN)/drift-agents run verify-map-memories --jobs 2 --out runs/verify-map-memories --resume
-	$(BIN)/python -m studies map runs/verify-map runs/verify-map-memories --out build/map
+.PHONY: map map-all map-short
+map: $(STAMP)  ## play what the map's claims need, the rules on lakes and shop, 30 instances: about an hour; resumes
+	$(BIN)/drift-agents run verify-map --schedules frozen_lake/verify-6x6,frozen_lake/verify-8x8,webshop/verify \
+		--jobs 2 --out runs/map --resume
+	$(BIN)/python -m studies map runs/map --out build/map
+
+map-all: map  ## the whole map, with the house and the memories: three hours more; resumes
+	$(BIN)/drift-agents run verify-map --schedules house/verify-keys,house/verify-locked --jobs 2 --out runs/map-house --resume
+	$(BIN)/drift-agents run verify-map-memories --jobs 2 --out runs/map-memories --resume
+	$(BIN)/python -m studies map runs/map runs/map-house runs/map-memories --out build/map
 
 map-short: $(STAMP)  ## its short form, one instance of one environment: a minute
 	$(BIN)/drift-agents run verify-map --schedules frozen_lake/verify-6x6:often-3 --seeds 2 --jobs 2 --fresh --out runs/map-short
