@@ -88,9 +88,10 @@ def schedule_of(phases: list[Knobs], ticks: list[int]) -> dict[str, Any]:
         phases: the knob values of each phase.
         ticks: the tick at which each phase starts; the first is 0.
     """
-    fixed = [name for name, value in phases[0].items() if all(knobs[name] == value for knobs in phases)]
+    changing = [name for name, value in phases[0].items() if any(knobs[name] != value for knobs in phases)]
+    names = changing or list(phases[0])  # phases of one side can be equal
     drifts = [
-        {"name": f"phase-{index}", "at": tick, "set": {name: knobs[name] for name in knobs if name not in fixed}}
+        {"name": f"phase-{index}", "at": tick, "set": {name: knobs[name] for name in names}}
         for index, (knobs, tick) in enumerate(zip(phases, ticks, strict=True))
     ]
     return {"version": 1, "name": "board", "clock": "step", "base": phases[0], "drifts": drifts[1:]}
