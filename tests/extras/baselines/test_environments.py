@@ -42,6 +42,8 @@ def test_one_side_never_meets_the_other(env):
         assert all(knobs["map"][0][1] == "H" for phases in one for knobs in phases)
     if env.pays_each_step:
         assert len(seen) == 1
+    # phases that are equal to each other compile, too
+    assert env.compile([environments.schedule_of(phases, [0, 100, 200]) for phases in one]) is not None
 
 
 @pytest.mark.parametrize("regime", ["recurring", "rush"])
