@@ -202,21 +202,21 @@ def speed_table(speed: pd.DataFrame, tuning: pd.DataFrame | None) -> str:
     return _table(["learner", "thousand steps a second", "chosen of 12"], rows)
 
 
-def sentences(cells: Cells) -> str:
+def winner_table(cells: Cells) -> str:
     """For each cell the best learner without privileges, and what being told of drifts is worth to PPO."""
-    lines = []
+    rows = []
     for key in _drifting(cells):
         scores = {name: measures.after_drift(cells[(*key, name)]) for name in _learners(cells) if (*key, name) in cells}
         others = [name for name in scores if name not in PRIVILEGED]
         if not others:
             continue
         best = max(others, key=lambda name: scores[name].mean())
-        line = f"- {key[0]}, {key[1]}: {LABELS.get(best, best)} has most, {scores[best].mean():.2f}"
+        gain = ""
         if "ppo" in scores and ALONE in scores:
-            gain = paired_difference(scores[ALONE], scores["ppo"])
-            line += f"; a restart at drifts changes PPO by {gain.mean:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
-        lines.append(line + ".")
-    return "\n".join(lines)
+            found = paired_difference(scores[ALONE], scores["ppo"])
+            gain = f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+        rows.append([f"{key[0]}, {key[1]}", _label(best), _number(scores[best]), gain])
+    return _table(["cell", "most", "score", "what restarts at drifts add to PPO †"], rows)
 
 
 def make_blocks(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
@@ -227,7 +227,7 @@ def make_blocks(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
     environments = [name for name in ENVIRONMENTS if any(key[0] == name for key in cells)]
     return {
         "seeds": f"n = {seeds} lifetimes a cell; ± is half the width of the 95 % bootstrap interval over lifetimes.",
-        "sentences": sentences(cells),
+        "winners": winner_table(cells),
         "ranks": rank_table(cells),
         "scores": "\n\n".join(score_table(cells, references, name) for name in environments),
         "adaptation": adaptation_table(cells),
@@ -276,7 +276,7 @@ def _axes(number: int) -> tuple[Any, list[Any]]:
 
 def draw_curves(cells: Cells, path: Path) -> None:
     """The mean score around drifts where phases return, by environment."""
-    environments = list(dict.fromkeys(key[0] for key in cells if key[1] == "recurring"))
+    environments = [name for name in ENVIRONMENTS if any(key[:2] == (name, "recurring") for key in cells)]
     figure, axes = _axes(len(environments))
     for axis, environment in zip(axes, environments, strict=True):
         for learner, color in zip(SHOWN, COLORS, strict=True):
@@ -296,7 +296,7 @@ def draw_curves(cells: Cells, path: Path) -> None:
 
 def draw_adaptation(cells: Cells, path: Path) -> None:
     """The adaptation time by regime and learner, by environment."""
-    environments = list(dict.fromkeys(key[0] for key in cells if (key[0], "recurring", ALONE) in cells))
+    environments = [name for name in ENVIRONMENTS if (name, "recurring", ALONE) in cells]
     figure, axes = _axes(len(environments))
     names = [name for name in _learners(cells) if name in LABELS]
     marks = {"late": "o", "recurring": "s", "forty": "^"}
