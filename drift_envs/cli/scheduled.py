@@ -19,7 +19,7 @@ from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.registration import IDS, check_id, knob_table_of
-from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
+from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import knob_table
 
@@ -41,11 +41,7 @@ class ScheduledEnv(NamedTuple):
 
     def phases(self, most: int) -> list[Phase]:
         """The first phases, at most `most`."""
-        stop, found = 64, self.timeline.phases(64)
-        while len(found) < most and found[-1].stop != NEVER and stop < 10**9:
-            stop *= 4
-            found = self.timeline.phases(stop)
-        return found[:most]
+        return self.timeline.first_phases(most)
 
     def full_tick(self, phase: Phase) -> int:
         """The first tick of full weight of a phase, or its last tick if it ends earlier."""

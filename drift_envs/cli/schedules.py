@@ -47,8 +47,11 @@ def validate_schedules(names: Sequence[str]) -> bool:
             if schedule.env is None:
                 note = "; it names no `env`, so that its knobs were not checked"
             else:
-                count = len(open_schedule(name).phases(MAX_PHASES + 1))
+                timeline = open_schedule(name).timeline
+                count = len(timeline.first_phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+                last = timeline.last_phase_tick
+                note += f", found for ticks up to {last}" if last < MAX_TICK else ""
             last = last_readable_tick(schedule.drifts)
             note += f"; random drifts: ticks up to {last}" if last < MAX_TICK else ""
         except UnknownScheduleError:

@@ -15,7 +15,6 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle, SeesVisibility
 from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.phases import NEVER, Phase
 from drift_envs.schedule.timeline import Timeline
 
 
@@ -68,7 +67,7 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
             raise NoOracleError(f"there is no oracle for `{schedule.name}`")
         timeline: Timeline = env.get_wrapper_attr("timeline")
         found = []
-        for old, new in pairwise(_first_phases(timeline, drifts + 1)):
+        for old, new in pairwise(timeline.first_phases(drifts + 1)):
             before, after = (min(timeline.first_tick(one.id), one.stop - 1) for one in (old, new))
             effect = oracle.effect(before, after)
             if isinstance(oracle, SeesVisibility):
@@ -79,14 +78,6 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
         return found
     finally:
         env.close()
-
-
-def _first_phases(timeline: Timeline, most: int) -> list[Phase]:
-    stop, found = 64, timeline.phases(64)
-    while len(found) < most and found[-1].stop != NEVER and stop < 10**6:
-        stop *= 4
-        found = timeline.phases(stop)
-    return found[:most]
 
 
 def _meets(env: gym.Env[Any, Any], oracle: Oracle, before: int, after: int) -> bool:

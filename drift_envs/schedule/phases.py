@@ -32,8 +32,10 @@ NEVER = sys.maxsize
 
 _CHUNK = 32_768  # phases that a chunk of ticks holds on average
 _SHORTEST = 1024  # ticks
-_MOST_CHUNKS = 3_000
-_SEARCHED = 40  # chunks in which a phase is looked for by its id
+_MOST_CHUNKS = 500  # that are walked for one tick; a chunk of a few drifts takes 2 ms
+_MOST_WORK = 5_000  # the same in chunks times drifts, since every drift is compared with every phase
+_SEARCHED = 40  # chunks in which the end of a phase is looked for
+_LONGEST_LIST = 100_000  # phases
 _LARGEST_PERIOD = 1_000_000  # phases
 _KEPT = 4
 _LISTED = 12
@@ -97,7 +99,9 @@ class PhaseTable:
 
     Once every drift that repeats has begun, and between the single ones, phases repeat with the least common
     multiple of the periods. One such period is computed and the others follow from it, so that a phase at any
-    tick costs the same. Stretches with random occurrences, and periods of more than a million phases, are walked.
+    tick costs the same. Stretches with random occurrences, and periods of more than a million phases, are walked:
+    the number of a visit is a count of all earlier ones, so that a limit, `last_tick`, keeps every answer within a
+    second or two.
 
     Args:
         ramps: the drifts over time, in file order.
@@ -119,13 +123,22 @@ class PhaseTable:
         self._spans = _divide(ramps)
         self._counts = [np.zeros(len(self._names), np.int64)]  # visits of each owner before each chunk
         self._kept: OrderedDict[int, _Chunk] = OrderedDict()
+        walked = min(_MOST_CHUNKS, _MOST_WORK // max(len(ramps), 1)) + 3 * len(self._spans)
+        self._most = min(walked, self._count)  # chunks; those of short stretches between drifts do not count
+        self.last_tick = MAX_TICK if self._most == self._count else self._low(self._most) - 1
+        """The last tick whose phase is found."""
 
     def at(self, tick: int) -> Phase:
         """The phase that holds a tick.
 
         Raises:
-            ArgumentError: if so many phases lie before the tick that they can't be counted.
+            ArgumentError: if the tick lies beyond `last_tick`, so that too many phases would have to be counted.
         """
+        if tick > self.last_tick:
+            raise ArgumentError(
+                f"`tick` should be at most {self.last_tick} where its phase is asked for: too many phases lie before "
+                f"later ones to count them. Received {tick}"
+            )
         span = self._spans[bisect_right(self._spans, tick, key=lambda span: span.low) - 1]
         steps = (tick - span.low) // span.length
         number, repeat = (span.first, steps) if span.repeats > 1 else (span.first + steps, 0)
@@ -143,42 +156,48 @@ class PhaseTable:
         """All phases that start before a tick.
 
         Raises:
-            ArgumentError: if that are more than a list should hold, about a million.
+            ArgumentError: if they are more than a list should hold, a hundred thousand.
         """
+        if stop < 1:
+            return []
+        if stop - 1 <= self.last_tick:
+            last = self.at(stop - 1).index
+            if last < _LONGEST_LIST:
+                return self.first(last + 1)
+        raise ArgumentError(f"`stop` should have at most {_LONGEST_LIST} phases before it. Received {stop}")
+
+    def first(self, most: int) -> list[Phase]:
+        """The first phases, at most `most`; fewer where there are not so many up to `last_tick`."""
         found: list[Phase] = []
-        for number in range(self._searched()):
+        for number in range(self._most):
             chunk = self._chunk(number)
             for repeat in range(chunk.repeats):
-                count = int(np.searchsorted(chunk.starts, stop - repeat * chunk.length))
-                if len(found) + count > _SEARCHED * _CHUNK:
-                    break
+                count = min(len(chunk.starts), most - len(found))
                 found += [self._phase(number, chunk, position, repeat) for position in range(count)]
-                if self._low(number) + (repeat + 1) * chunk.length >= stop:
+                if len(found) == most or found[-1].stop == NEVER:
                     return found
-            else:
-                continue
-            break
-        raise ArgumentError(f"`stop` should have at most {_SEARCHED * _CHUNK} phases before it. Received {stop}")
+        return found
 
     def named(self, phase_id: str) -> Phase:
         """The phase of that id.
 
         Raises:
-            UnknownChoiceError: if there is no such phase, or none within the first million or so.
+            UnknownChoiceError: if there is no such phase, or none up to `last_tick`.
         """
         name, _, visit = phase_id.partition("#")
         if name in self._names and (not visit or (visit.isdecimal() and len(visit) <= 18 and int(visit) > 1)):
             owner, wanted = self._names.index(name), int(visit or 1)
-            for number in range(self._searched()):
+            for number in range(self._most):
                 chunk = self._chunk(number)
                 hits = np.flatnonzero(chunk.owners == owner)
                 earlier = int(self._counts[number][owner])
                 if earlier < wanted <= earlier + len(hits) * chunk.repeats:
                     repeat, nth = divmod(wanted - earlier - 1, len(hits))
                     return self._phase(number, chunk, int(hits[nth]), repeat)
-        known = [phase.id for phase in self._first(_LISTED)]
+        known = [phase.id for phase in self.first(_LISTED)]
+        limit = "" if self.last_tick == MAX_TICK else f" that starts up to tick {self.last_tick}"
         raise UnknownChoiceError(
-            f"`drift_phase` should be the id of a phase. Received {phase_id!r}. {nearest(phase_id, known)}"
+            f"`drift_phase` should be the id of a phase{limit}. Received {phase_id!r}. {nearest(phase_id, known)}"
         )
 
     def full(self, phase: Phase) -> int:
@@ -198,10 +217,6 @@ class PhaseTable:
             )
         return tick
 
-    def _first(self, count: int) -> list[Phase]:
-        chunk = self._chunk(0)
-        return [self._phase(0, chunk, position, 0) for position in range(min(count, len(chunk.starts)))]
-
     def _phase(self, number: int, chunk: _Chunk, position: int, repeat: int) -> Phase:
         owner = int(chunk.owners[position])
         visit = int(chunk.visits[position]) + repeat * int(chunk.gained[owner])
@@ -220,7 +235,7 @@ class PhaseTable:
             return int(chunk.starts[position + 1]) + repeat * chunk.length
         if repeat + 1 < chunk.repeats:
             return int(chunk.starts[0]) + (repeat + 1) * chunk.length
-        for following in range(number + 1, min(number + self._searched(), self._count)):
+        for following in range(number + 1, min(number + _SEARCHED + 3 * len(self._spans), self._count)):
             starts = self._chunk(following).starts
             if len(starts):
                 return int(starts[0])
@@ -232,10 +247,6 @@ class PhaseTable:
         last = self._spans[-1]
         return last.first + (1 if last.repeats > 1 else -(-(last.high - last.low) // last.length))
 
-    def _searched(self) -> int:
-        """How many chunks are looked through: those of short stretches between drifts do not count."""
-        return min(_SEARCHED + 3 * len(self._spans), self._count)
-
     def _span(self, number: int) -> _Span:
         return self._spans[bisect_right(self._spans, number, key=lambda span: span.first) - 1]
 
@@ -244,8 +255,6 @@ class PhaseTable:
         return span.low + (number - span.first) * span.length
 
     def _chunk(self, number: int) -> _Chunk:
-        if number > _MOST_CHUNKS + 3 * len(self._spans):
-            raise ArgumentError(f"`tick` should have at most {_MOST_CHUNKS * _CHUNK} phases before it")
         if number in self._kept:
             return self._kept[number]
         while len(self._counts) <= number:
@@ -298,7 +307,10 @@ def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
         if low < high:
             last = spans[-1] if spans else None
             first = 0
-            if last is not None:
+            if last is not None and repeats == last.repeats == 1 and high - last.low <= length:
+                # hundreds of drifts that begin one after the other share a chunk
+                low, first = last.low, spans.pop().first
+            elif last is not None:
                 first = last.first + (1 if last.repeats > 1 else -(-(last.high - last.low) // last.length))
             spans.append(_Span(low, high, length, repeats, first))
 

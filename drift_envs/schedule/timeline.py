@@ -191,12 +191,29 @@ class Timeline:
         return values_at_ticks(self._ramps, self._columns, self._checked(start), size)
 
     def phase(self, tick: int) -> Phase:
-        """The phase that holds a tick."""
+        """The phase that holds a tick.
+
+        Raises:
+            ArgumentError: if the tick lies beyond `last_phase_tick`.
+        """
         return self._phases.at(self._checked(tick))
 
+    @property
+    def last_phase_tick(self) -> int:
+        """The last tick whose phase is found: earlier than others where very many phases do not repeat."""
+        return self._phases.last_tick
+
     def phases(self, stop: int) -> list[Phase]:
-        """All phases that start before tick `stop`."""
-        return self._phases.before(stop)
+        """All phases that start before tick `stop`.
+
+        Raises:
+            ArgumentError: if there are more than a hundred thousand.
+        """
+        return self._phases.before(check_integer("stop", stop, 0, MAX_TICK + 1))
+
+    def first_phases(self, most: int) -> list[Phase]:
+        """The first phases, at most `most`."""
+        return self._phases.first(check_integer("most", most))
 
     def first_tick(self, phase_id: str) -> int:
         """The first tick of a phase at which its drift has its full weight.

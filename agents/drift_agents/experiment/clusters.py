@@ -25,9 +25,8 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
-from drift_agents.experiment.model_requests import Mailbox, Request
+from drift_agents.experiment.model_requests import Answer, Mailbox, Request
 from drift_agents.experiment.workers import MOST_LOST
-from drift_agents.llm.base import Completion
 
 T = TypeVar("T")
 
@@ -190,12 +189,12 @@ class _Requests:
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[tuple[int, Request] | None] = asyncio.Queue()
-        self._answers: dict[int, asyncio.Future[Completion | Exception]] = {}
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._numbers = count()
 
-    async def ask(self, request: Request) -> Completion | Exception:
+    async def ask(self, request: Request) -> Answer:
         number = next(self._numbers)
-        answer: asyncio.Future[Completion | Exception] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         await self._queue.put((number, request))
         return await answer
@@ -203,7 +202,7 @@ class _Requests:
     async def take(self) -> tuple[int, Request] | None:
         return await self._queue.get()
 
-    async def answer(self, number: int, answer: Completion | Exception) -> None:
+    async def answer(self, number: int, answer: Answer) -> None:
         self._answers.pop(number).set_result(answer)
 
     async def close(self, takers: int) -> None:
@@ -217,8 +216,8 @@ class _RayMailbox:
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
-    def ask(self, request: Request) -> Completion | Exception:
-        answer: Completion | Exception = self._wait(self._actor.ask.remote(request))
+    def ask(self, request: Request) -> Answer:
+        answer: Answer = self._wait(self._actor.ask.remote(request))
         return answer
 
     def take(self) -> tuple[int, Request] | None:
@@ -228,7 +227,7 @@ class _RayMailbox:
             return None
         return taken
 
-    def answer(self, number: int, answer: Completion | Exception) -> None:
+    def answer(self, number: int, answer: Answer) -> None:
         with suppress(ExperimentError):
             self._wait(self._actor.answer.remote(number, answer))
 

@@ -4,8 +4,8 @@
 * `RequestedService` - stands where `drift_agents.llm.service.Service` does, on a worker
 * `answer_requests` - answers the requests of all workers, in the command
 
-Workers send no request to a model's server: budget, recorded replies, circuit breakers and the key stay with the
-command, whose service answers from records or sends the request.
+Workers send no request to a model's server: budget, recorded replies, the count of invalid answers, circuit breakers
+and the key stay with the command, whose service answers from records or sends the request.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ from drift_agents.llm.service import Service
 
 
 class Request(NamedTuple):
-    """A request to a model: the arguments of `Service.model`, and those of `Model.complete`."""
+    """A call of a model's method: the arguments of `Service.model`, those of the method, and its name."""
 
     model: tuple[Any, ...]
-    complete: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    method: str = "complete"
+
+
+Answer = Completion | Exception | None
+"""What the method returned or raised."""
 
 
 class Mailbox(Protocol):
     """Carries requests from workers to the command and answers back; workers get it as an argument of their calls."""
 
-    def ask(self, request: Request) -> Completion | Exception:
+    def ask(self, request: Request) -> Answer:
         """Send a request and wait for its answer (on a worker)."""
 
     def take(self) -> tuple[int, Request] | None:
         """Wait for a request; returns its number too, and `None` after `close` (in the command)."""
 
-    def answer(self, number: int, answer: Completion | Exception) -> None:
+    def answer(self, number: int, answer: Answer) -> None:
         """Answer a request (in the command)."""
 
     def close(self, takers: int) -> None:
@@ -67,7 +72,15 @@ class RequestedModel:
         Raises:
             DriftAgentsError: as `drift_agents.llm.served.ServedModel.complete` does in the command.
         """
-        answer = self._mailbox.ask(Request(self._arguments, (tuple(messages), schema, parameters, sample_index)))
+        answer: Completion = self._ask("complete", tuple(messages), schema, parameters, sample_index)
+        return answer
+
+    def report(self, is_valid: bool, is_cut: bool) -> None:
+        """Count an answer, as `drift_agents.llm.served.ServedModel.report` does in the command."""
+        self._ask("report", is_valid, is_cut)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        answer = self._mailbox.ask(Request(self._arguments, arguments, method))
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -110,7 +123,7 @@ def answer_requests(mailbox: Mailbox, service: Service, threads: int) -> Iterato
         while (taken := mailbox.take()) is not None:
             number, request = taken
             try:
-                found: Completion | Exception = service.model(*request.model).complete(*request.complete)
+                found: Answer = getattr(service.model(*request.model), request.method)(*request.arguments)
             except Exception as error:  # noqa: BLE001 - raised in the worker
                 found = error
                 if not isinstance(error, ContextLengthError):  # which agents answer with a shorter prompt

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ class ReaskingModel:
     long for the model, its declared rules answer, which is counted as `fallbacks`; without rules the last answer is
     returned with `data` left `None`. A server that does not respond remains an error.
 
-    The results are reported to the model's `monitor`, if it has one.
+    Whether the last answer is valid is reported to the model's method `report`, if it has one.
 
     Args:
         model: the model that answers.
@@ -75,7 +75,7 @@ class ReaskingModel:
         self.reasks = check_integer("reasks", reasks, least=0)
         self.model, self.name, self.rules, self.meter = model, model.name, rules, meter
         self.parameters = dict(parameters or {})
-        self._monitor: AnswerMonitor | None = getattr(model, "monitor", None)
+        self._report: Callable[[bool, bool], object] | None = getattr(model, "report", None)
 
     def complete(
         self,
@@ -98,8 +98,8 @@ class ReaskingModel:
             usage += answer.usage
             errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema).errors
             if not errors or reasks == self.reasks:
-                if self._monitor is not None and schema is not None:
-                    self._monitor.count(is_valid=not errors, is_cut=answer.finish == "thinking")
+                if self._report is not None and schema is not None:
+                    self._report(not errors, answer.finish == "thinking")
                 break
             reasks += 1
             reason = _REASONS.get(answer.finish, "; ".join(errors))

@@ -75,7 +75,7 @@ class ServedModel:
         price: of the model's tokens.
         retries: repeated requests after the first one, at the most.
         stopped: when it is set no further request is sent, and pauses end.
-        monitor: counts invalid answers; used by `drift_agents.llm.reask.ReaskingModel`.
+        monitor: counts invalid answers.
 
     Raises:
         ArgumentError: if the number of retries is negative.
@@ -160,6 +160,15 @@ class ServedModel:
         usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
         answer = Completion(reply["text"], None, usage, reply["finish"], reply.get("tokens_cached", 0))
         return self._with_cost(self._read(answer, schema))
+
+    def report(self, is_valid: bool, is_cut: bool) -> None:
+        """Count an answer after all re-asks, as `AnswerMonitor.count` does.
+
+        Raises:
+            UnusableAnswersError: if too many answers are invalid.
+        """
+        if self.monitor is not None:
+            self.monitor.count(is_valid, is_cut)
 
     def _read(self, answer: Completion, schema: Mapping[str, Any] | None) -> Completion:
         """The answer with its data."""

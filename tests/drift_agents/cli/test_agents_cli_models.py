@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drift_agents.cli.app import main
+from drift_agents.experiment import dispatch
 from drift_agents.experiment.folder import REPLIES, read_manifest
 from drift_agents.experiment.logs import read_rows
 
+from tests.drift_agents.experiment.cluster_of_threads import Threads
 from tests.drift_agents.llm.chat_server import said, serve
 
 pytest.importorskip("openai")
@@ -176,3 +180,27 @@ def test_wrong_usage_is_reported(
     assert run(file, "run", *more) in (1, 2)
     assert message in capsys.readouterr().err
     assert not (file.parent / "run" / "run.json").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("where", [("--jobs", "1"), ("--jobs", "2"), ("--backend", "ray")], ids=" ".join)
+def test_nonsense_of_all_workers_is_counted_together_and_stops_the_run(
+    where: tuple[str, str], file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fifty answers in all, however many workers give them; the run has hundreds of decisions."""
+
+    @contextmanager
+    def connect(*_: Any) -> Iterator[Threads]:
+        yield Threads()
+
+    monkeypatch.setattr(dispatch, "open_cluster", connect)
+    with serve(lambda _: said("Hm.", tokens=(50, 5))) as server:
+        assert run(file, "run", "--model", "tiny", "--base-url", server.url, *where) == 1
+        counts, line = capsys.readouterr().err.strip().splitlines()[-2:]
+    stopped = re.fullmatch(
+        r"drift-agents: \S+: (\d+) of \1 answers are invalid: use a server .*; continue with: .*", line
+    )
+    assert stopped is not None, line
+    sent, recorded = map(int, re.findall(r"(\d+) (?:requests|from records)", counts))
+    assert 50 <= int(stopped[1]) <= 52
+    assert 3 * 50 <= sent + recorded <= 3 * 55, "three for each answer, and those under way"

@@ -18,6 +18,7 @@ from drift_agents.llm.connection import OPENAI
 from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.reask import AnswerMonitor, ReaskingModel
 from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.llm.served import ServedModel
 from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")
@@ -70,8 +71,7 @@ def test_an_answer_cut_off_while_thinking_is_told_from_a_long_one(chat: ModuleTy
 
 def test_too_many_invalid_answers_stop_the_run() -> None:
     model = ScriptedModel(lambda _: "Hm.")
-    model.monitor = AnswerMonitor(least=3)  # type: ignore[attr-defined]
-    asking = ReaskingModel(model, reasks=1)
+    asking = ReaskingModel(ServedModel(model, monitor=AnswerMonitor(least=3)), reasks=1)
     for _ in range(2):
         assert asking.complete(ASK, SCHEMA).data is None
     with pytest.raises(UnusableAnswersError, match="3 of 3 answers are invalid: use a server that restricts"):

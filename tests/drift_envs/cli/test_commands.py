@@ -270,6 +270,17 @@ class TestValidate:
         with pytest.raises(ArgumentError, match="`tick` should have at most 100000000 random events before it"):
             timeline.values(last + 1)
 
+    def test_the_last_tick_whose_phase_is_found_is_told(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        drifts = "".join(f"- {{every: {10**6 + 2 * n + 1}, set: {{slip: 0.5}}}}\n" for n in range(85))
+        many = tmp_path / "many.yaml"
+        many.write_text(f"version: 1\nname: many\nenv: DriftFrozenLake-v0\ndrifts:\n{drifts}", encoding="utf-8")
+        assert main(["validate", str(many)]) == 0
+        printed, last = capsys.readouterr().out.strip().rsplit(" ", 1)
+        assert printed == f"{many}: ok, many phases, found for ticks up to"
+        timeline = gym.make("DriftFrozenLake-v0", schedule=str(many)).get_wrapper_attr("timeline")
+        with pytest.raises(ArgumentError, match=f"`tick` should be at most {last} .* Received {int(last) + 1}"):
+            timeline.phase(int(last) + 1)
+
     def test_every_error_of_every_file_with_its_line(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         bad = tmp_path / "bad [1].yaml"
         bad.write_text(

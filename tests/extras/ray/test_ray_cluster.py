@@ -17,10 +17,12 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.errors import ExperimentError, UnknownNameError, UnusableAnswersError
 from drift_agents.experiment.clusters import open_cluster, play_on_cluster
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.llm.reask import AnswerMonitor
+from drift_agents.llm.service import Service
 
 from tests.extras.short_run import make_data
 from tests.processes import children_of, command_of, is_alive, wait_until
@@ -207,6 +209,17 @@ class TestLanguageModels:
         there = run_experiment(experiment, tmp_path / "there", backend="ray", address=address)
         assert _timeless(there) == _timeless(here)
         assert len(server.requests) == 2 * asked > 0
+
+    def test_invalid_answers_of_all_workers_stop_the_run(self, server: Any, address: str, tmp_path: Path) -> None:
+        from tests.drift_agents.llm import chat_server
+
+        server.answer = lambda _: chat_server.said("Hm.")
+        experiment = parse_experiment(self.make_data(tmp_path, server, seeds=20))
+        service = Service(monitor=AnswerMonitor())
+        with pytest.raises(ExperimentError, match=r": 5\d of 5\d answers are invalid") as caught:
+            run_experiment(experiment, tmp_path / "run", backend="ray", address=address, service=service)
+        assert isinstance(caught.value.__cause__, UnusableAnswersError)
+        assert caught.value.is_resumable
 
     def test_a_killed_worker_and_a_killed_head(self, server: Any, tmp_path: Path) -> None:
         """The first costs nothing but time; the second ends the run, which goes on without another request."""
