@@ -30,12 +30,14 @@ from drift_envs.schedule.rules import SOURCE
 NEVER = sys.maxsize
 """The tick that does not come."""
 
+LONGEST_LIST = 100_000
+"""The most phases of a list."""
+
 _CHUNK = 32_768  # phases that a chunk of ticks holds on average
 _SHORTEST = 1024  # ticks
 _MOST_CHUNKS = 500  # that are walked for one tick; a chunk of a few drifts takes 2 ms
 _MOST_WORK = 5_000  # the same in chunks times drifts, since every drift is compared with every phase
 _SEARCHED = 40  # chunks in which the end of a phase is looked for
-_LONGEST_LIST = 100_000  # phases
 _LARGEST_PERIOD = 1_000_000  # phases
 _KEPT = 4
 _LISTED = 12
@@ -156,15 +158,15 @@ class PhaseTable:
         """All phases that start before a tick.
 
         Raises:
-            ArgumentError: if they are more than a list should hold, a hundred thousand.
+            ArgumentError: if they are more than `LONGEST_LIST`.
         """
         if stop < 1:
             return []
         if stop - 1 <= self.last_tick:
             last = self.at(stop - 1).index
-            if last < _LONGEST_LIST:
+            if last < LONGEST_LIST:
                 return self.first(last + 1)
-        raise ArgumentError(f"`stop` should have at most {_LONGEST_LIST} phases before it. Received {stop}")
+        raise ArgumentError(f"`stop` should have at most {LONGEST_LIST} phases before it. Received {stop}")
 
     def first(self, most: int) -> list[Phase]:
         """The first phases, at most `most`; fewer where there are not so many up to `last_tick`."""

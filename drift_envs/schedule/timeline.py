@@ -24,7 +24,7 @@ from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_
 from drift_envs.schedule.knob_rules import draw_arguments, is_draw
 from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
-from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
+from drift_envs.schedule.phases import LONGEST_LIST, NEVER, Phase, PhaseTable
 from drift_envs.schedule.ramps import DriftEffect, DriftRamp
 from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import BASE_KEY, Purpose, RandomStream
@@ -213,7 +213,7 @@ class Timeline:
 
     def first_phases(self, most: int) -> list[Phase]:
         """The first phases, at most `most`."""
-        return self._phases.first(check_integer("most", most))
+        return self._phases.first(check_integer("most", most, 1, LONGEST_LIST))
 
     def first_tick(self, phase_id: str) -> int:
         """The first tick of a phase at which its drift has its full weight.
