@@ -7,7 +7,7 @@ for (const [id, values] of Object.entries(choices)) {
 const spec = read('spec');
 const [bars] = spec.layer;
 if (innerWidth < 700) {
-  bars.encoding.x.scale.domain = [0, 190]; // room for what stands beside the bars
+  bars.encoding.x.scale.domain = [0, 230]; // room for what stands beside the bars
   spec.encoding.y.axis.labelLimit = 130;
 }
 bars.encoding.color.legend.columns = innerWidth < 700 ? 1 : 4;
