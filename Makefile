@@ -32,7 +32,7 @@ map: $(STAMP)  ## play what the map's claims need, the rules on lakes and shop, 
 		--jobs 2 --out runs/map --resume
 	$(BIN)/python -m studies map runs/map --out build/map
 
-map-all: map  ## the whole map, with the house and the memories: three hours more; resumes
+map-all: map  ## the whole map, with the house and the memories: two and a half hours more; resumes
 	$(BIN)/drift-agents run verify-map --schedules house/verify-keys,house/verify-locked --jobs 2 --out runs/map-house --resume
 	$(BIN)/drift-agents run verify-map-memories --jobs 2 --out runs/map-memories --resume
 	$(BIN)/python -m studies map runs/map runs/map-house runs/map-memories --out build/map
