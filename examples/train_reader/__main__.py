@@ -69,7 +69,7 @@ class Amounts(NamedTuple):
     further: int = 45_000
 
 
-MORE = Amounts(taught=40_000, played=6_000, first=280_000, further=100_000)
+MORE = Amounts(taught=40_000, played=5_000, first=240_000, further=70_000)
 """Those of `TOGETHER`."""
 
 
