@@ -93,7 +93,7 @@ def test_a_listing_is_read_with_its_title() -> None:
         "has0 lacks7 click [ code 2 silken soap $ 5 99]",
         "has0 lacks2 click [ next > ]",
     ]
-    assert ("has0", "lacks6", "-", "click", "[", "code", "0", "]", "led", "to", "page", "1") in read.lines
+    assert ("has0", "lacks6", "-", "click", "[", "code", "0]", "led", "to", "page", "1") in read.lines
     assert read.lines[0] == ("instruction", "find", "me", "a", "red", "nail", "polish")
 
 
