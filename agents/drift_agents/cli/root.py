@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, make_app, run_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +74,7 @@ def make_console() -> Console:
 
 
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")
-def _list(debug: Debug = False) -> None:
+def _list() -> None:
     """List the names for experiment files: experiments, memories, verifiers, controllers, teams, policies."""
     from drift_agents.cli.listing import print_list
 
