@@ -17,16 +17,11 @@ from drift_agents.llm.service import Service
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 pytest.importorskip("openai")
 
 ASK = [Message("user", "Where to?")]
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 
 
 def make_reply(**message: Any) -> dict[str, Any]:
