@@ -203,10 +203,6 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         return float(self._source.knobs_at(tick)["transient"])
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
 class CommandOracle(RecurringTasksOracle[Setting, Task]):
     """The oracle of a `CommandEnv`, whose tasks belong to numbered places.
 
@@ -288,3 +284,7 @@ def trace_plans(
                     before[parent] = None
         front = list(before)
     return {state: tuple(actions) for state, actions in best.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

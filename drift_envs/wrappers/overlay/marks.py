@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -73,7 +73,7 @@ class NoMarks:
         return picture
 
 
-class DrawnMarks(NoMarks):
+class DrawnMarks(NoMarks, ABC):
     """Marks that a subclass draws on the picture with pygame."""
 
     def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
