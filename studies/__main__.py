@@ -117,8 +117,8 @@ def _readers(
 ) -> None:
     """Write how policies that parse the messages of a language model play, as one Markdown page.
 
-    The page is made from the figures in results/readers, which finished runs of readers, readers-kinds and
-    readers-formats replace.
+    The page is made from the figures in results/readers, which finished runs of readers, readers-brief,
+    readers-kinds and readers-formats replace.
     """
     from studies.readers import store_figures, write_readers
 
