@@ -282,7 +282,7 @@ def _axes(number: int) -> tuple[Any, list[Any]]:
 
 def _add_legend(figure: Any, axes: Sequence[Any]) -> None:
     """One legend of what any of the panels shows."""
-    found = {}
+    found: dict[str, Any] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         found = dict(zip(labels, handles, strict=True)) | found

@@ -2,7 +2,7 @@
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
 * `on_files` - adds the start page, the root's documents, gallery, schedules, boards and the site's own files
-* `on_page_markdown` - rewrites links to files outside `docs/`, and keeps `a ± b` on one line
+* `on_page_markdown` - rewrites links to files outside `docs/`, keeps `a ± b` on one line, gives wide tables room
 * `on_page_content` - marks the cells that hold sentences
 """
 
@@ -37,6 +37,8 @@ LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
 GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md", SCHEDULES}
+WIDE = {"leaderboard.md", "rl_board.md", "tools_results.md", "when_to_verify.md"}
+"""Pages whose tables get the place of the table of contents."""
 SENTENCE = 40
 """Characters of a cell that holds more than a name."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -117,6 +119,8 @@ def link(page: str, target: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite links to files outside `docs/`, and of pages that come from the root."""
     name = page.file.src_uri
+    if name in WIDE:
+        page.meta["hide"] = ["toc"]
     if name in GENERATED - set(FROM_ROOT.values()):
         return markdown
 
