@@ -66,10 +66,16 @@ python -m studies readers {folders} --out docs/readers.md
 NOTES = {
     "readers": (
         '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
-        "the plain agent wins the car without a verifier, since the policy then trusts its newest pushes. On "
-        "the lake and in the shop the line does not help it, since the records that it recalls first are the oldest.",
+        "the plain agent wins nine of ten episodes of the car without a verifier, since the policy then trusts its "
+        "newest pushes. On the lake and in the shop the line does not help it, since the records that it recalls first "
+        "are the oldest.",
         "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
         "it shows what the line alone does.",
+    ),
+    "readers-brief": (
+        "The house has other instances (seeds from 2000): on the first ones `brief` lost 1.0 [0.2, 2.0] points after "
+        "the drifts, since it did not show what stood where an episode had ended, which it now does.",
+        "No policy has more than 0.4 % of its steps on a schedule in loops.",
     ),
     "readers-kinds": (
         "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
