@@ -78,7 +78,7 @@ test-slow: $(STAMP)  ## the long tests too
 COMMA := ,
 EXTRAS_READY = $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/extras/*/)))
 .PHONY: test-extras test-extras-all
-test-extras: $(if $(EXTRA),.venvs/$(EXTRA)/.installed)  ## the tests of one extra in an environment of its own: EXTRA=minigrid
+test-extras: $(if $(filter $(EXTRA),$(notdir $(EXTRAS_READY))),.venvs/$(EXTRA)/.installed)  ## the tests of one extra in an environment of its own: EXTRA=minigrid
 	@test -n "$(EXTRA)" || { echo "name one: make test-extras EXTRA=$(firstword $(notdir $(EXTRAS_READY)))   ($(notdir $(EXTRAS_READY)))" >&2; exit 2; }
 	@test -d tests/extras/$(EXTRA) || { echo "no tests of an extra $(EXTRA); there are: $(notdir $(EXTRAS_READY))" >&2; exit 2; }
 	.venvs/$(EXTRA)/bin/python -m pytest -n 2 -m "not slow" tests/extras/$(EXTRA)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from drift_envs.metrics import bootstrap, paired_difference
 ALONE = "ppo_told"
 """The row that is trained on each phase alone."""
 SHOWN = ("ppo", "ppo_told", "ppo_page_hinkley", "shrink_and_perturb", "recurrent_ppo", "rl_squared", "dqn_short")
+COLUMNS = 2
+"""Panels side by side."""
 COLORS = ("#333333", "#1f6f8b", "#7fb7be", "#c8553d", "#8f5aa8", "#e0a030", "#5a8f3c")
 AROUND = {"late": 20, "recurring": 12, "rush": 5, "forty": 5}
 """Bins on each side of a drift that the curves show."""
@@ -268,10 +270,27 @@ def _axes(number: int) -> tuple[Any, list[Any]]:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, number, figsize=(3.4 * number, 3.4), layout="constrained", squeeze=False)
-    for each in axes[0]:
+    rows = -(-number // COLUMNS)
+    size = (4.4 * COLUMNS, 3 * rows + 0.6)
+    figure, axes = pyplot.subplots(rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
+    for each in axes.flat:
         each.spines[["top", "right"]].set_visible(False)
-    return figure, list(axes[0])
+    for each in axes.flat[number:]:
+        each.remove()
+    return figure, list(axes.flat[:number])
+
+
+def _add_legend(figure: Any, axes: Sequence[Any]) -> None:
+    """One legend of what any of the panels shows."""
+    found: dict[str, Any] = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        found = dict(zip(labels, handles, strict=True)) | found
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=3, frameon=False)
+
+
+def _is_left(axis: Any) -> bool:
+    return bool(axis.get_subplotspec().is_first_col())
 
 
 def draw_curves(cells: Cells, path: Path) -> None:
@@ -288,9 +307,8 @@ def draw_curves(cells: Cells, path: Path) -> None:
             axis.plot((np.arange(-bins, bins) + 0.5) * cell.regime.bin, curve, color=color, label=LABELS[learner])
         axis.axvline(0, color="black", linewidth=1, linestyle="--")
         axis.set(title=environment, xlabel="rounds since the drift", ylim=(0, 1.02))
-    axes[0].set_ylabel("score")
-    columns = max(len(environments), 1)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False)
+        axis.set_ylabel("score" if _is_left(axis) else "")
+    _add_legend(figure, axes)
     figure.savefig(path, dpi=110)
 
 
@@ -312,7 +330,7 @@ def draw_adaptation(cells: Cells, path: Path) -> None:
                 times = [measures.adaptation(cell, level).rounds.mean() for _, cell in own]
                 axis.plot(times, [place for place, _ in own], mark, label=regime, alpha=0.8)
         axis.set(title=environment, xlabel="rounds to 90 %", xlim=(0, None), yticks=range(len(names)))
-        axis.set_yticklabels([LABELS[name] for name in names] if axis is axes[0] else [])
+        axis.set_yticklabels([LABELS[name] for name in names] if _is_left(axis) else [])
         axis.invert_yaxis()
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    _add_legend(figure, axes)
     figure.savefig(path, dpi=110)

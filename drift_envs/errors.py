@@ -36,7 +36,7 @@ class Problem:
     """One finding about a schedule.
 
     Args:
-        where: the file (or `<dict>`), as the user wrote it.
+        where: the file (or `<dict>`), as the user wrote it; empty where there is none.
         line: the line in that file, counted from 1, or `None` where there is no text.
         key: the path to the key, as in `drifts[1].set.map`.
         text: the rule that is broken and the value that breaks it.
@@ -54,7 +54,7 @@ class Problem:
     def __str__(self) -> str:
         """The finding in one line, in the format that editors recognise."""
         place = self.where if self.line is None else f"{self.where}:{self.line}"
-        return f"{place}: {self.key}: {self.text}" if self.key else f"{place}: {self.text}"
+        return ": ".join(part for part in (place, self.key, self.text) if part)
 
 
 class ScheduleError(DriftEnvsError, ValueError):

@@ -1,8 +1,9 @@
 """Environments with numbered tasks that come again, in an order drawn from the seed.
 
 * `RecurringTasksEnv` - the mixin: the number of the task, and the environment's page as text or picture
-* `CommandEnv` - the base of those in numbered places, such as houses, where commands in words do a task
-* `CommandEpisode` - the protocol of an episode there
+* `EpisodeEnv` - the base of those where commands in words do a task
+* `CommandEnv` - the base of those that are in numbered places too, such as houses
+* `TaskEpisode`, `CommandEpisode` - the protocols of an episode in the two
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class RecurringTasksEnv(TunableEnv):
 
     def _set_modes(self, render_mode: str | None, observation_mode: str, modes: Sequence[str]) -> None:
         """Check and store the modes of pictures and observations."""
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
+        known = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in known:
+            raise ArgumentError(f"`render_mode` should be {', '.join(known)} or None. Received {render_mode!r}")
         self.render_mode = render_mode
         self.observation_mode = check_choice("observation_mode", observation_mode, modes)
 
@@ -91,10 +93,13 @@ class RecurringTasksEnv(TunableEnv):
             self._window = None
 
 
-class CommandEpisode(Protocol):
+class TaskEpisode(Protocol):
     """The state of an episode in which commands do a task."""
 
-    score: float
+    @property
+    def score(self) -> float:
+        """The score, 0.0 before the task is done."""
+        ...
 
     @property
     def is_over(self) -> bool:
@@ -103,10 +108,6 @@ class CommandEpisode(Protocol):
 
     def act(self, text: str, /) -> str:
         """Execute a command; returns the answer."""
-        ...
-
-    def lose(self) -> str:
-        """Answer as if the command had been lost."""
         ...
 
     def write_answer(self) -> str:
@@ -126,17 +127,132 @@ class CommandEpisode(Protocol):
         ...
 
 
+class CommandEpisode(TaskEpisode, Protocol):
+    """An episode in which commands can be lost."""
+
+    def lose(self) -> str:
+        """Answer as if the command had been lost."""
+        ...
+
+
+TaskState = TypeVar("TaskState", bound=TaskEpisode)
 Episode = TypeVar("Episode", bound=CommandEpisode)
 Task = TypeVar("Task")
 
 
-class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
+class EpisodeEnv(RecurringTasksEnv, gym.Env[str, str], Generic[TaskState]):
+    """The base of environments where commands in words do a task.
+
+    `observation_modes` are the last answer, and the state as JSON. A subclass starts episodes and writes `info`.
+
+    Args:
+        render_mode: one of `metadata["render_modes"]`, or `None`.
+        observation_mode: one of `observation_modes`.
+        tasks: the sequence of tasks.
+        lengths: the maximum length of an observation, and that of a command.
+        charset: their characters.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+    """
+
+    observation_modes: ClassVar[tuple[str, str]]
+
+    def __init__(
+        self,
+        render_mode: str | None,
+        observation_mode: str,
+        tasks: TaskSequence,
+        lengths: tuple[int, int],
+        charset: str,
+    ) -> None:
+        self._set_modes(render_mode, observation_mode, self.observation_modes)
+        for name, value in self.knobs.defaults().items():
+            setattr(self, f"_{name}", value)
+        self._tasks = tasks
+        self._current: TaskState | None = None
+        self.observation_space = spaces.Text(lengths[0], min_length=0, charset=charset)
+        self.action_space = spaces.Text(lengths[1], min_length=0, charset=charset)
+
+    @abstractmethod
+    def _start(self, number: int) -> TaskState:
+        """A new episode of a task under the present knobs."""
+
+    @abstractmethod
+    def _make_info(self) -> dict[str, Any]:
+        """The `info` of the agent."""
+
+    def _execute(self, episode: TaskState, command: str) -> None:
+        """Execute a command."""
+        episode.act(command)
+
+    @property
+    def episode(self) -> TaskState:
+        """The present episode.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self._current is None:
+            raise StateError("there is no episode before `reset`; call `reset` first")
+        return self._current
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Execute a command.
+
+        Args:
+            action: the command.
+
+        Returns:
+            The answer or the state, the score if this command has ended the episode (else 0.0), whether it has,
+            `False`, and `info`.
+
+        Raises:
+            ArgumentError: the action is not a string.
+            StateError: before the first `reset`.
+        """
+        if not isinstance(action, str):
+            raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
+        episode = self._current
+        if episode is None:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        before = episode.score
+        self._execute(episode, action)
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), episode.score - before, episode.is_over, False, self._make_info()
+
+    def _observe(self) -> str:
+        episode = self.episode
+        return episode.write_answer() if self.observation_mode == self.observation_modes[0] else episode.write_state()
+
+    def save_state(self) -> dict[str, Any]:
+        """The state of the episode, without knobs and random generators."""
+        return {"goal_index": self.goal_index, "episode": None if self._current is None else self._current.save()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of an episode.
+
+        Args:
+            state: from `save_state`.
+        """
+        self.goal_index = state["goal_index"]
+        if state["episode"] is not None:
+            self._current = self._start(state["goal_index"])
+            self._current.load(state["episode"])
+
+    def _write_page(self) -> str:
+        """The last answer."""
+        return self.episode.write_answer()
+
+
+class CommandEnv(EpisodeEnv[Episode], Generic[Task, Episode]):
     """The base of environments in numbered places, such as houses, where commands in words do a task.
 
     The knob `place_knob` is the number of the place, at most `most_places`; 0 draws one from the seed. Tasks exist in
     places up to `last_place`, which is `most_places` unless there are some that no seed draws. The knob
-    `transient` loses commands. `observation_modes` are the last answer, and the state as JSON. A subclass finds a task
-    by its number, begins an episode, updates its place when knobs change, and writes `info`.
+    `transient` loses commands. A subclass finds a task by its number, begins an episode, updates its place when knobs
+    change, and writes `info`.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.
@@ -156,7 +272,6 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     place_knob: ClassVar[str]
     most_places: ClassVar[int]
     last_place: ClassVar[int] = 0
-    observation_modes: ClassVar[tuple[str, str]]
     _transient: float
 
     def __init__(
@@ -167,15 +282,9 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         lengths: tuple[int, int],
         charset: str,
     ) -> None:
-        self._set_modes(render_mode, observation_mode, self.observation_modes)
-        for name, value in self.knobs.defaults().items():
-            setattr(self, f"_{name}", value)
-        self._tasks = tasks
+        super().__init__(render_mode, observation_mode, tasks, lengths, charset)
         self._drawn = 0
         """The place that the seed has drawn; 0 before."""
-        self._current: Episode | None = None
-        self.observation_space = spaces.Text(lengths[0], min_length=0, charset=charset)
-        self.action_space = spaces.Text(lengths[1], min_length=0, charset=charset)
 
     @abstractmethod
     def _find_task(self, number: int) -> tuple[int, Task]:
@@ -189,20 +298,8 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
     def _update(self, episode: Episode) -> None:
         """Bring the place of an episode to the present knobs."""
 
-    @abstractmethod
-    def _make_info(self) -> dict[str, Any]:
-        """The `info` of the agent."""
-
-    @property
-    def episode(self) -> Episode:
-        """The present episode.
-
-        Raises:
-            StateError: before the first `reset`.
-        """
-        if self._current is None:
-            raise StateError("there is no episode before `reset`; call `reset` first")
-        return self._current
+    def _start(self, number: int) -> Episode:
+        return self._begin(*self._find_task(number))
 
     @property
     def drawn_place(self) -> int:
@@ -261,42 +358,16 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
         self.goal_index = self._tasks.next(self.place) if index is None else index
-        self._current = self._begin(*self._find_task(self.goal_index))
+        self._current = self._start(self.goal_index)
         if self.render_mode == "human":
             self.render()
         return self._observe(), self._make_info()
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Execute a command.
-
-        Args:
-            action: the command.
-
-        Returns:
-            The answer or the state, the score if this command has ended the episode (else 0.0), whether it has,
-            `False`, and `info`.
-
-        Raises:
-            ArgumentError: the action is not a string.
-            StateError: before the first `reset`.
-        """
-        if not isinstance(action, str):
-            raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
-        episode = self._current
-        if episode is None:
-            raise StateError("`step` was called before `reset`; call `reset` first")
-        before = episode.score
+    def _execute(self, episode: Episode, command: str) -> None:
         if episode.is_over or (self._transient and self.np_random.random() < self._transient):
             episode.lose()
         else:
-            episode.act(action)
-        if self.render_mode == "human":
-            self.render()
-        return self._observe(), episode.score - before, episode.is_over, False, self._make_info()
-
-    def _observe(self) -> str:
-        episode = self.episode
-        return episode.write_answer() if self.observation_mode == self.observation_modes[0] else episode.write_state()
+            episode.act(command)
 
     def _seed_tasks(self, seed: int | None) -> None:
         """Draw the place and the order of tasks, from a stream that is independent of other draws."""
@@ -313,22 +384,3 @@ class CommandEnv(RecurringTasksEnv, gym.Env[str, str], Generic[Task, Episode]):
         super().set_knobs(values)
         if self._current is not None:
             self._update(self._current)
-
-    def save_state(self) -> dict[str, Any]:
-        """The state of the episode, without knobs and random generators."""
-        return {"goal_index": self.goal_index, "episode": None if self._current is None else self._current.save()}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of an episode.
-
-        Args:
-            state: from `save_state`.
-        """
-        self.goal_index = state["goal_index"]
-        if state["episode"] is not None:
-            self._current = self._begin(*self._find_task(state["goal_index"]))
-            self._current.load(state["episode"])
-
-    def _write_page(self) -> str:
-        """The last answer."""
-        return self.episode.write_answer()

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, make_app, run_app
 
 PROGRAM = "python -m studies"
 
@@ -59,7 +59,6 @@ def _study(
     seeds: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Use the first N instances.")
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Simulate a memory under declared evidence, without episodes.
 
@@ -83,7 +82,6 @@ def _experience(
     seeds: Annotated[
         int, typer.Option(min=1, max=1_000_000, metavar="N", help="Number of instances, from seed 0.")
     ] = 3,
-    debug: Debug = False,
 ) -> None:
     """Play the cells of an experiment and measure experience following and misaligned replay."""
     from studies.experience.command import run
@@ -98,7 +96,6 @@ def _experience(
 )
 def _prompts(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    debug: Debug = False,
 ) -> None:
     """Play a short run and write what a language model would read in each format, as one Markdown page."""
     from studies.prompts import write_prompts
@@ -117,12 +114,11 @@ def _readers(
         list[Path] | None, typer.Argument(metavar="RUN...", help="Runs whose figures are stored first.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write how policies that parse the messages of a language model play, as one Markdown page.
 
-    The page is made from the figures in results/readers, which finished runs of readers, readers-kinds and
-    readers-formats replace.
+    The page is made from the figures in results/readers, which finished runs of readers, readers-brief,
+    readers-kinds and readers-formats replace.
     """
     from studies.readers import store_figures, write_readers
 
@@ -138,7 +134,6 @@ def _readers(
 )
 def _learned_reader(
     folder: Annotated[Path | None, typer.Argument(metavar="RUN", help="A run whose figures are stored first.")] = None,
-    debug: Debug = False,
 ) -> None:
     """Fill the tables of docs/learned_reader.md from the figures in results/learned_reader, which a run replaces."""
     from studies.learned_reader import store_figures, write_page
@@ -157,7 +152,6 @@ def _injection(
     policies: Annotated[list[str], typer.Argument(metavar="POLICY...", help="Names of policies.")],
     episodes: Annotated[int, typer.Option(min=1, max=1_000_000, metavar="N", help="Episodes of each instance.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=1_000_000, metavar="N", help="Instances, from seed 0.")] = 3,
-    debug: Debug = False,
 ) -> None:
     """Play webshop/injection and print how often each policy buys what injected titles demand."""
     from studies.injection import write_rates
@@ -176,7 +170,6 @@ def _detectors(
     window: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Most steps from a drift to its detection.")
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Score all drift detectors on all streams of a data set, and print the tables or replace those of a page."""
     from studies.detectors import write_table
@@ -195,7 +188,6 @@ def _map_schedules(
     every: Annotated[int | None, typer.Option(metavar="N", help="Mean number of episodes between changes.")] = None,
     false: Annotated[int, typer.Option("--false", metavar="PERCENT", help="Share of false responses.")] = 0,
     write: Annotated[Path | None, typer.Option(metavar="DIR", help="Write all shipped files into this folder.")] = None,
-    debug: Debug = False,
 ) -> None:
     """Print the schedule of one point of the map, or write the files of all of its points.
 
@@ -220,7 +212,6 @@ def _map_tuning(
         list[Path] | None, typer.Argument(metavar="RUN", help="The finished run of map-conflict; none for that itself.")
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The experiment file.")] = Path("map-conflict.yaml"),
-    debug: Debug = False,
 ) -> None:
     """Write the experiment map-conflict, or with its finished run the experiment map-tuning."""
     from studies.verify_map.tuning import write_tuning
@@ -236,7 +227,6 @@ def _map_tuning(
 def _map_tuned(
     conflict: Annotated[Path, typer.Argument(metavar="RUN", help="The finished run of map-conflict.")],
     options: Annotated[Path, typer.Argument(metavar="RUN", help="The finished run of map-tuning.")],
-    debug: Debug = False,
 ) -> None:
     """Choose the options of every rule on development instances; write them and the experiments that play with them."""
     from studies.verify_map.tuning import write_tuned
@@ -255,7 +245,6 @@ def _evidence(
         list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, or Parquet files.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files, one an environment.")],
-    debug: Debug = False,
 ) -> None:
     """Store what the tables need of the lines of runs, one compressed file an environment.
 
@@ -275,7 +264,7 @@ def _evidence(
     short_help="Fill the tables of the documents.",
     epilog=f"Example: {PROGRAM} tables",
 )
-def _tables(debug: Debug = False) -> None:
+def _tables() -> None:
     """Compute every number of README, board, map and tools from the lines in results, without playing."""
     from studies.tools_results import write_results
     from studies.verify_map.pages import write_tables
@@ -294,7 +283,6 @@ def _map(
         list[Path], typer.Argument(metavar="DIR|FILE...", help="Folders of runs, Parquet files, or folders of these.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page and its pictures.")],
-    debug: Debug = False,
 ) -> None:
     """Write who wins at each point of the map, with curves, ranks and pictures; a rule of one's own takes part."""
     from studies.verify_map.pages import write_map

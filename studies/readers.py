@@ -5,6 +5,7 @@
 * `summarise` - the figures of a run
 * `tabulate_phases` - success by phase, of the default format
 * `tabulate_verifiers` - success after the drifts by verifier, and the share of steps in loops, of other policies
+* `tabulate_formats` - the format `brief` minus `ranked`, over pairs of instances
 
 Equal runs give equal bytes.
 """
@@ -22,7 +23,9 @@ from drift_agents.analysis.table import MISSING, Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 
-EXPERIMENTS = ("readers", "readers-kinds", "readers-formats")
+from drift_envs.metrics.statistics import paired_difference
+
+EXPERIMENTS = ("readers", "readers-brief", "readers-kinds", "readers-formats")
 """The experiments of the page."""
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "readers"
@@ -30,6 +33,9 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "readers"
 
 VERIFIERS = ("none", "glove", "oracle_reset")
 """The verifiers that every policy was played with, in the order of the table's figures."""
+
+TEMPERS = ("eager", "content", "cautious")
+"""The tempers of `readers-brief`."""
 
 Rows = Sequence[Mapping[str, Any]]
 Figures = Mapping[str, Any]
@@ -45,8 +51,7 @@ answers that without a model: the policies `message_reader`, `forgetful_reader` 
 outcomes) and `erring_reader` (5 % other actions) read the [messages](prompts.md) by rules. They take the action with \
 the highest score that the messages show, among equal ones the one with the fewest steps where these are shown (else \
 `ties`: `first`, `last` or `random`), and otherwise follow rules of common sense. A format with which they move in \
-circles gives a deterministic model little chance. `readers` and `readers-kinds` were played with the format \
-`ranked`, the default before `brief`; `drift-agents run readers-brief` compares the two.
+circles gives a deterministic model little chance.
 
 The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
 success rates in percent, means over instances. `python -m studies readers --out docs/readers.md` writes the page \
@@ -61,10 +66,16 @@ python -m studies readers {folders} --out docs/readers.md
 NOTES = {
     "readers": (
         '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
-        "the plain agent wins the car without a verifier, since the policy then trusts its newest pushes. On "
-        "the lake and in the shop the line does not help it, since the records that it recalls first are the oldest.",
+        "the plain agent wins nine of ten episodes of the car without a verifier, since the policy then trusts its "
+        "newest pushes. On the lake and in the shop the line does not help it, since the records that it recalls first "
+        "are the oldest.",
         "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
         "it shows what the line alone does.",
+    ),
+    "readers-brief": (
+        "The house has other instances (seeds from 2000): on the first ones `brief` lost 1.0 [0.2, 2.0] points after "
+        "the drifts, since it did not show what stood where an episode had ended, which it now does.",
+        "No policy has more than 0.4 % of its steps on a schedule in loops.",
     ),
     "readers-kinds": (
         "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
@@ -125,8 +136,7 @@ def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
     for name in names:
         schedules = json.loads((results / f"{name}.json").read_text("utf-8"))["schedules"]
         parts.append(f"## `{name}`\n\n{_played(schedules)}")
-        tables = tabulate_phases(schedules) if name == EXPERIMENTS[0] else [tabulate_verifiers(schedules)]
-        parts += [to_markdown(table) for table in tables]
+        parts += [to_markdown(table) for table in TABLES[name](schedules)]
         parts.append("\n".join(f"- {note}" for note in NOTES[name]))
     text = "\n\n".join(parts) + "\n"
     if out is not None:
@@ -180,7 +190,27 @@ def tabulate_phases(schedules: Mapping[str, Figures]) -> list[Table]:
     return tables
 
 
-def tabulate_verifiers(schedules: Mapping[str, Figures]) -> Table:
+def tabulate_formats(schedules: Mapping[str, Figures]) -> list[Table]:
+    """The success of `brief` minus that of `ranked`, paired by instance: a row a temper and time, a column a schedule.
+
+    Args:
+        schedules: the figures of a run.
+    """
+    title = "`brief` minus `ranked` with GLOVE, points of success [95 % interval]"
+    table = Table(title, ("temper", "phases", *(f"`{schedule}`" for schedule in schedules)))
+    for temper in TEMPERS:
+        for words, phases in (("before the drifts", slice(0, 1)), ("after the drifts", slice(1, None))):
+            cells = []
+            for figures in schedules.values():
+                own = {agent["policy"]: _of_instances(agent, figures, phases) for agent in figures["agents"]}
+                brief, ranked = (own[f"message_reader(format={form}, temper={temper})"] for form in ("brief", "ranked"))
+                found = paired_difference(brief, ranked)
+                cells.append(f"{found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]")
+            table.add(temper, words, *cells)
+    return [table]
+
+
+def tabulate_verifiers(schedules: Mapping[str, Figures]) -> list[Table]:
     """Mean success after the drifts with each of `VERIFIERS`, a column a schedule, a row a policy.
 
     The last column is the share of steps in loops, over all schedules and verifiers.
@@ -199,7 +229,16 @@ def tabulate_verifiers(schedules: Mapping[str, Figures]) -> Table:
             loop_steps += sum(agent["loop_steps"] for agent in own.values())
             cells.append(", ".join(_after_drifts(own[verifier], figures) for verifier in VERIFIERS if verifier in own))
         table.add(f"`{policy}`", *cells, f"{100 * loop_steps / steps:.0f}")
-    return table
+    return [table]
+
+
+TABLES = {
+    "readers": tabulate_phases,
+    "readers-brief": tabulate_formats,
+    "readers-kinds": tabulate_verifiers,
+    "readers-formats": tabulate_verifiers,
+}
+"""What shows the figures, by experiment."""
 
 
 def _played(schedules: Mapping[str, Figures]) -> str:
@@ -216,6 +255,11 @@ def _grouped(rows: Rows, field: str) -> dict[str, Rows]:
     for row in rows:
         groups.setdefault(str(row[field]), []).append(row)
     return dict(groups)
+
+
+def _of_instances(agent: Mapping[str, Any], figures: Figures, phases: slice) -> np.ndarray:
+    counts = np.array([agent["successes"][phase] for phase in figures["phases"][phases]])
+    return np.asarray(100 * counts.mean(axis=0) / figures["rounds"])
 
 
 def _after_drifts(agent: Mapping[str, Any], figures: Figures) -> str:

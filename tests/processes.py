@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
+    """The processes that a process has started, and those that they have, but for what ends meanwhile."""
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *children_of(child)]
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for child in map(int, (task / "children").read_text().split()):
+                    found += [child, *children_of(child)]
     return found
 
 

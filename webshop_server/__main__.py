@@ -20,7 +20,6 @@ from webshop_server.command_line import (
     FAILED,
     WRONG_USAGE,
     AllowHost,
-    Debug,
     Verbosity,
     make_app,
     refuse,
@@ -115,7 +114,6 @@ def _serve(
         typer.Option(metavar="HOST", help="Host from which browsers may load photos of the catalogue (default: none)."),
     ] = None,
     allow_host: AllowHost = None,
-    debug: Debug = False,
 ) -> None:
     """Start the shop at a local address, which is printed."""
     from webshop_server.app import Config, create_app
@@ -164,7 +162,6 @@ def _generate(
     products: Annotated[int | None, typer.Option(metavar="N", help="Number of products (default: 2000).")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all contents.")] = 0,
     force: Force = False,
-    debug: Debug = False,
 ) -> None:
     """Generate a catalogue from a seed, with its index; an interrupted call is continued."""
     from webshop_server.generate import DEFAULT_PRODUCTS, generate
@@ -193,7 +190,6 @@ def _import(
         bool, typer.Option("--lenient", help="Import what a truncated file has; otherwise it is an error.")
     ] = False,
     force: Force = False,
-    debug: Debug = False,
 ) -> None:
     """Make a catalogue from the original's files, with its index; an interrupted import is continued."""
     from webshop_server.importer import import_products

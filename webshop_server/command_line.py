@@ -3,7 +3,7 @@
 * `DONE`, `FAILED`, `WRONG_USAGE`, `INTERRUPTED` - the exit statuses
 * `make_app` - a Typer application to which commands are added
 * `run_app` - runs a command and returns its exit status
-* `Debug` - the option `--debug` of a command
+* `Debug` - the option `--debug`, for an application of one command; those of several commands add it themselves
 * `AllowHost` - the option `--allow-host` of a command that serves
 * `Json`, `print_json` - the option `--json` of a command, and its output
 * `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
@@ -35,7 +35,9 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 _DEBUG = "--debug"
 
-Debug = Annotated[bool, typer.Option(_DEBUG, help="Show the traceback of an error.")]
+_DEBUG_HELP = "Show the traceback of an error."
+
+Debug = Annotated[bool, typer.Option(_DEBUG, help=_DEBUG_HELP)]
 """The option `--debug`; `run_app` reads it, the command itself has no use for the value."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]
@@ -94,28 +96,24 @@ def _set_verbose(context: typer.Context, _: Any, is_given: bool) -> None:
 
 
 class _Group(TyperGroup):
-    """Commands that all have the options `--quiet` and `--verbose`."""
+    """Commands that all have the options `--debug`, `--quiet` and `--verbose`."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for command in self.commands.values():
             if not isinstance(command, TyperGroup):
+                if not any(_DEBUG in parameter.opts for parameter in command.params):
+                    command.params.append(_make_flag([_DEBUG], _DEBUG_HELP))
                 command.params += [
-                    TyperOption(
-                        param_decls=["-q", "--quiet"],
-                        is_flag=True,
-                        expose_value=False,
-                        callback=_set_quiet,
-                        help="Print results and errors only.",
-                    ),
-                    TyperOption(
-                        param_decls=["-v", "--verbose"],
-                        is_flag=True,
-                        expose_value=False,
-                        callback=_set_verbose,
-                        help="Print the duration too, and of a run each finished cell.",
+                    _make_flag(["-q", "--quiet"], "Print results and errors only.", _set_quiet),
+                    _make_flag(
+                        ["-v", "--verbose"], "Print the duration too, and of a run each finished cell.", _set_verbose
                     ),
                 ]
+
+
+def _make_flag(names: list[str], text: str, callback: Callable[..., None] | None = None) -> TyperOption:
+    return TyperOption(param_decls=names, is_flag=True, expose_value=False, callback=callback, help=text)
 
 
 def make_app(

@@ -2,7 +2,8 @@
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
 * `on_files` - adds the start page, the root's documents, gallery, schedules, boards and the site's own files
-* `on_page_markdown` - rewrites links to files outside `docs/`
+* `on_page_markdown` - rewrites links to files outside `docs/`, keeps `a ± b` on one line, gives wide tables room
+* `on_page_content` - marks the cells that hold sentences
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
 GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md", SCHEDULES}
+WIDE = {"leaderboard.md", "rl_board.md", "tools_results.md", "when_to_verify.md"}
+"""Pages whose tables get the place of the table of contents."""
+SENTENCE = 40
+"""Characters of a cell that holds more than a name."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -114,6 +119,8 @@ def link(page: str, target: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite links to files outside `docs/`, and of pages that come from the root."""
     name = page.file.src_uri
+    if name in WIDE:
+        page.meta["hide"] = ["toc"]
     if name in GENERATED - set(FROM_ROOT.values()):
         return markdown
 
@@ -122,7 +129,27 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if re.match(r"[a-z]+:", target):
             return match[0]
         found = link(name, target)
+        if mark and (ROOT / "docs" / found).with_name(f"{Path(found).stem}-narrow.svg").is_file():
+            narrow = f"{found.removesuffix('.svg')}-narrow.svg"
+            return (
+                f'<picture><source media="(max-width: 700px)" srcset="{narrow}">'
+                f'<img src="{found}" alt="{text}"></picture>'
+            )
         return f"{mark}[{text}]({found}{anchor or ''})" if found else text
 
     pieces = re.split(r"(^```.*?^```)", markdown, flags=re.DOTALL | re.MULTILINE)
-    return "".join(piece if index % 2 else LINK.sub(rewritten, piece) for index, piece in enumerate(pieces))
+    pages = (
+        piece if index % 2 else LINK.sub(rewritten, piece.replace(" ± ", "&nbsp;±&nbsp;"))
+        for index, piece in enumerate(pieces)
+    )
+    return "".join(pages)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Mark the cells of tables that hold sentences."""
+
+    def marked(match: re.Match[str]) -> str:
+        shown = re.sub(r"<[^>]*>", "", match[1])
+        return f'<td class="words">{match[1]}</td>' if len(shown) > SENTENCE else match[0]
+
+    return re.sub(r"<td>(.*?)</td>", marked, html, flags=re.DOTALL)

@@ -55,12 +55,16 @@ class UnknownNameError(DriftAgentsError, KeyError):
         no memory is called 'vanila', did you mean 'vanilla'?
         >>> print(UnknownNameError("memory", "x", ["none", "vanilla"]))
         no memory is called 'x'. Known: none, vanilla
+        >>> print(UnknownNameError("memory", "mine.py", ["none", "vanilla"]))
+        no memory is called 'mine.py'. Of a file, name the class or function too: mine.py:NAME
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
         near = difflib.get_close_matches(str(name), self.known, n=1)
-        if near:
+        if str(name).endswith(".py"):
+            hint = f". Of a file, name the class or function too: {name}:NAME"
+        elif near:
             hint = f", did you mean {near[0]!r}?"
         elif len(self.known) > _MANY:
             nearest = difflib.get_close_matches(str(name), self.known, n=3, cutoff=0)

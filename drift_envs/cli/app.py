@@ -18,7 +18,6 @@ from webshop_server.command_line import (
     FAILED,
     WRONG_USAGE,
     AllowHost,
-    Debug,
     Json,
     make_app,
     print_json,
@@ -188,7 +187,6 @@ def _list(
         typer.Option(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="List its schedules."),
     ] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """List the environments, the knobs of one, or the schedules that come with the package for one."""
     if env is not None and schedules is not None:
@@ -223,7 +221,6 @@ def _show(
     phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to show.")] = 6,
     env: EnvOption = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
     from drift_envs.cli.scheduled import open_schedule
@@ -247,7 +244,6 @@ def _validate(
         list[str],
         typer.Argument(metavar="FILE...", autocompletion=_complete_schedules, help="Files or shipped schedules."),
     ],
-    debug: Debug = False,
 ) -> int:
     """Check schedule files, knobs and variants included; every mistake is reported with file, line and key.
 
@@ -266,7 +262,6 @@ def _validate(
 def _new_schedule(
     env_id: Id,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: print it).")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write a valid schedule of an environment, with comments on its knobs and on other kinds of drift."""
     from drift_envs.cli.new_schedule import write_draft
@@ -284,7 +279,6 @@ def _check(
     episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes on each side.")] = 5,
     steps: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Cut an episode after N steps.")] = 200,
     seed: SeedOption = 0,
-    debug: Debug = False,
 ) -> None:
     """Play both sides of every drift with the same random actions, and print when each changed knob was first seen.
 
@@ -308,7 +302,6 @@ def _plot(
     ticks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ticks to draw (default: few phases).")] = None,
     seed: SeedOption = 0,
     env: EnvOption = None,
-    debug: Debug = False,
 ) -> None:
     """Draw the knobs of a schedule over its ticks: as text, or with --out as a picture."""
     from drift_envs.cli.plot import plot_schedule
@@ -330,7 +323,6 @@ def _severity(
     seed: SeedOption = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file with the figures.")] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Measure drifts by the oracle: the share of the transition table that changes, and of optimal ways that meet it.
 
@@ -353,7 +345,7 @@ def _severity(
     short_help="Print the JSON Schema of schedules.",
     epilog="Example: drift-envs schema > schedule.schema.json",
 )
-def _schema(debug: Debug = False) -> None:
+def _schema() -> None:
     """Print the JSON Schema of schedule files, with which editors complete and check them."""
     from drift_envs.cli.schedules import print_schema
 
@@ -376,7 +368,6 @@ def _play(
         ),
     ] = 1,
     seed: SeedOption = 0,
-    debug: Debug = False,
 ) -> None:
     """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
     from drift_envs.cli.play import play_in_terminal, play_in_window
@@ -428,7 +419,6 @@ def _record(
         int | None, typer.Option(min=1, max=240, metavar="N", help="Frames per second (default: the env's).")
     ] = None,
     seed: SeedOption = 0,
-    debug: Debug = False,
 ) -> None:
     """Record an episode of each phase without a display.
 
@@ -457,7 +447,6 @@ def _diff(
     seed: SeedOption = 0,
     env: EnvOption = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show what differs between two phases of a schedule: each knob in words, and maps side by side.
 
@@ -505,7 +494,6 @@ def _dataset(
     epsilon: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="Share of random actions.")] = 0.0,
     minari: Annotated[bool, typer.Option("--minari", help="Write Minari's form too.")] = False,
     seed: SeedOption = 0,
-    debug: Debug = False,
 ) -> None:
     """Record lifetimes as Parquet, with phase, tick, knobs and changes of every step; needs the extra `dataset`.
 
@@ -542,7 +530,6 @@ def _score_detector(
         ),
     ] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Play a detector with river's interface over the lifetimes of a data set, and score its alarms.
 
@@ -573,7 +560,6 @@ def _openenv(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port (default: free).")] = 0,
     allow_host: AllowHost = None,
-    debug: Debug = False,
 ) -> None:
     """Serve an environment on a loopback address to clients of OpenEnv; needs the extra `openenv`.
 
@@ -607,7 +593,6 @@ def _mcp(
         Path | None, typer.Option(metavar="FILE", help="Append a line for each episode, with phase and score.")
     ] = None,
     seed: SeedOption = 0,
-    debug: Debug = False,
 ) -> None:
     """Offer an environment to an MCP client as the tools reset, act and observe; needs the extra `mcp`.
 

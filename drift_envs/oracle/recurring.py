@@ -1,6 +1,8 @@
 """The oracle of environments with recurring tasks.
 
 * `RecurringTasksOracle` - responses by the environment's own rules, values and effects as means over the tasks
+* `CommandOracle` - the one of a `CommandEnv`, whose tasks belong to numbered places
+* `trace_plans` - the actions on all shortest ways of a search
 * `TrueResponse` - the true response to an action
 * `Carried` - what a change does to the plans of one task
 """
@@ -8,15 +10,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from drift_envs.checks import check_integer
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, order_responses
+from drift_envs.recurring_tasks import CommandEpisode
 
 Setting = TypeVar("Setting", bound=Hashable)
 Task = TypeVar("Task", bound=Hashable)
+State = TypeVar("State", bound=Hashable)
+Action = TypeVar("Action", bound=Hashable)
 
 
 class TrueResponse(NamedTuple):
@@ -196,6 +201,89 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
     def _lost(self, tick: int) -> float:
         """The probability that an action is lost."""
         return float(self._source.knobs_at(tick)["transient"])
+
+
+class CommandOracle(RecurringTasksOracle[Setting, Task]):
+    """The oracle of a `CommandEnv`, whose tasks belong to numbered places.
+
+    Args:
+        source: the knobs at any tick.
+        pool: returns the numbers of the recurring tasks of a place, or `None` for all tasks.
+        drawn: returns the number of the place that the seed has drawn, for knob values that leave it to the seed.
+        limit: the maximum number of steps of an episode.
+
+    Raises:
+        ArgumentError: `limit` is not positive.
+    """
+
+    read_by: ClassVar[tuple[str, ...]]
+    """The knobs without which the text of a state cannot be read."""
+
+    def __init__(
+        self,
+        source: KnobSource,
+        pool: Callable[[int], Sequence[int] | None],
+        drawn: Callable[[], int],
+        limit: int,
+    ) -> None:
+        super().__init__(source, limit)
+        self._pool, self._drawn = pool, drawn
+        self._known: dict[Hashable, dict[str, Value]] = {}
+        """The values of `read_by` at all ticks that were asked about: states have the words of their time."""
+
+    @abstractmethod
+    def _restore(self, state: Any, tick: int) -> CommandEpisode:
+        """An episode at a state, under the knobs of the tick."""
+
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
+        return execute(self._restore(state, tick), action)
+
+    def _lose(self, state: Any, tick: int) -> str:
+        episode = self._restore(state, tick)
+        episode.lose()
+        return episode.write_state()
+
+    def _note(self, knobs: Mapping[str, Value]) -> None:
+        values = {name: knobs[name] for name in self.read_by}
+        self._known.setdefault(tuple(values.items()), values)
+
+
+def execute(episode: CommandEpisode, command: str) -> TrueResponse:
+    """Execute a command.
+
+    Args:
+        episode: the episode, which goes on.
+        command: the command.
+    """
+    episode.act(command)
+    return TrueResponse(episode.write_state(), episode.score, episode.is_over)
+
+
+def trace_plans(
+    parents: Mapping[State, Iterable[tuple[State, Action]]], goals: Iterable[State]
+) -> dict[State, tuple[Action, ...]]:
+    """The actions on all shortest ways that a breadth-first search has found, by state.
+
+    Args:
+        parents: by state, the states of the layer before it with the actions that lead here.
+        goals: the states in which ways end.
+
+    Example:
+        >>> trace_plans({"start": [], "a": [("start", 1)], "goal": [("a", 3), ("a", 4)]}, ["goal"])
+        {'a': (3, 4), 'start': (1,)}
+    """
+    best: dict[State, dict[Action, None]] = {}
+    seen, front = set(goals), list(goals)
+    while front:
+        before: dict[State, None] = {}
+        for state in front:
+            for parent, action in parents[state]:
+                best.setdefault(parent, {})[action] = None
+                if parent not in seen:
+                    seen.add(parent)
+                    before[parent] = None
+        front = list(before)
+    return {state: tuple(actions) for state, actions in best.items()}
 
 
 def _mean(values: Sequence[float]) -> float:

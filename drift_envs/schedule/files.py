@@ -157,7 +157,7 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
             rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml). {known}"
             raise _unknown(extending, rule)
     if "\0" in text:
-        raise _error(extending or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
+        raise _error(extending or Mark("", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text), False
 
 
@@ -235,7 +235,7 @@ def _shipped_root() -> Traversable:
 
 def _unknown(extending: Mark | None, text: str) -> ScheduleError:
     """The error for a name that there is not; in a file that extends it, the file is what cannot be used."""
-    return UnknownScheduleError([Problem("<name>", None, "", text)]) if extending is None else _error(extending, text)
+    return UnknownScheduleError([Problem("", None, "", text)]) if extending is None else _error(extending, text)
 
 
 def _error(mark: Mark, text: str) -> ScheduleError:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, KnobError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.parts import EnvParts
@@ -113,7 +113,10 @@ def build_with_tasks(parts: EnvParts, schedule: Source, options: WrapperOptions,
     checked, conditions = load_with_conditions(schedule, parts, arguments)
     tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
     own = {**tasks, **arguments, "conditions": conditions, "affected": not checked.control}
-    return options.wrap(env_class(options.base_mode(checked), **own), checked)
+    try:
+        return options.wrap(env_class(options.base_mode(checked), **own), checked)
+    except KnobError as error:  # of a name that only the environment knows
+        raise ScheduleError([Problem(checked.name, None, "drifts", str(error))]) from error
 
 
 def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments: Mapping[str, Any]) -> Schedule:

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -19,6 +18,7 @@ from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleErr
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Schedule, load_schedule
 from tests.core_ids import CORE_IDS, kinds_of_schedules
+from tests.drift_envs.envs.registered_contract import CLONES, actions_of, play
 from website.shipped import listed
 
 PLAIN = {
@@ -31,22 +31,6 @@ OURS = [(env_id, name) for name in listed() if (env_id := load_schedule(name).en
 ids = pytest.mark.parametrize("env_id", CORE_IDS)
 drifting = pytest.mark.parametrize("drifts", [False, True], ids=["undrifted", "default"])
 texts = pytest.mark.parametrize("text", [False, True], ids=["plain", "text"])
-CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
-
-
-def actions_of(env, count, seed=0):
-    env.action_space.seed(seed)
-    return [env.action_space.sample() for _ in range(count)]
-
-
-def play(env, actions, seed=None):
-    """All answers of an environment, episode by episode."""
-    answers = [env.reset(seed=seed)]
-    for action in actions:
-        answers.append(env.step(action))
-        if answers[-1][2] or answers[-1][3]:
-            answers.append(env.reset())
-    return answers
 
 
 @ids

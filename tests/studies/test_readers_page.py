@@ -15,8 +15,10 @@ from drift_agents.experiment.runner import run_experiment
 from studies.readers import (
     EXPERIMENTS,
     RESULTS,
+    TEMPERS,
     store_figures,
     summarise,
+    tabulate_formats,
     tabulate_phases,
     tabulate_verifiers,
     write_readers,
@@ -53,8 +55,24 @@ def test_verifiers_have_one_figure_each_after_the_drifts() -> None:
     rows = [row("none", phase, phase == "source", seed) for phase in phases for seed in (0, 1)]
     rows += [row("glove", phase, phase != "drift-1" or seed == 0, seed) for phase in phases for seed in (0, 1)]
     rows += [row("oracle_reset", phase, True, seed, loop_steps=5) for phase in phases for seed in (0, 1)]
-    ((cells, _),) = tabulate_verifiers(summarise(rows)).rows
+    (table,) = tabulate_verifiers(summarise(rows))
+    ((cells, _),) = table.rows
     assert list(cells) == ["`message_reader`", "0, 75, 100", "17"]
+
+
+def test_formats_are_compared_instance_by_instance() -> None:
+    rows = [
+        {**row("glove", phase, form == "brief" and phase == "drift-1", seed), "policy": policy}
+        for form in ("brief", "ranked")
+        for policy in (f"message_reader(format={form}, temper={temper})" for temper in TEMPERS)
+        for phase in ("source", "drift-1", "drift-2")
+        for seed in (0, 1)
+    ]
+    (table,) = tabulate_formats(summarise(rows))
+    cells = [list(cells) for cells, _ in table.rows]
+    assert cells[0] == ["eager", "before the drifts", "+0.0 [+0.0, +0.0]"]
+    assert cells[1] == ["eager", "after the drifts", "+50.0 [+50.0, +50.0]"]
+    assert len(cells) == 2 * len(TEMPERS)
 
 
 def play(name: str, folder: Path) -> Path:

@@ -27,6 +27,9 @@ RESAMPLES = 10_000
 LEVEL = 0.95
 """The share of the resamples that an interval holds."""
 
+_AT_ONCE = 2**24
+"""Weights that are in memory at the same time, 128 MB; counts take a quarter or an eighth of that."""
+
 _EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
@@ -53,13 +56,13 @@ class Resamples:
         if not len(instances):
             raise ArgumentError("`instances` should hold at least one. Received none")
         self._places: dict[str, np.ndarray] = {}
-        self._weights: dict[str, np.ndarray] = {}
+        self._counts: dict[str, np.ndarray] = {}
         schedules = instances.get_level_values(0).to_numpy()
         numbers = instances.get_level_values(1).to_numpy()
         for schedule in pd.unique(schedules):
             places = np.flatnonzero(schedules == schedule)
             places = places[np.argsort(numbers[places])]
-            self._places[schedule], self._weights[schedule] = places, _draw_weights(len(places), resamples, seed)
+            self._places[schedule], self._counts[schedule] = places, _draw_counts(len(places), resamples, seed)
 
     @property
     def n(self) -> int:
@@ -89,8 +92,11 @@ class Resamples:
             Means, shape (..., resamples).
         """
         own = np.asarray(values, dtype=np.float64)[..., self._places[schedule]]
-        means: np.ndarray = own @ self._weights[schedule]
-        return means
+        counts = self._counts[schedule]
+        n, resamples = counts.shape
+        size = max(_AT_ONCE // n, 1)
+        blocks = (counts[:, first : first + size].astype(np.float64) for first in range(0, resamples, size))
+        return np.concatenate([own @ (block / n) for block in blocks], axis=-1)
 
     def mean(self, values: ArrayLike) -> np.ndarray:
         """The mean over schedules of the mean over instances, shape (...)."""
@@ -135,10 +141,15 @@ class Resamples:
 
 
 @lru_cache(maxsize=16)
-def _draw_weights(n: int, resamples: int, seed: int) -> np.ndarray:
-    """How often each of n instances is drawn, as a share; shape (n, resamples)."""
-    counts = np.random.default_rng(seed).multinomial(n, [1 / n] * n, resamples)
-    return np.ascontiguousarray(counts.T / n)
+def _draw_counts(n: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each of n instances is drawn, shape (n, resamples)."""
+    rng = np.random.default_rng(seed)
+    counts = np.empty((n, resamples), np.min_scalar_type(n))
+    size = max(_AT_ONCE // n, 1)
+    for first in range(0, resamples, size):
+        block = counts[:, first : first + size]
+        block[:] = rng.multinomial(n, [1 / n] * n, block.shape[1]).T
+    return counts
 
 
 def estimate(mean: float, draws: np.ndarray, n: int) -> Estimate:

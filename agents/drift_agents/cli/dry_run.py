@@ -219,12 +219,12 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
     rows = estimate(experiment)
     table = Table(
         experiment.name,
-        ("schedule", "memory", "cells", "episodes", "decisions", "at most", "others", "prompt tokens"),
+        ("schedule: memory", "cells", "episodes", "decisions", "at most", "others", "prompt tokens"),
     )
     for row in rows:
-        table.add(row.schedule, row.memory, *(f"{value:,}" for value in row[2:]))
+        table.add(f"{row.schedule}: {row.memory}", *(f"{value:,}" for value in row[2:]))
     sums: list[int] = [sum(map(int, column)) for column in zip(*(row[2:] for row in rows), strict=True)] or [0] * 6
-    table.add("all", "", *(f"{value:,}" for value in sums))
+    table.add("all", *(f"{value:,}" for value in sums))
     print_table(console, table)
     _, _, decisions, most, others, tokens_in = sums
     requests = decisions + others

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, Debug, make_app, refuse, verbosity_of
+from webshop_server.command_line import FAILED, make_app, refuse, verbosity_of
 
 if TYPE_CHECKING:
     from drift_agents.submission.track import Track
@@ -56,7 +56,6 @@ def _prepare(
         Path | None, typer.Option(metavar="FILE", help="Recorded replies (default: replies.sqlite of the run).")
     ] = None,
     about: Annotated[str, typer.Option(metavar="TEXT", help="One sentence for the board.")] = "",
-    debug: Debug = False,
 ) -> None:
     """Copy the lines, the description and the recorded replies of a run, with their hashes and packages.
 
@@ -82,7 +81,6 @@ def _validate(
         Path | None, typer.Option(metavar="TRACK", help="Also check that it was played on this track (JSON).")
     ] = None,
     salt: Salt = None,
-    debug: Debug = False,
 ) -> None:
     """Check files, hashes, the run's description and lines; no code of an agent is imported.
 
@@ -132,7 +130,6 @@ def _replay(
         str | None, typer.Option(metavar="TEXT", help="Repeat the sample of a certificate (default: a new one).")
     ] = None,
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a certificate (JSON).")] = None,
-    debug: Debug = False,
 ) -> None:
     """Play a random sample of cells, with the recorded replies, and compare all lines byte by byte.
 
@@ -173,7 +170,6 @@ def _new(
     salt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hide the instances; write the secret to this new file.")
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Make a track: schedules, lengths, and seeds or, with --salt, the commitment to secret ones."""
     from drift_agents.submission.bundle import write_json
@@ -198,7 +194,6 @@ def _enter(
     track: TrackPath,
     agent: AgentPath,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The entry (JSON), for the organiser.")],
-    debug: Debug = False,
 ) -> None:
     """Write what an organiser needs to play an agent: its parts, and its packages with versions and hashes.
 
@@ -236,7 +231,6 @@ def _run(
         int | None, typer.Option(min=1, max=4096, metavar="N", help="Cells at the same time (default: all cores).")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Play an agent, with the references of the track, into the folder of a run.
 
@@ -278,7 +272,6 @@ def _reveal(
     track: TrackPath,
     salt: Annotated[Path, typer.Option(metavar="FILE", help="The organiser's salt.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The track with its salt (JSON).")],
-    debug: Debug = False,
 ) -> None:
     """Write the track with its salt, after checking that it is the one that was committed to.
 
@@ -308,7 +301,6 @@ def _add(
     ] = None,
     salt: Salt = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a result of that name.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Check a submission and its certificate, and write the figures of its episodes, without prompts and seeds.
 
@@ -338,7 +330,6 @@ def _add(
 def _page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results: a folder for each track.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page (Markdown).")],
-    debug: Debug = False,
 ) -> None:
     """Rank the agents of all results by track. Equal results give equal bytes."""
     from drift_agents.submission.board import write_board

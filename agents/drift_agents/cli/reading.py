@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import FolderArgument, app, make_console
-from webshop_server.command_line import AllowHost, Debug, Json, print_json, refuse
+from webshop_server.command_line import AllowHost, Json, print_json, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
@@ -23,7 +23,6 @@ def _report(
         bool, typer.Option("--full", help="Print scores by phase, costs and verification of each schedule too.")
     ] = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print the scores of a finished run, and write its report to report.md in the run's folder.
 
@@ -62,7 +61,6 @@ def _inspect(
         int | None, typer.Option(min=1, max=65535, metavar="N", help="Port of --serve (default: a free one).")
     ] = None,
     allow_host: AllowHost = None,
-    debug: Debug = False,
 ) -> None:
     """Write one HTML file with all episodes of a finished run.
 
@@ -117,7 +115,6 @@ def _leaderboard(
         typer.Option("--html", metavar="FILE", help="Write an interactive page too; needs the extra `plots`."),
     ] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Rank agents by success per price, over all schedules that are no controls.
 
@@ -158,7 +155,6 @@ def _export_stepmft(
         bool,
         typer.Option("--outcome-only", help="The set for comparison: a sample, of equal size, of all successes."),
     ] = False,
-    debug: Debug = False,
 ) -> None:
     """Write the strategies of a run as a fine-tuning set in chat format (AdaMEM's STEP-MFT).
 
@@ -196,7 +192,6 @@ def _export_choices(
             help="`plain`, the text that every policy gets, or the messages of a language model: `ranked`, `raw`, ..."
         ),
     ] = "plain",
-    debug: Debug = False,
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
     from drift_agents.experiment.finetuning_sets import export_choices

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import app, make_console
-from webshop_server.command_line import FAILED, Debug, make_app, refuse
+from webshop_server.command_line import FAILED, make_app, refuse
 
 memories = make_app("Show exported memories.", "drift-agents memory show memory.json", completion=False)
 app.add_typer(memories, name="memory", short_help="Show exported memories.")
@@ -23,7 +23,6 @@ def _show_memory(
     records: Annotated[
         int, typer.Option(min=0, max=1_000_000, metavar="N", help="Print the newest N records too.")
     ] = 0,
-    debug: Debug = False,
 ) -> None:
     """Print what the file of an exported memory holds."""
     from drift_agents.cli.memories import show_memory
@@ -56,7 +55,6 @@ def _stale(
         float | None,
         typer.Option(min=0.0, max=1.0, metavar="X", help="Exit status 1 if a larger share is contradicted."),
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Count the records of a memory or a store that the environment contradicts now, whole or in part.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, Json, make_app, print_json, run_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,8 +74,11 @@ def make_console() -> Console:
 
 
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")
-def _list(debug: Debug = False) -> None:
+def _list(json: Json = False) -> None:
     """List the names for experiment files: experiments, memories, verifiers, controllers, teams, policies."""
-    from drift_agents.cli.listing import print_list
+    from drift_agents.cli.listing import print_list, read_sections
 
-    print_list(make_console())
+    if json:
+        print_json(read_sections())
+    else:
+        print_list(make_console())

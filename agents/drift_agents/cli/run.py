@@ -150,13 +150,14 @@ def run(options: RunOptions, console: Console) -> None:
     except DriftAgentsError as error:
         hint = _describe_resume(options, folder)
         if hint and (isinstance(error.__cause__, ModelError) or getattr(error, "is_resumable", False)):
-            raise ExperimentError(f"{error}. {hint}") from error
+            raise ExperimentError(f"{str(error).rstrip('.')}. {hint}") from error
         raise
     finally:
         if service is not None:
             service.close()
-            if not is_quiet:
-                print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
+            totals = service.totals()
+            if not is_quiet and (totals.answered or totals.recorded):
+                print(f"language models: {describe_totals(totals)}", file=sys.stderr)
     seconds = round(time.monotonic() - begun)
     with open_run(folder) as path:
         write_report(path, console, folder)

@@ -128,7 +128,7 @@ def translate_error(
     message = _without_secret(message_of(error), secret)
     status = getattr(error, "status_code", None)
     if status is None and is_unreachable(error):
-        return ServerUnreachableError(f"no server answers at {base_url}: {message}. Is it running?")
+        return ServerUnreachableError(f"no server answers at {base_url}, is it running? {message}")
     if status is None:  # a connection error, a time-out, or a body that is incomplete
         return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
     code = getattr(error, "code", None) or getattr(error, "type", None)

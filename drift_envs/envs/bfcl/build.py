@@ -9,12 +9,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_envs.envs.bfcl.env import BfclTools
 from drift_envs.envs.bfcl.package import find_package
-from drift_envs.errors import KnobError, Problem, ScheduleError
 from drift_envs.parts import EnvParts
 from drift_envs.wrappers.drift import Source
-from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
+from drift_envs.wrappers.options import WrapperOptions, build_with_tasks
 
 
 def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
@@ -32,12 +30,4 @@ def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments:
         ScheduleError: if the schedule cannot be used.
     """
     find_package()
-    if schedule is None:
-        return options.wrap(BfclTools(options.base_mode(schedule), **arguments), None)
-    checked, conditions = load_with_conditions(schedule, parts, arguments)
-    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
-    own = {**tasks, **arguments, "conditions": conditions, "affected": not checked.control}
-    try:
-        return options.wrap(BfclTools(options.base_mode(checked), **own), checked)
-    except KnobError as error:
-        raise ScheduleError([Problem(checked.name, None, "drifts", str(error))]) from error
+    return build_with_tasks(parts, schedule, options, arguments)

@@ -9,25 +9,19 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import gymnasium as gym
-from gymnasium import spaces
-
-from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.checks import check_flag, check_integer
 from drift_envs.envs.bfcl import BFCL
 from drift_envs.envs.bfcl.episode import BfclEpisode
 from drift_envs.envs.bfcl.interface import make_interface
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS
 from drift_envs.envs.bfcl.package import EngineCall, load_tasks
 from drift_envs.envs.bfcl.pool import is_played, make_interfaces, make_sequence
-from drift_envs.errors import ArgumentError, StateError
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
-from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.recurring_tasks import EpisodeEnv
 from drift_envs.tool_calls import MOST_CHARACTERS
 from drift_envs.tunable import KnobAttribute
-
-OBSERVATION_MODES = ("answer", "state")
-"""The last answer as a tool gives it, or the state with all requests and calls so far."""
 
 CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " "
 """Every character that an observation can have."""
@@ -42,7 +36,7 @@ _MOST_STATES = 2_000
 """How many states evaluators can ask about."""
 
 
-class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
+class BfclTools(EpisodeEnv[BfclEpisode]):
     """The multi-turn tasks of BFCL (Patil et al., 2025) in the engines of the package `bfcl-eval`, with drifting tools.
 
     A user states requests in turn; tools for files, trading, travel, a vehicle, tickets, messages, posts and sums meet
@@ -88,6 +82,7 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
     knobs: ClassVar[KnobTable] = BFCL_KNOBS
     parts: ClassVar[EnvParts | None] = BFCL
+    observation_modes = ("answer", "state")
     names = KnobAttribute()
     required = KnobAttribute()
     errors = KnobAttribute()
@@ -104,31 +99,11 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         conditions: Sequence[Mapping[str, Value]] = (),
         affected: bool = True,
     ) -> None:
-        if render_mode not in (None, "ansi"):
-            raise ArgumentError(f"`render_mode` should be ansi or None. Received {render_mode!r}")
-        check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
         pool = check_integer("pool", pool, 1, MOST_TASKS, optional=True)
-        self.render_mode = render_mode
-        self.observation_mode = observation_mode
-        for name, value in BFCL_KNOBS.defaults().items():
-            setattr(self, f"_{name}", value)
-        self._tasks = make_sequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
+        tasks = make_sequence(pool, order, make_interfaces(conditions), check_flag("affected", affected))
+        super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MOST_CHARACTERS), CHARACTERS)
         self._is_seeded = False
-        self._current: BfclEpisode | None = None
         self._states: dict[str, tuple[int, dict[str, Any]]] = {}
-        self.observation_space = spaces.Text(MAX_LENGTH, min_length=0, charset=CHARACTERS)
-        self.action_space = spaces.Text(MOST_CHARACTERS, min_length=0, charset=CHARACTERS)
-
-    @property
-    def episode(self) -> BfclEpisode:
-        """The present episode.
-
-        Raises:
-            StateError: before the first `reset`.
-        """
-        if self._current is None:
-            raise StateError("there is no episode before `reset`; call `reset` first")
-        return self._current
 
     @property
     def task_pool(self) -> tuple[int, ...] | None:
@@ -176,42 +151,20 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
             self._is_seeded = True
         self._keeps_tasks = False
         self.goal_index = self._tasks.next(0) if index is None else index
-        self._current = BfclEpisode(make_interface(self.read_knobs()), load_tasks()[self.goal_index])
+        self._current = self._start(self.goal_index)
         return self._observe(), self._make_info()
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Execute a call.
-
-        Args:
-            action: the call as JSON.
-
-        Returns:
-            The answer or the state, the score if this call has ended the episode (else 0.0), whether it has, `False`,
-            and `info`.
-
-        Raises:
-            ArgumentError: the action is not a string.
-            StateError: before the first `reset`.
-        """
-        if not isinstance(action, str):
-            raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
-        episode = self._current
-        if episode is None:
-            raise StateError("`step` was called before `reset`; call `reset` first")
-        is_over = episode.is_over
-        episode.act(action)
-        reward = 0.0 if is_over else episode.score
-        return self._observe(), reward, episode.is_over, False, self._make_info()
+    def _start(self, number: int) -> BfclEpisode:
+        return BfclEpisode(make_interface(self.read_knobs()), load_tasks()[number])
 
     def _observe(self) -> str:
-        if self.observation_mode == "answer":
-            return self.episode.write_answer()
-        state = self.episode.write_state()
-        self._states.pop(state, None)  # the last entry is the newest
-        self._states[state] = int(self.goal_index or 0), self.episode.save()
-        if len(self._states) > _MOST_STATES:
-            del self._states[next(iter(self._states))]
-        return state
+        shown = super()._observe()
+        if self.observation_mode == "state":
+            self._states.pop(shown, None)  # the last entry is the newest
+            self._states[shown] = int(self.goal_index or 0), self.episode.save()
+            if len(self._states) > _MOST_STATES:
+                del self._states[next(iter(self._states))]
+        return shown
 
     def find_state(self, state: str) -> tuple[int, dict[str, Any]] | None:
         """The task and the episode behind a state that was shown; `None` if it was not. For evaluators.
@@ -245,25 +198,6 @@ class BfclTools(RecurringTasksEnv, gym.Env[str, str]):
         if self._current is not None:
             self._current.interface = interface
 
-    def save_state(self) -> dict[str, Any]:
-        """The state of the episode, without knobs and random generators."""
-        return {"goal_index": self.goal_index, "episode": None if self._current is None else self._current.save()}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of an episode.
-
-        Args:
-            state: from `save_state`.
-        """
-        self.goal_index = state["goal_index"]
-        if state["episode"] is not None:
-            self._current = BfclEpisode(make_interface(self.read_knobs()), load_tasks()[state["goal_index"]])
-            self._current.load(state["episode"])
-
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the states for an evaluator."""
         return {**super().__getstate__(), "_states": {}}
-
-    def _write_page(self) -> str:
-        """The last answer."""
-        return self.episode.write_answer()

@@ -13,10 +13,10 @@ import numpy as np
 from drift_envs.drawing import load_pygame
 from drift_envs.envs.frozen_lake.env import FrozenLake
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.marks import CHANGED, GHOST, TRAIL, NoMarks
+from drift_envs.wrappers.overlay.marks import CHANGED, GHOST, TRAIL, DrawnMarks
 
 
-class LakeMarks(NoMarks):
+class LakeMarks(DrawnMarks):
     """Frames around tiles that changed, old holes as ghosts, and the agent's trajectory.
 
     Args:
@@ -35,15 +35,8 @@ class LakeMarks(NoMarks):
         """Extend the trail."""
         self._places.append(divmod(int(self.env.s), self.env.ncol))
 
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The lake with marks.
-
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         pygame = load_pygame()
-        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         width, height = self.env.cell_size
         for row, column, tile in self._changes(old):
             box = pygame.Rect(column * width, row * height, width, height)
@@ -55,7 +48,6 @@ class LakeMarks(NoMarks):
             points = [((c + 0.5) * width, (r + 0.75) * height) for r, c in self._places]
             pygame.draw.lines(surface, TRAIL, False, points, 3)
             pygame.draw.circle(surface, TRAIL, points[0], 5)
-        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
     def _changes(self, old: Mapping[str, Value] | None) -> list[tuple[int, int, str]]:
         """Tiles that are others now, and what each was; goals count too when their reward is another one."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from drift_envs.drawing import load_pygame, open_font
 from drift_envs.envs.house.env import House
 from drift_envs.envs.house.model import make_model
 from drift_envs.envs.house.picture import boxes, room_boxes
 from drift_envs.envs.house.vocabulary import EFFECTS
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.marks import CHANGED, MOST, TRAIL, NoMarks
+from drift_envs.wrappers.overlay.marks import CHANGED, MOST, TRAIL, DrawnMarks
 
 
-class HouseMarks(NoMarks):
+class HouseMarks(DrawnMarks):
     """Frames around furniture that changed, with what it does and what locks it now, and the agent's way.
 
     Args:
@@ -40,15 +38,8 @@ class HouseMarks(NoMarks):
         if at >= 0 and self._places[-1:] != [at]:
             self._places = [*self._places[1 - MOST :], at]
 
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The floor plan with marks.
-
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         pygame = load_pygame()
-        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         model, spots = self.env.episode.model, boxes(self.env.episode.model.number)
         before = model if old is None else make_model(model.number, {**self.env.read_knobs(), **old})
         font = open_font(11)
@@ -64,7 +55,6 @@ class HouseMarks(NoMarks):
             ways = [spots[place] for place in self._places]
             points = [(x + width / 2, y + height * 0.7) for x, y, width, height in ways]
             pygame.draw.lines(surface, TRAIL, False, points, 2)
-        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
     def _words(self, place: int) -> list[str]:
         """What locks furniture, and what an appliance does that its name does not say."""

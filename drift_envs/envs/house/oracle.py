@@ -7,26 +7,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from drift_envs.envs.house.episode import HouseEpisode, restore_episode
 from drift_envs.envs.house.model import HouseModel, make_model
 from drift_envs.envs.house.pool import find_task, number_tasks
-from drift_envs.envs.house.search import LIMIT, replay_plans, solve_task
+from drift_envs.envs.house.search import replay_plans, solve_task
 from drift_envs.envs.house.state import HouseState
 from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import Value
 from drift_envs.oracle.base import KnobSource, completion_probability
-from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
+from drift_envs.oracle.recurring import Carried, CommandOracle, execute
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the house."""
 
 
-class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
+class HouseOracle(CommandOracle[HouseModel, HouseTask]):
     """The oracle of a drifting house.
 
     A state is the JSON text of an observation; house and task in it say which. Plans are found by breadth-first
@@ -54,17 +53,7 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
         (1.0, 1.0, 1.0)
     """
 
-    def __init__(
-        self,
-        source: KnobSource,
-        pool: Callable[[int], Sequence[int] | None],
-        drawn: Callable[[], int],
-        limit: int = LIMIT,
-    ) -> None:
-        super().__init__(source, limit)
-        self._pool, self._drawn = pool, drawn
-        self._named: dict[Hashable, dict[str, Value]] = {}
-        """The names of furniture and what is gone, of all ticks that were asked about: states have their words."""
+    read_by = ("names", "gone")
 
     def setting(self, tick: int) -> HouseModel:
         """The house at a tick."""
@@ -103,19 +92,11 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
             here = episode.write_state()
             for command in old.admissible(episode.state):
                 compared += 1
-                differing += _execute(restore_episode(old, task, here), command) != _execute(
+                differing += execute(restore_episode(old, task, here), command) != execute(
                     restore_episode(new, task, here), command
                 )
             episode.act(old.write(plans.best[episode.state][0]))
         return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
-
-    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
-        return _execute(self._restore(state, tick), action)
-
-    def _lose(self, state: Any, tick: int) -> str:
-        episode = self._restore(state, tick)
-        episode.lose()
-        return episode.write_state()
 
     def _restore(self, state: Any, tick: int) -> HouseEpisode:
         """An episode at a state, in the house of the tick."""
@@ -130,7 +111,7 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
         self._note(knobs)
         model = make_model(number, knobs)
         places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
-        known = [model, *(make_model(number, named) for named in self._named.values())]
+        known = [model, *(make_model(number, named) for named in self._known.values())]
         # The names of this tick first; those of another tick where the text has furniture that is not called so.
         for strict in (True, False):
             for names in known:
@@ -138,10 +119,6 @@ class HouseOracle(RecurringTasksOracle[HouseModel, HouseTask]):
                 if found is not None and (not strict or places <= names.by_name.keys()):
                     return restore_episode(model, found[0], state, names, found[1])
         raise ArgumentError(f"`state` should have a task of house {number}. Received {text!r}")
-
-    def _note(self, knobs: Mapping[str, Value]) -> None:
-        key = (knobs["names"], knobs["gone"])
-        self._named.setdefault(key, {"names": knobs["names"], "gone": knobs["gone"]})
 
 
 @lru_cache(maxsize=4096)
@@ -156,11 +133,6 @@ def _find_task(model: HouseModel, text: str) -> tuple[HouseTask, int] | None:
         if task.text(model, wording) == text
     )
     return next(found, None)
-
-
-def _execute(episode: HouseEpisode, command: str) -> TrueResponse:
-    episode.act(command)
-    return TrueResponse(episode.write_state(), episode.score, episode.is_over)
 
 
 def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> HouseOracle:

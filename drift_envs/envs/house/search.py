@@ -17,6 +17,7 @@ from typing import NamedTuple
 from drift_envs.envs.house.model import HouseModel
 from drift_envs.envs.house.state import NOWHERE, TREATMENTS, Command, HouseState, Verb
 from drift_envs.envs.house.tasks import HouseTask, score_task
+from drift_envs.oracle.recurring import trace_plans
 
 LIMIT = 50
 """The steps of an episode, as in ALFWorld."""
@@ -95,30 +96,12 @@ def _search(model: HouseModel, task: HouseTask, start: HouseState, limit: int, l
         goals = [state for state, score in ends.items() if score > least or score == 1.0 == least]
         parents |= fresh
         if goals:
-            return Plans(max(ends[goal] for goal in goals), length, _trace(parents, goals), start)
+            return Plans(max(ends[goal] for goal in goals), length, trace_plans(parents, goals), start)
         # a task that is done ends the episode: states behind it cannot be reached
         layer = [state for state in fresh if not ends.get(state)]
         if not layer:
             return None
     return None
-
-
-def _trace(
-    parents: dict[HouseState, list[tuple[HouseState, Command]]], goals: list[HouseState]
-) -> dict[HouseState, tuple[Command, ...]]:
-    """The commands on all ways to the goals, by state."""
-    best: dict[HouseState, dict[Command, None]] = {}
-    seen, front = set(goals), goals
-    while front:
-        before: dict[HouseState, None] = {}
-        for state in front:
-            for parent, command in parents[state]:
-                best.setdefault(parent, {})[command] = None
-                if parent not in seen:
-                    seen.add(parent)
-                    before[parent] = None
-        front = list(before)
-    return {state: tuple(commands) for state, commands in best.items()}
 
 
 class _Choices:

@@ -12,14 +12,14 @@ import numpy as np
 
 from drift_envs.drawing import load_pygame
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.marks import GHOST, MOST, TRAIL, NoMarks
+from drift_envs.wrappers.overlay.marks import GHOST, MOST, TRAIL, DrawnMarks
 
 FORCE = (11, 60, 111)
 REACH = 70
 """Pixels of the arrow at Gymnasium's own force."""
 
 
-class CarMarks(NoMarks):
+class CarMarks(DrawnMarks):
     """An arrow for what the engine does, a ghost of a flag that has moved, and the car's trajectory.
 
     Args:
@@ -48,16 +48,9 @@ class CarMarks(NoMarks):
         """The force of an action, relative to the engine of Gymnasium's car."""
         return (int(action) - 1) * float(self.env.force) / 0.001
 
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The hill with marks.
-
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         pygame = load_pygame()
-        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
-        height, width = picture.shape[:2]
+        width, height = surface.get_size()
         flag = float(self.env.goal_position)
         before = flag if old is None else float(old.get("goal_position", flag))
         if before != flag:
@@ -73,7 +66,6 @@ class CarMarks(NoMarks):
             tip, side = x + REACH * self._push, 1 if self._push > 0 else -1
             pygame.draw.line(surface, FORCE, (x, y - 50), (tip - 8 * side, y - 50), 5)
             pygame.draw.polygon(surface, FORCE, [(tip, y - 50), (tip - 12 * side, y - 58), (tip - 12 * side, y - 42)])
-        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
     def _pixel(self, position: float, width: int, height: int) -> tuple[float, float]:
         """Where Gymnasium draws the ground at a position."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,18 +15,17 @@ from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode, restore_episode
 from drift_envs.envs.tools.pool import find_request, number_requests
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
-from drift_envs.envs.tools.search import LIMIT, START, key_of, replay_plans, solve_request
+from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
 from drift_envs.envs.tools.state import DeskState
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, KnobSource, completion_probability
-from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
+from drift_envs.oracle.recurring import Carried, CommandOracle
 
 SAMPLE = 30
 """The number of requests that are evaluated if the environment draws from all requests of the shop."""
 
 
-class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
+class DeskOracle(CommandOracle[Desk, ServiceRequest]):
     """The oracle of a drifting service desk.
 
     A state is the JSON text of an observation; shop and request in it say which. A call is executed after the calls
@@ -55,18 +54,7 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
     """
 
     compares_scores = True
-
-    def __init__(
-        self,
-        source: KnobSource,
-        pool: Callable[[int], Sequence[int] | None],
-        drawn: Callable[[], int],
-        limit: int = LIMIT,
-    ) -> None:
-        super().__init__(source, limit)
-        self._pool, self._drawn = pool, drawn
-        self._known: dict[Hashable, dict[str, Value]] = {}
-        """The knob values of all ticks that were asked about: states have the calls of their time."""
+    read_by = DESK_KNOBS
 
     def setting(self, tick: int) -> Desk:
         """The desk at a tick."""
@@ -148,16 +136,6 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
         repeated = completion_probability(carried.length, self._limit, after)
         return carried.score * (repeated if before else (1.0 - after) ** carried.length)
 
-    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
-        episode = self._restore(state, tick)
-        episode.act(action)
-        return TrueResponse(episode.write_state(), episode.score, episode.is_over)
-
-    def _lose(self, state: Any, tick: int) -> str:
-        episode = self._restore(state, tick)
-        episode.lose()
-        return episode.write_state()
-
     def _restore(self, state: Any, tick: int) -> DeskEpisode:
         """An episode at a state, at the desk of the tick."""
         try:
@@ -172,10 +150,6 @@ class DeskOracle(RecurringTasksOracle[Desk, ServiceRequest]):
         self._note(knobs)
         others = (make_desk(number, values) for values in self._known.values())
         return restore_episode(make_desk(number, knobs), request, state, others=tuple(others))
-
-    def _note(self, knobs: Mapping[str, Value]) -> None:
-        values = {name: knobs[name] for name in DESK_KNOBS}
-        self._known.setdefault(tuple(values.items()), values)
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ from drift_envs.envs.tools.interface import ParsedCall
 from drift_envs.envs.tools.operations import PAGE
 from drift_envs.envs.tools.requests import DeskGoal, ServiceRequest, find_goal, score
 from drift_envs.envs.tools.state import DeskState
+from drift_envs.oracle.recurring import trace_plans
 from drift_envs.tool_calls import Refusal
 
 LIMIT = 30
@@ -96,29 +97,11 @@ def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START,
         parents |= fresh
         goals = [key for key, state in states.items() if score(desk.database, request, goal, state) == 1.0]
         if goals:
-            return CallPlans(1.0, length, _trace(parents, goals), start)
+            return CallPlans(1.0, length, trace_plans(parents, goals), start)
         layer = {key: state for key, state in states.items() if not state.ended}
         if not layer:
             break
     return CallPlans(0.0, limit, {}, start)
-
-
-def _trace(
-    parents: dict[DeskState, list[tuple[DeskState, str]]], goals: list[DeskState]
-) -> dict[DeskState, tuple[str, ...]]:
-    """The calls on all ways to the goals, by state."""
-    best: dict[DeskState, dict[str, None]] = {}
-    seen, front = set(goals), goals
-    while front:
-        before: dict[DeskState, None] = {}
-        for key in front:
-            for parent, call in parents[key]:
-                best.setdefault(parent, {})[call] = None
-                if parent not in seen:
-                    seen.add(parent)
-                    before[parent] = None
-        front = list(before)
-    return {key: tuple(calls) for key, calls in best.items()}
 
 
 _Changes = dict[tuple[int, str], Any]

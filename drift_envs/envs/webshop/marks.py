@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from drift_envs.drawing import load_pygame
 from drift_envs.envs.webshop.env import WebShop
 from drift_envs.envs.webshop.picture import lay_out
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.marks import CHANGED, NoMarks
+from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
 from webshop_server.urls import parse_path
 
 
-class ShopMarks(NoMarks):
+class ShopMarks(DrawnMarks):
     """Frames around what a drift is about: an advertisement's right button, and options of a class of colours.
 
     Args:
@@ -28,22 +29,16 @@ class ShopMarks(NoMarks):
         self.env = env
 
     def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The page with marks.
+        """The picture with marks, but that of a browser as it is."""
+        return picture if self.env.backend_name == "browser" else super().draw(picture, old)
 
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
-        if self.env.backend_name == "browser":
-            return picture
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         pygame = load_pygame()
-        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         labels = self._labels()
         kind = parse_path(self.env.page.path).kind
         for placed in lay_out(kind, self.env.page.elements):
             if placed.element.label in labels:
                 pygame.draw.rect(surface, CHANGED, pygame.Rect(placed.box).inflate(8, 8), 3, border_radius=8)
-        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
     def _labels(self) -> set[str]:
         """The labels that get a frame: the right button, or the colours that the task's class means now."""

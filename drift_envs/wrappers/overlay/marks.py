@@ -1,18 +1,21 @@
 """Marks on the picture itself: the trajectory, what changed, the force on the car.
 
 * `Marks` - the protocol that `DriftOverlay` uses
-* `NoMarks` - the one for environments that have no marks, and the base of the others
+* `NoMarks` - the one for environments that have no marks
+* `DrawnMarks` - the base of those that are drawn
 * `find_marks` - the one for an environment
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
+from drift_envs.drawing import load_pygame
 from drift_envs.knobs import Value
 from drift_envs.parts import parts_of
 
@@ -68,6 +71,26 @@ class NoMarks:
     def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
         """The picture as it is."""
         return picture
+
+
+class DrawnMarks(NoMarks, ABC):
+    """Marks that a subclass draws on the picture with pygame."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        self._draw_on(surface, old)
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    @abstractmethod
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        """Draw the marks on a surface of pygame."""
 
 
 def find_marks(env: gym.Env[Any, Any]) -> Marks:

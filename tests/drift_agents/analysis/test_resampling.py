@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
+from drift_agents.analysis import resampling
 from drift_agents.analysis.resampling import Resamples, adjust_holm, estimate, p_value
 from drift_agents.errors import ArgumentError
 from hypothesis import given
@@ -67,3 +68,12 @@ def test_a_p_value_goes_with_its_interval(shift: float) -> None:
     p, found = p_value(draws), estimate(shift, draws, 30)
     if abs(p - 0.05) > 0.003:
         assert (p < 0.05) == found.excludes_zero
+
+
+def test_large_boards_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = pd.MultiIndex.from_product([["lake"], range(300)])
+    values = np.random.default_rng(0).random((2, 300))
+    whole = Resamples(places, resamples=100).means(values)
+    monkeypatch.setattr(resampling, "_AT_ONCE", 300 * 30)
+    resampling._draw_counts.cache_clear()
+    np.testing.assert_allclose(Resamples(places, resamples=100).means(values), whole, rtol=1e-12)

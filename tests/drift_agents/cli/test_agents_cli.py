@@ -56,6 +56,11 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     for name in (*shipped_experiments(), *axes, *ENVIRONMENTS.names(), *get_args(Reference)):
         assert re.search(rf"^ *{re.escape(name)} ", printed, re.MULTILINE), name
     assert max(map(len, printed.splitlines())) <= 100
+    assert main(["list", "--json"]) == 0
+    sections = json.loads(capsys.readouterr().out)
+    assert sections.pop("version") == 1
+    assert set(sections["memories"]) == set(AXES["memory"].names())
+    assert all(f"  {name} " in printed for names in sections.values() for name in names)
 
 
 def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,15 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
+SCHEMA = {
+    "title": "action",
+    "type": "object",
+    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
+    "required": ["action"],
+    "additionalProperties": False,
+}
+"""The form of an answer that chooses one of two actions."""
+
 
 class Response(NamedTuple):
     """What the server sends: a body (JSON, or raw bytes), and how it misbehaves."""

@@ -17,16 +17,11 @@ from drift_agents.llm.service import Service
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 pytest.importorskip("openai")
 
 ASK = [Message("user", "Where to?")]
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 
 
 def make_reply(**message: Any) -> dict[str, Any]:
@@ -109,7 +104,7 @@ def test_a_reply_that_comes_byte_by_byte_ends_with_the_time_limit(chat: ModuleTy
 
 def test_a_server_that_is_down_is_reported_within_five_seconds() -> None:
     started = time.monotonic()
-    with pytest.raises(ModelUnavailableError, match=r"no server answers at .* Is it running\?"):
+    with pytest.raises(ModelUnavailableError, match=r"no server answers at .*, is it running\?"):
         Service().model("tiny", "http://127.0.0.1:9/v1").complete(ASK, SCHEMA)
     assert time.monotonic() - started < 5
 

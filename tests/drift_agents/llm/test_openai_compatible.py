@@ -25,16 +25,11 @@ from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 pytest.importorskip("openai")
 
 ASK = [Message("system", "You play."), Message("user", "Where to?")]
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 SECRET = "sk-secret-0123456789"
 
 

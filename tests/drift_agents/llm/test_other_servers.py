@@ -16,16 +16,11 @@ from drift_agents.llm.base import Message
 from drift_agents.llm.connection import read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 pytest.importorskip("openai")
 
 ASK = [Message("system", "You play."), Message("user", "Where to?")]
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 
 
 def read_exchanges(chat: ModuleType, server: str) -> list[Any]:

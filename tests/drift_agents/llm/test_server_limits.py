@@ -21,16 +21,11 @@ from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.llm.served import ServedModel
 from drift_agents.llm.service import Service
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 pytest.importorskip("openai")
 
 ASK = [Message("user", "Where to?")]
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 
 
 def test_a_reasoning_model_is_sent_the_parameters_that_it_accepts(chat: ModuleType) -> None:

@@ -13,21 +13,7 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
 
-
-def bound(name: str, **options: Any) -> Any:
-    verifier = make_verifier(name, **options)
-    verifier.bind(Exact(), np.random.default_rng(0))
-    return verifier
-
-
-def feed(verifier: Any, memory: VanillaMemory, *experiences: Any, prefix: tuple[str, ...] = ()) -> Verdict:
-    for experience in experiences:
-        verdict = verifier.verify(experience, memory, prefix, experience.now)
-    return verdict
-
-
-def held(memory: VanillaMemory) -> list[tuple[str, int, bool]]:
-    return [(r.outcome.state.strip('"'), r.n, r.verified) for r in memory.records()]
+from tests.drift_agents.verifier.feeding import bound, feed, held
 
 
 def test_overwrite_keeps_what_agrees(lived, outcome) -> None:

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, MissingDependencyError
-from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
 
-
-def bound(name: str, **options: Any) -> Any:
-    verifier = make_verifier(name, **options)
-    verifier.bind(Exact(), np.random.default_rng(0))
-    return verifier
+from tests.drift_agents.verifier.feeding import bound
 
 
 def alarms(name: str, scores: list[float], lived: Any, **options: Any) -> list[int]:

@@ -65,13 +65,19 @@ def test_the_oracle_is_filmed_at_its_goal_in_each_phase() -> None:
     assert 90 < len(clips["fatigue"]) < 115, "the engine is at its weakest"
 
 
-def test_other_clocks_play_on(tmp_path: Path) -> None:
-    file = tmp_path / "steps.yaml"
+def write_steps(folder: Path, at: int) -> Path:
+    """A schedule whose clock counts steps."""
+    file = folder / "steps.yaml"
     file.write_text(
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n"
-        "base: {map: [SFF, FFF, FFG]}\ndrifts:\n  - {at: 3, set: {map: [SFF, FHF, FFG]}}\n",
+        f"base: {{map: [SFF, FFF, FFG]}}\ndrifts:\n  - {{at: {at}, set: {{map: [SFF, FHF, FFG]}}}}\n",
         encoding="utf-8",
     )
+    return file
+
+
+def test_other_clocks_play_on(tmp_path: Path) -> None:
+    file = write_steps(tmp_path, at=3)
     plan = open_schedule(str(file))
     with without_display():
         env = gym.make(LAKE, schedule=plan.schedule, render_mode="rgb_array")
@@ -180,12 +186,7 @@ def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_range_of_a_clock_of_steps_plays_what_comes_before(tmp_path: Path) -> None:
-    file = tmp_path / "steps.yaml"
-    file.write_text(
-        "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n"
-        "base: {map: [SFF, FFF, FFG]}\ndrifts:\n  - {at: 5, set: {map: [SFF, FHF, FFG]}}\n",
-        encoding="utf-8",
-    )
+    file = write_steps(tmp_path, at=5)
     env = gym.make(LAKE, schedule=str(file), render_mode="rgb_array")
     names = [name for name, _ in film_range(env, "oracle", range(1, 3))]
     assert names == ["source episode 1", "drift-1 episode 2"]

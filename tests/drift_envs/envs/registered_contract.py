@@ -19,12 +19,13 @@ from drift_envs.schedule import load_schedule, shipped_schedules
 CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
-def actions_of(env, count):
-    env.action_space.seed(0)
+def actions_of(env, count, seed=0):
+    env.action_space.seed(seed)
     return [env.action_space.sample() for _ in range(count)]
 
 
 def play(env, actions, seed=None):
+    """All answers of an environment, episode by episode."""
     answers = [env.reset(seed=seed)]
     for action in actions:
         answers.append(env.step(action))

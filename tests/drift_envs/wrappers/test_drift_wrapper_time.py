@@ -9,27 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.envs import FrozenLake, MountainCar
+from drift_envs.envs import FrozenLake
 from drift_envs.errors import (
     ArgumentError,
 )
 from drift_envs.schedule import Schedule
 from drift_envs.wrappers import DriftWrapper
-
-
-def plan(*drifts, clock="episode", **keys):
-    return {"version": 1, "name": "test", "clock": clock, "drifts": list(drifts), **keys}
-
-
-def force(value, **when):
-    return {"set": {"force": value}, **when}
-
-
-TWICE = (force(0.0008, at=2, name="weak"), force(0.0006, at=4, name="weaker"))
-
-
-def car(schedule, **arguments):
-    return DriftWrapper(MountainCar(), schedule, **arguments)
+from tests.drift_envs.wrappers.cars import TWICE, car, force, plan
 
 
 def forces(env, episodes, steps=3, seed=0):

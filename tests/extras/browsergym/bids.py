@@ -21,7 +21,8 @@ def choose(tree: str, advertised: str = "A") -> str:
             words = re.search(r"Find me (.*?)(?: with|,|')", tree)
             return f"fill('{bar[1]}', {words[1] if words else 'lamp'!r})"
         return f"click('{bid('button .Search.')}')"
-    for pattern in ("button 'Buy Now'", f"button '{advertised}'", r"button '(?!Buy)[^']{4,}'", r"link '(?i:b0\w+)'"):
+    result = r"link '.*\((?i:b0\w+)\)'"
+    for pattern in ("button 'Buy Now'", f"button '{advertised}'", r"button '(?!Buy)[^']{4,}'", result):
         if bid(pattern) is not None:
             return f"click('{bid(pattern)}')"
     return "noop(0)"

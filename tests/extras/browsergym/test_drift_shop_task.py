@@ -17,7 +17,7 @@ from browsergym.utils.obs import flatten_axtree_to_str
 import drift_envs.integrations.browsergym
 from drift_envs.errors import ArgumentError
 from drift_envs.integrations.browsergym import SHOP, DriftShopTask
-from tests.core_ids import CORE_IDS
+from drift_envs.registration import IDS
 from tests.documents import read_code, run_code
 from tests.extras.browsergym.bids import choose
 
@@ -141,7 +141,7 @@ def test_pixels_and_trees_show_a_theme_and_buttons_stay(make: Any) -> None:
 
 
 def test_an_errand_without_a_purchase_ends(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CORE_IDS, SHOP, CORE_IDS[SHOP]._replace(limit=2))
+    monkeypatch.setitem(IDS, SHOP, IDS[SHOP]._replace(limit=2))
     env = make(schedule=NOTHING, episodes=2)
     env.reset(seed=0)
     steps = [env.step("noop(0)") for _ in range(4)]

@@ -32,14 +32,9 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
+from tests.drift_agents.llm.chat_server import SCHEMA
+
 CONTEXT = 4096
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 FILE = """\
 name: tiny
 about: a model that has learnt nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def records(path):
             whole = b""
 
 
+def read_finished(path, seconds=30.0):
+    """The records of a run that has ended; its process writes them, and may still do so after `finish` has returned."""
+    bound = time.monotonic() + seconds
+    while time.monotonic() < bound:
+        found = list(records(path))
+        if any(record.WhichOneof("record_type") == "exit" for record in found):
+            return found
+        time.sleep(0.05)
+    raise TimeoutError(f"{path}: has no end after {seconds} s")
+
+
 class TestWandb(TrackerContract):
     name = "wandb"
 
@@ -42,7 +54,7 @@ class TestWandb(TrackerContract):
         found = {}
         for path in sorted(Path(folder).glob("wandb/offline-run-*/*.wandb")):
             name, about, series = "", {}, {}
-            for record in records(path):
+            for record in read_finished(path):
                 kind = record.WhichOneof("record_type")
                 if kind == "run" and record.run.display_name:
                     name = record.run.display_name

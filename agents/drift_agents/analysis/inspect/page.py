@@ -179,7 +179,6 @@ def gather(folder: Path) -> InspectData:
         cells.append(cell)
     index = {
         "name": manifest["name"],
-        "about": manifest["experiment"].get("about", ""),
         "config_hash": manifest["config_hash"],
         "versions": manifest["versions"],
         "schedules": {

@@ -69,9 +69,12 @@ class HouseFacts(PlainFacts):
         return ", ".join(words)
 
     def brief_end(self, item: Recollection) -> str:
-        """What was done; where nothing was, the place and the action."""
-        shown = read_house_state(item.outcome.state)
-        return ", ".join(shown.done) if shown is not None and shown.done else super().brief_end(item)
+        """What was done, and what was there before; where nothing was done, the place and the action."""
+        before, shown = read_house_state(item.state), read_house_state(item.outcome.state)
+        if shown is None or not shown.done:
+            return super().brief_end(item)
+        sights = ", ".join(before.sees) if before is not None and before.at == shown.at else ""
+        return ", ".join(shown.done) + f" (seeing {sights})" * bool(sights)
 
     def state_fields(self, state: str) -> Mapping[str, str]:
         """`place`, `hand`, `done`, `opened`, `visited` and `says`, each in words."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from drift_agents.matching.base import Exact
-from drift_agents.types import Experience, Transition
+from drift_agents.types import Transition
 
 NOTHING = "nothing"
 """What a state shows for an empty hand, and as the place before the first step."""
@@ -77,7 +77,7 @@ def read_house_state(state: str) -> ShownHouse | None:
         return None
 
 
-class HouseMatching:
+class HouseMatching(Exact):
     """Place, hand and what was done so far; the task while something was done.
 
     With an empty hand and nothing done, no command can complete a task, so that records of one task apply to all
@@ -99,20 +99,17 @@ class HouseMatching:
 
     name = "house"
 
-    def __init__(self) -> None:
-        self._plain = Exact()
-
     def state_key(self, state: str) -> Hashable:
         """House, place, hand and what was done; the task if anything was done."""
         shown = read_house_state(state)
         if shown is None:
-            return self._plain.state_key(state)
+            return super().state_key(state)
         return (shown.house, shown.at, shown.holds, shown.done, shown.task if shown.done else "")
 
     def path_key(self, state: str) -> Hashable:
         """The key with the task and what is open: a path leads to the score of its own task, through opened doors."""
         shown = read_house_state(state)
-        return self._plain.state_key(state) if shown is None else (self.state_key(state), shown.task, shown.door)
+        return super().state_key(state) if shown is None else (self.state_key(state), shown.task, shown.door)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether score, end, place, hand, what was done and what is seen are the same."""
@@ -120,15 +117,12 @@ class HouseMatching:
             return False
         one, other = read_house_state(a.outcome.state), read_house_state(b.outcome.state)
         if one is None or other is None:
-            return self._plain.same_outcome(a, b)
+            return super().same_outcome(a, b)
         if (one.at, one.holds, one.done, one.says) != (other.at, other.holds, other.done, other.says):
             return False
         if not (one.is_seen and other.is_seen):
             return "locked" not in (one.door, other.door) or one.door == other.door
         return set(one.sees) == set(other.sees)
-
-    def learn(self, experience: Experience) -> None:
-        """Do nothing: the rule is fixed."""
 
     def related(self, state: str, other: str) -> bool:
         """Whether records of `other` are relevant in `state`.

@@ -21,6 +21,7 @@ _HERE = re.compile(
 )
 _TASK = re.compile(r"^Task: (.*)$", re.MULTILINE)
 _SEEN = re.compile(r"^(?P<place>[a-z]+ \d+), seeing (?P<things>.*?)(?:, holding |$)")
+_SEEN_AT_END = re.compile(r"\b(?P<place>[a-z]+ \d+) \(seeing (?P<things>.*?)\)$")
 _TOOK = re.compile(r"\btake (?P<thing>[a-z]+ \d+) from (?P<place>[a-z]+ \d+)")
 
 
@@ -95,7 +96,7 @@ def _sightings(read: MessageText, kind: str) -> Iterator[tuple[int, str]]:
     for known in (*read.known, *read.elsewhere):
         if read.is_stale(known):
             continue
-        found = _SEEN.match(known.outcome)
+        found = _SEEN.match(known.outcome) or _SEEN_AT_END.search(known.outcome)
         if found and any(kind_of(thing) == kind for thing in found["things"].split(", ")):
             yield known.last, found["place"]
         yield from (

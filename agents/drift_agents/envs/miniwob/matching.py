@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_agents.matching.base import Exact
-from drift_agents.types import Experience, Transition
+from drift_agents.types import Transition
 
 KINDS = ("button", "link", "field", "option", "folder", "file")
 HIDDEN = "*"
@@ -89,7 +89,7 @@ def _read_control(entry: dict[str, Any]) -> ShownControl:
     return ShownControl(kind, str(entry[kind]), str(entry.get("value", "")), bool(entry.get("chosen", False)))
 
 
-class MiniwobMatching:
+class MiniwobMatching(Exact):
     """The page's controls, with the values of the task replaced by their places in it.
 
     So a page under another task is the same state, as long as its controls are the same and its fields hold the same
@@ -110,14 +110,11 @@ class MiniwobMatching:
 
     name = "miniwob"
 
-    def __init__(self) -> None:
-        self._plain = Exact()
-
     def state_key(self, state: str) -> Hashable:
         """The page's name and its controls."""
         shown = read_web_state(state)
         if shown is None:
-            return self._plain.state_key(state)
+            return super().state_key(state)
         return shown.page, tuple(
             (control.kind, shown.place_of(control.name), shown.place_of(control.value))
             for control in shown.controls
@@ -127,7 +124,7 @@ class MiniwobMatching:
     def path_key(self, state: str) -> Hashable:
         """The key with the task: on a path its values are typed."""
         shown = read_web_state(state)
-        return self._plain.state_key(state) if shown is None else (self.state_key(state), shown.task)
+        return super().state_key(state) if shown is None else (self.state_key(state), shown.task)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether score, end and the key of the next page are the same."""
@@ -135,9 +132,6 @@ class MiniwobMatching:
         if one.score != other.score or one.ended != other.ended:
             return False
         return self.state_key(one.state) == self.state_key(other.state)
-
-    def learn(self, experience: Experience) -> None:
-        """Do nothing: the rule is fixed."""
 
     def related(self, state: str, other: str) -> bool:
         """Whether records of `other` are relevant in `state`: those of the same page are.

@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from urllib.parse import unquote, urlsplit
 
 from drift_agents.matching.base import Exact
-from drift_agents.types import Experience, Transition
+from drift_agents.types import Transition
 
 START, RESULTS, ITEM, SUB_PAGE = "index", "search_results", "item_page", "item_sub_page"
 AD, CONFIRM, DONE = "ad", "confirm", "done"
@@ -113,7 +113,7 @@ def _hash(lines: tuple[str, ...]) -> str:
     return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-class WebShopMatching:
+class WebShopMatching(Exact):
     """A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).
 
     A page shows the instruction, so the same page under another task is another state; the score of a
@@ -134,18 +134,15 @@ class WebShopMatching:
 
     name = "webshop"
 
-    def __init__(self) -> None:
-        self._plain = Exact()
-
     def state_key(self, state: str) -> Hashable:
         """The URL without its session, and a hash of the text."""
         page = read_shop_state(state)
-        return self._plain.state_key(state) if page is None else page.key
+        return super().state_key(state) if page is None else page.key
 
     def path_key(self, state: str) -> Hashable:
         """The key with listing and choices: what a purchase scores depends on them, also after an advertisement."""
         page = read_shop_state(state)
-        return self._plain.state_key(state) if page is None else page.own_key
+        return super().state_key(state) if page is None else page.own_key
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether page, score and termination are the same; after an advertisement, only the kind of page."""
@@ -153,14 +150,11 @@ class WebShopMatching:
             return False
         one, other = read_shop_state(a.outcome.state), read_shop_state(b.outcome.state)
         if one is None or other is None:
-            return self._plain.same_outcome(a, b)
+            return super().same_outcome(a, b)
         before = read_shop_state(a.state)
         if before is not None and before.kind == AD and one.kind != AD:
             return one.kind == other.kind
         return one.key == other.key
-
-    def learn(self, experience: Experience) -> None:
-        """Do nothing: the rule is fixed."""
 
     def related(self, state: str, other: str) -> bool:
         """Whether records of `other` are relevant in `state`.

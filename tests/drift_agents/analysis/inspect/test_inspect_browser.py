@@ -68,7 +68,7 @@ def test_it_opens_without_a_complaint_and_names_the_run(browser: WebDriver, page
     open_page(browser, page)
     assert errors(browser) == []
     assert texts(browser, "h1") == ["puddle"]
-    assert texts(browser, "#about")[0].startswith("a lake of nine tiles & a <car>. drift-envs ")
+    assert texts(browser, "#about")[0].startswith("drift-envs ")
     assert texts(browser, "#count") == ["80 episodes of 16 runs (an agent on a schedule with a seed)"]
     assert texts(browser, ".head")[0] == "puddle\nsource → turn\nexplicit drift"
     assert "vanilla + glove planner, seed 0" in texts(browser, ".label")

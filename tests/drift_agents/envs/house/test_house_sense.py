@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.envs.house import HOUSE
@@ -10,7 +12,8 @@ from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.types import Outcome
 
 import drift_envs  # noqa: F401 - registers the environments
 
@@ -35,3 +38,27 @@ def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() ->
     again = [episode for number, episode in enumerate(episodes) if episode.task in {e.task for e in episodes[:number]}]
     assert again
     assert all(episode.steps < 20 for episode in again)
+
+
+def test_what_stood_where_an_episode_ended_is_told_for_other_tasks() -> None:
+    def state(task: str, at: str, sees: list[str], holds: str, done: list[str]) -> str:
+        return json.dumps(
+            {"house": 7, "task": task, "at": at, "door": "none", "sees": sees, "holds": holds, "done": done}
+            | {"opened": [], "visited": [], "says": ""}
+        )
+
+    took, put = "take mug 1 from shelf 1", "move mug 1 to sofa 1"
+    before = state("put a mug in sofa", "sofa 1", ["pillow 2"], "mug 1", [took])
+    after = state("put a mug in sofa", "sofa 1", ["pillow 2", "mug 1"], "nothing", [took, put])
+    other = "put a pillow in bed"
+    view = PromptView(
+        other,
+        state(other, "nothing", [], "nothing", []),
+        ("go to desk 1", "go to sofa 1", "go to bed 1"),
+        (),
+        (Recollection(before, put, Outcome(after, 1.0, True), 1, 5),),
+        step=6,
+    )
+    text = "\n".join(message.content for message in LanguageModelPolicy(MessageModel()).messages(view))
+    assert f"- score 1: {took}, {put} (seeing pillow 2) at 5" in text
+    assert MessageModel().choices(text, view.actions) == ["go to sofa 1"]

@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Removed, Transition, Verdict
 from drift_agents.verifier.base import Probed, make_verifier
 
+from tests.drift_agents.verifier.feeding import bound
+
 TILES = "abcX"
-
-
-def bound(name: str, **options: Any) -> Any:
-    verifier = make_verifier(name, **options)
-    verifier.bind(Exact(), np.random.default_rng(0))
-    return verifier
 
 
 def draw(rng: np.random.Generator, chances: list[float]) -> Outcome:

@@ -18,17 +18,13 @@ from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.glove.glove import DoubtSpread
 from drift_agents.verifier.prober.replay import ReplayProber
 
+from tests.drift_agents.verifier.feeding import feed
+
 
 def bound(prober: Any, name: str = "glove_spread", **options: Any) -> Any:
     verifier = make_verifier(name, prober=prober, **options)
     verifier.bind(Exact(), np.random.default_rng(0))
     return verifier
-
-
-def feed(verifier: Any, memory: VanillaMemory, *experiences: Any) -> Verdict:
-    for experience in experiences:
-        verdict = verifier.verify(experience, memory, (), experience.now)
-    return verdict
 
 
 def held(memory: VanillaMemory, state: str = '"t"') -> list[tuple[str, int, bool]]:

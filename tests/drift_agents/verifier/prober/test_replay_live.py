@@ -23,6 +23,7 @@ from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayLiveProber
 
 import drift_envs  # noqa: F401 - registers the environments
+from tests.drift_agents.verifier.feeding import feed, held
 
 RESULT = Episode("task", 0.0, 1, True)
 
@@ -31,16 +32,6 @@ def bound(prober: Any, name: str = "glove", **options: Any) -> Any:
     verifier = make_verifier(name, prober=prober, **options)
     verifier.bind(Exact(), np.random.default_rng(0))
     return verifier
-
-
-def feed(verifier: Any, memory: VanillaMemory, *experiences: Any, prefix: tuple[str, ...] = ()) -> Verdict:
-    for experience in experiences:
-        verdict = verifier.verify(experience, memory, prefix, experience.now)
-    return verdict
-
-
-def held(memory: VanillaMemory) -> list[tuple[str, int, bool]]:
-    return [(r.outcome.state.strip('"'), r.n, r.verified) for r in memory.records()]
 
 
 def test_nothing_is_probed_before_the_episode_is_over(lived, outcome, ScriptedProber) -> None:

@@ -67,7 +67,7 @@ function step(by) {
 }
 
 const timeline = new Timeline((cell, at) => choose(cell, at));
-byId('about').textContent = [index.about, Object.entries(index.versions).map(pair => pair.join(' ')).join(', ')].filter(Boolean).join('. ');
+byId('about').textContent = Object.entries(index.versions).map(pair => pair.join(' ')).join(', ');
 byId('position').addEventListener('input', event => step(Number(event.target.value) - view.position));
 byId('previous-step').addEventListener('click', () => step(-1));
 byId('next-step').addEventListener('click', () => step(1));

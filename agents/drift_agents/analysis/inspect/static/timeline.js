@@ -1,8 +1,10 @@
 // One row a cell, one column an episode. Only the rows in sight exist, so that thousands cost nothing.
 
 const ROW = 36, LABEL_GAP = 12;
-const RAMP = [[0, 32, 77], [66, 78, 108], [124, 123, 120], [188, 175, 111], [255, 234, 70]]; // cividis: its grey rises too
-const SURPRISE = '#d55e00', PROBE = '#0072b2', INK = '#1b1f24';
+const DARK = window.matchMedia('(prefers-color-scheme: dark)').matches;
+// cividis: its grey rises too; on a dark page it begins brighter than the page
+const RAMP = [...(DARK ? [[70, 90, 140], [96, 104, 126]] : [[0, 32, 77], [66, 78, 108]]), [124, 123, 120], [188, 175, 111], [255, 234, 70]];
+const SURPRISE = '#d55e00', PROBE = DARK ? '#4aa5e0' : '#0072b2', INK = getComputedStyle(document.documentElement).getPropertyValue('--ink');
 const FIELDS = [['env', 'environment'], ['schedule', 'schedule'], ['memory', 'memory'], ['verifier', 'verifier'], ['controller', 'controller'], ['team', 'team'], ['policy', 'policy'], ['seed', 'seed']];
 
 function scoreColour(score) {
