@@ -18,7 +18,7 @@ lakes, and another one for `together`.
 
 In every prompt of a lake the names of the actions are permuted, so that a name has no meaning but that of its prompt;
 in the shop those of the advertisement's buttons. The other actions of the shop and the house are words, which keep
-their meaning. The schedules are those of `WORLDS`, whose drifts are data of the training here; the seeds begin at
+their meaning. The schedules are those of `LESSONS`, whose drifts are data of the training here; the seeds begin at
 `INSTANCES`, those of the gate at `GATE`, and no experiment plays these.
 """
 
@@ -37,7 +37,7 @@ from drift_agents.policy.learned_reader.reader import SHIPPED, SUFFIX
 
 from examples.train_reader.decisions import Decisions, learn_vocabulary
 from examples.train_reader.network import make_weights
-from examples.train_reader.teaching import ALL, SOURCE, WORLDS, play, win
+from examples.train_reader.teaching import ALL, LESSONS, SOURCE, play, win
 from examples.train_reader.training import BATCH, train
 
 INSTANCES = 100_000
@@ -99,8 +99,8 @@ def teach(out: Path, name: str, share: float, say: Say) -> tuple[list[Decisions]
         say: prints the parts.
     """
 
-    def taught(part: str, world: str, first: int, count: int, episodes: int) -> Decisions:
-        make = partial(play, WORLDS[world], first, scale(count, share), episodes, say=say)
+    def taught(part: str, environment: str, first: int, count: int, episodes: int) -> Decisions:
+        make = partial(play, LESSONS[environment], first, scale(count, share), episodes, say=say)
         return make_part(out / f"taught-{part}.npz", make, say)
 
     count = Amounts().taught
@@ -112,9 +112,9 @@ def teach(out: Path, name: str, share: float, say: Say) -> tuple[list[Decisions]
     if name != TOGETHER:
         return [source, drifting], tuple(sorted(words))
     everything = Decisions()
-    for number, world in enumerate(WORLDS, 1):
-        if world != "lake":
-            everything.extend(taught(world, world, number * INSTANCES, MORE.taught, ALL))
+    for number, environment in enumerate(LESSONS, 1):
+        if environment != "lake":
+            everything.extend(taught(environment, environment, number * INSTANCES, MORE.taught, ALL))
     words.update(learn_vocabulary(everything, max(0, WORDS - len(words))))
     for one in (source, drifting):
         everything.extend(one)
@@ -139,9 +139,9 @@ def train_reader(out: Path, name: str, share: float, say: Say) -> ReaderWeights:
         if number:
             network, first = Network(weights), (3 + seed) * INSTANCES + 10_000 * number
             played = Decisions()
-            for world in worlds_of(name):
-                part = out / (f"{name}-{number}-played" + (f"-{world}" if name == TOGETHER else "") + ".npz")
-                make = partial(play, WORLDS[world], first, scale(amounts.played, share), episodes, network, say)
+            for environment in environments_of(name):
+                part = out / (f"{name}-{number}-played" + (f"-{environment}" if name == TOGETHER else "") + ".npz")
+                make = partial(play, LESSONS[environment], first, scale(amounts.played, share), episodes, network, say)
                 played.extend(make_part(part, make, say))
             sets.append(played)
         if not path.is_file():
@@ -155,13 +155,13 @@ def train_reader(out: Path, name: str, share: float, say: Say) -> ReaderWeights:
     return weights
 
 
-def worlds_of(name: str) -> tuple[str, ...]:
+def environments_of(name: str) -> tuple[str, ...]:
     """The names of the environments that a reader learns.
 
     Args:
         name: one of `SHIPPED`.
     """
-    return tuple(WORLDS) if name == TOGETHER else ("lake",)
+    return tuple(LESSONS) if name == TOGETHER else ("lake",)
 
 
 def scale(amount: int, share: float) -> int:
@@ -186,18 +186,18 @@ def pass_gate(path: Path, name: str, weights: ReaderWeights, say: Say) -> Mappin
     if not path.is_file():
         network = Network(weights)
         rates = {
-            world: {
-                "reader": win(WORLDS[world], GATE, GATE_COUNT, network),
-                "rules": win(WORLDS[world], GATE, GATE_COUNT),
+            environment: {
+                "reader": win(LESSONS[environment], GATE, GATE_COUNT, network),
+                "rules": win(LESSONS[environment], GATE, GATE_COUNT),
             }
-            for world in worlds_of(name)
+            for environment in environments_of(name)
         }
         path.write_text(json.dumps(rates, indent=1) + "\n", encoding="utf-8")
     found: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
-    for world, rate in found.items():
+    for environment, rate in found.items():
         say(
-            f"  gate, {GATE_COUNT} untouched instances of {WORLDS[world].schedule}: {name} wins {rate['reader']:.0%} "
-            f"of the episodes before the drift, the rules {rate['rules']:.0%}"
+            f"  gate, {GATE_COUNT} untouched instances of {LESSONS[environment].schedule}: {name} wins "
+            f"{rate['reader']:.0%} of the episodes before the drift, the rules {rate['rules']:.0%}"
         )
     return found
 

@@ -1,6 +1,6 @@
 """What the network learns from: it or the rules play, and the rules say what they would have done.
 
-* `World` - instances of an environment; `WORLDS` has them by name
+* `Lessons` - instances of an environment; `LESSONS` has them by name
 * `play` - decisions on some instances
 * `win` - the share of episodes before the drift that are won
 * `rename_actions`, `rename_buttons` - other names in a prompt
@@ -46,7 +46,7 @@ _MEANINGS = re.compile(r"(Actions: )(.*?)(\.?)$", re.DOTALL)
 _CLICK = ("click", "[")
 
 
-class World(NamedTuple):
+class Lessons(NamedTuple):
     """Instances of an environment.
 
     Args:
@@ -62,10 +62,10 @@ class World(NamedTuple):
     has_codes: bool = False
 
 
-WORLDS = {
-    "lake": World("DriftFrozenLake-v0", "frozen_lake/explicit:family", 40, has_codes=True),
-    "shop": World("DriftWebShop-v0", "webshop/explicit", 30),
-    "house": World("DriftHouse-v0", "house/explicit", 50),
+LESSONS = {
+    "lake": Lessons("DriftFrozenLake-v0", "frozen_lake/explicit:family", 40, has_codes=True),
+    "shop": Lessons("DriftWebShop-v0", "webshop/explicit", 30),
+    "house": Lessons("DriftHouse-v0", "house/explicit", 50),
 }
 
 
@@ -73,7 +73,7 @@ class Player:
     """A policy that plays and keeps what the rules would have done.
 
     Args:
-        world: where.
+        lessons: where.
         decisions: where decisions are kept.
         network: what plays; the rules if not given.
         noise: the share of random actions.
@@ -82,8 +82,10 @@ class Player:
     name = "player"
     needs_history = True
 
-    def __init__(self, world: World, decisions: Decisions, network: Network | None = None, noise: float = 0.0) -> None:
-        self.world, self.decisions, self.network, self.noise = world, decisions, network, noise
+    def __init__(
+        self, lessons: Lessons, decisions: Decisions, network: Network | None = None, noise: float = 0.0
+    ) -> None:
+        self.lessons, self.decisions, self.network, self.noise = lessons, decisions, network, noise
         self.seen: Counter[str] = Counter()
         """States of the present episode."""
         self._rules = MessageModel()
@@ -97,17 +99,17 @@ class Player:
             rng: for the names, and for random actions.
         """
         view, names = parse_prompt(prompt), {}
-        if self.world.has_codes:
+        if self.lessons.has_codes:
             shuffled = [view.actions[place] for place in rng.permutation(len(view.actions))]
             names = dict(zip(view.actions, shuffled, strict=True))
         shown = rename_actions(view, names) if names else view
         text = "\n".join(message.content for message in self._renderer.messages(shown))
         right = self._rules.choices(text, view.actions)
         read = read_messages(text, view.actions)
-        if not self.world.has_codes:
+        if not self.lessons.has_codes:
             read = rename_buttons(read, rng)
         self.seen[view.state] += 1
-        is_open = not self.world.has_codes and len(right) == len(view.actions)  # any action will do
+        is_open = not self.lessons.has_codes and len(right) == len(view.actions)  # any action will do
         if self.seen[view.state] <= KEPT and not is_open:
             self.decisions.add(read, [action in right for action in view.actions])
         if rng.random() < self.noise:
@@ -183,7 +185,7 @@ def rename_actions(view: PromptView, names: Mapping[str, str]) -> PromptView:
 
 
 def play(
-    world: World,
+    lessons: Lessons,
     first: int,
     count: int,
     episodes: int,
@@ -193,7 +195,7 @@ def play(
     """Decisions on instances, one agent an instance; rules, memories and noise take turns.
 
     Args:
-        world: where.
+        lessons: where.
         first: the seed of the first instance.
         count: how many decisions at the least.
         episodes: of each instance.
@@ -203,7 +205,7 @@ def play(
     decisions, turn, scores, begin = Decisions(), 0, [], time.process_time()
     while len(decisions.prompts) < count:
         rule = RULES[turn % len(RULES)] if episodes > SOURCE else "none"
-        player = Player(world, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
+        player = Player(lessons, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
         scores += list(_live(player, MEMORIES[turn % len(MEMORIES)], rule, first + turn, episodes))
         turn += 1
     spent = time.process_time() - begin
@@ -212,24 +214,24 @@ def play(
     return decisions
 
 
-def win(world: World, first: int, count: int, network: Network | None = None) -> float:
+def win(lessons: Lessons, first: int, count: int, network: Network | None = None) -> float:
     """The share of episodes before the drift that are won, without a verifier and without random actions.
 
     Args:
-        world: where.
+        lessons: where.
         first: the seed of the first instance.
         count: how many instances.
         network: what plays; the rules if not given.
     """
-    players = (Player(world, Decisions(), network) for _ in range(count))
+    players = (Player(lessons, Decisions(), network) for _ in range(count))
     lives = (_live(player, MEMORIES[0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
     return float(np.mean([score >= 1 for life in lives for score in life]))
 
 
 def _live(player: Player, memory: Mapping[str, object], rule: str, seed: int, episodes: int) -> Iterator[float]:
     """The scores of one agent on one instance."""
-    world = player.world
-    env = gym.make(world.env_id, schedule=world.schedule, text=True, max_episode_steps=world.limit)
+    lessons = player.lessons
+    env = gym.make(lessons.env_id, schedule=lessons.schedule, text=True, max_episode_steps=lessons.limit)
     options = {"prober": ReplayProber(drift_envs.twin(env))} if rule == "glove" else {}
     agent = Agent(player, make_memory("vanilla", **memory), make_verifier(rule, **options), seed=seed, keep_trace=False)
     for episode in range(episodes):

@@ -17,7 +17,7 @@ from drift_agents.policy.learned_reader.reading import read_messages
 from examples.train_reader import __main__ as command
 from examples.train_reader.decisions import Decisions
 from examples.train_reader.network import make_batch, make_weights, score_batch
-from examples.train_reader.teaching import SOURCE, WORLDS, play
+from examples.train_reader.teaching import LESSONS, SOURCE, play
 from examples.train_reader.training import train
 
 WORDS = ("go", "left", "right", "door", "window", "1", "2", "is")
@@ -64,18 +64,18 @@ def test_it_learns_what_the_lines_say() -> None:
     assert np.mean(right) >= 0.9
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_the_rules_teach_in_every_environment(world: str) -> None:
+@pytest.mark.parametrize("environment", LESSONS)
+def test_the_rules_teach_in_every_environment(environment: str) -> None:
     """Every decision has a right answer; no listing's code is left, which is a word that no other shop has."""
-    decisions = play(WORLDS[world], 0, 60, SOURCE, say=lambda text: None)
+    decisions = play(LESSONS[environment], 0, 60, SOURCE, say=lambda text: None)
     assert all(map(any, decisions.right))
     assert [len(candidates) for candidates in decisions.candidates] == list(map(len, decisions.right))
     assert not any(len(word) == 10 and any(map(str.isdigit, word)) for line in decisions.lines for word in line)
 
 
-@pytest.mark.parametrize(("name", "worlds"), [("source", ["lake"]), ("together", ["lake", "shop", "house"])])
+@pytest.mark.parametrize(("name", "environments"), [("source", ["lake"]), ("together", ["lake", "shop", "house"])])
 def test_what_is_done_is_not_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, worlds: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, environments: list[str]
 ) -> None:
     """A second start plays and trains nothing; equal starts give equal weights."""
     monkeypatch.setattr(command, "DAGGER", 1)
@@ -92,4 +92,4 @@ def test_what_is_done_is_not_done_again(
         command.main([*words, str(tmp_path / "parts")])
     assert {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == first
     assert load_weights(tmp_path / "weights" / f"{name}.npz").vocabulary == before.vocabulary
-    assert list(json.loads((tmp_path / "parts" / f"{name}-gate.json").read_text())) == worlds
+    assert list(json.loads((tmp_path / "parts" / f"{name}-gate.json").read_text())) == environments
