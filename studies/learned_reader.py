@@ -1,8 +1,8 @@
 """How the learned reader plays: the tables of docs/learned_reader.md, from the figures in results/learned_reader.
 
-* `store_figures` - reads a finished run of `learned-reader` and stores its figures
+* `store_figures` - reads a finished run of one of `EXPERIMENTS` and stores its figures
 * `write_page` - fills the tables of the page from these
-* `make_tables` - the tables by name: `success`, `gains`
+* `make_tables` - the tables of an experiment by name: `success`, `gains`
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from drift_agents.experiment.folder import write_text
 
 from studies.verify_map.pages import fill_page
 
-EXPERIMENT = "learned-reader"
+EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-"}
+"""What the names of each experiment's tables begin with."""
 ROOT = Path(__file__).resolve().parents[1]
-FIGURES = ROOT / "results" / "learned_reader" / "figures.json"
+FIGURES = ROOT / "results" / "learned_reader"
 PAGE = ROOT / "docs" / "learned_reader.md"
 SOURCE = "source"
 AGENT = ("schedule", "policy", "memory", "verifier")
@@ -36,18 +37,19 @@ def store_figures(folder: Path, figures: Path = FIGURES) -> None:
     """Store the figures of a finished run.
 
     Args:
-        folder: of the run of `EXPERIMENT`.
-        figures: the file.
+        folder: of the run of one of `EXPERIMENTS`.
+        figures: the folder of the figures, a file an experiment.
 
     Raises:
         ExperimentError: if the run is another one, or cannot be read.
     """
     manifest, rows = read_run(folder)
-    if manifest["name"] != EXPERIMENT:
-        raise ExperimentError(f"{folder}: the run should be one of {EXPERIMENT}. Received a run of {manifest['name']}")
+    name = manifest["name"]
+    if name not in EXPERIMENTS:
+        raise ExperimentError(f"{folder}: the run should be one of {', '.join(EXPERIMENTS)}. Received a run of {name}")
     agents = [summarise(rows, key) for key in dict.fromkeys(tuple(row[name] for name in AGENT) for row in rows)]
     content = {"config_hash": manifest["config_hash"], "agents": agents}
-    write_text(figures, json.dumps(content, indent=1) + "\n", make_folder=True)
+    write_text(figures / f"{name}.json", json.dumps(content, indent=1) + "\n", make_folder=True)
 
 
 def summarise(rows: Sequence[Mapping[str, Any]], key: tuple[str, ...]) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
 
     Args:
         page: the page.
-        figures: the stored figures.
+        figures: the folder of the stored figures.
 
     Returns:
         The page.
@@ -83,15 +85,19 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
     Raises:
         ExperimentError: if there are no figures.
     """
-    if not figures.is_file():
-        raise ExperimentError(f"{figures}: is missing; `python -m studies learned-reader RUN` stores those of a run")
-    tables = make_tables(json.loads(figures.read_text("utf-8"))["agents"])
+    tables = {}
+    for experiment, prefix in EXPERIMENTS.items():
+        file = figures / f"{experiment}.json"
+        if not file.is_file():
+            raise ExperimentError(f"{file}: is missing; `python -m studies learned-reader RUN` stores those of a run")
+        own = make_tables(json.loads(file.read_text("utf-8"))["agents"])
+        tables.update({f"{prefix}{name}": text for name, text in own.items()})
     write_text(page, fill_page(page.read_text("utf-8"), tables, page.name))
     return page
 
 
 def make_tables(agents: Sequence[Figures]) -> dict[str, str]:
-    """The tables of the page, as Markdown.
+    """The tables of an experiment, as Markdown.
 
     Args:
         agents: the figures of all agents on all schedules.
@@ -100,7 +106,7 @@ def make_tables(agents: Sequence[Figures]) -> dict[str, str]:
     for schedule in dict.fromkeys(agent["schedule"] for agent in agents):
         own = [agent for agent in agents if agent["schedule"] == schedule]
         size = len(own[0]["before"])
-        title = f"`{schedule}`, {size} lakes: success, % [95 % interval]"
+        title = f"`{schedule}`, {size} instances: success, % [95 % interval]"
         table = Table(title, ("policy", "memory", "rule", "before", "after", "loops, %", "inadmissible actions"))
         for agent in own:
             names = (f"`{agent[name]}`" for name in ("policy", "memory", "verifier"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 
-from studies.learned_reader import AGENT, PAGE, make_tables, summarise, write_page
+from studies.learned_reader import AGENT, EXPERIMENTS, PAGE, make_tables, summarise, write_page
 
 
 def row(verifier: str, seed: int, phase: str, success: bool) -> dict[str, Any]:
@@ -44,11 +44,13 @@ def test_the_gain_is_paired_by_lake() -> None:
 
 
 def test_the_page_names_tables_that_there_are(tmp_path: Path) -> None:
-    page, figures = tmp_path / "page.md", tmp_path / "figures.json"
+    page = tmp_path / "page.md"
     page.write_text(PAGE.read_text("utf-8"))
-    with pytest.raises(ExperimentError, match="is missing"):
-        write_page(page, figures)
-    figures.write_text(json.dumps({"agents": [summarise(ROWS, key) for key in KEYS]}))
-    text = write_page(page, figures).read_text("utf-8")
-    assert "+75 [" in text
-    assert write_page(page, figures).read_text("utf-8") == text
+    for experiment in EXPERIMENTS:
+        with pytest.raises(ExperimentError, match=f"{experiment}.json: is missing"):
+            write_page(page, tmp_path)
+        file = tmp_path / f"{experiment}.json"
+        file.write_text(json.dumps({"agents": [summarise(ROWS, key) for key in KEYS]}))
+    text = write_page(page, tmp_path).read_text("utf-8")
+    assert text.count("+75 [") == len(EXPERIMENTS)
+    assert write_page(page, tmp_path).read_text("utf-8") == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,13 @@ pytest.importorskip("torch", reason="needs the extra `reader`")
 
 import torch
 from drift_agents.policy.learned_reader.network import Network, ReaderWeights, load_weights
+from drift_agents.policy.learned_reader.reading import read_messages
 
-from examples import train_reader
-from examples.train_reader import Amounts, Decisions, make_batch, make_weights, score_batch, train
+from examples.train_reader import __main__ as command
+from examples.train_reader.decisions import Decisions
+from examples.train_reader.network import make_batch, make_weights, score_batch
+from examples.train_reader.teaching import LESSONS, SOURCE, play
+from examples.train_reader.training import train
 
 WORDS = ("go", "left", "right", "door", "window", "1", "2", "is")
 TURNS = [("1", "2"), ("2", "1")]
@@ -26,7 +31,7 @@ def make_decisions(count: int, seed: int = 0) -> Decisions:
         left, right = TURNS[rng.integers(2)]
         side = ("left", "right")[rng.integers(2)]
         text = f"door is {side}\n{left} is left\n{right} is right\nwindow is window" + "\ngo" * int(rng.integers(2))
-        decisions.add(text, ("1", "2"), [left if side == "left" else right])
+        decisions.add(read_messages(text, TURNS[0]), [(name == left) == (side == "left") for name in TURNS[0]])
     return decisions
 
 
@@ -37,7 +42,7 @@ def tensors(weights: ReaderWeights) -> dict[str, torch.Tensor]:
 def test_training_and_policy_compute_the_same() -> None:
     """Also where prompts of a batch have different numbers of lines and candidates."""
     weights, decisions = make_weights(WORDS, np.random.default_rng(1)), make_decisions(20)
-    decisions.add("door is unknown", ("go", "1", "2"), ["go"])
+    decisions.add(read_messages("door is unknown", ("go", "1", "2")), [True, False, False])
     network = Network(weights)
     numbers = [network.number(line) for line in decisions.lines]
     batch = make_batch(decisions, range(21), numbers)
@@ -59,19 +64,32 @@ def test_it_learns_what_the_lines_say() -> None:
     assert np.mean(right) >= 0.9
 
 
-def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("environment", LESSONS)
+def test_the_rules_teach_in_every_environment(environment: str) -> None:
+    """Every decision has a right answer; no listing's code is left, which is a word that no other shop has."""
+    decisions = play(LESSONS[environment], 0, 60, SOURCE, say=lambda text: None)
+    assert all(map(any, decisions.right))
+    assert [len(candidates) for candidates in decisions.candidates] == list(map(len, decisions.right))
+    assert not any(len(word) == 10 and any(map(str.isdigit, word)) for line in decisions.lines for word in line)
+
+
+@pytest.mark.parametrize(("name", "environments"), [("source", ["lake"]), ("together", ["lake", "shop", "house"])])
+def test_what_is_done_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, environments: list[str]
+) -> None:
     """A second start plays and trains nothing; equal starts give equal weights."""
-    monkeypatch.setattr(train_reader, "Amounts", lambda *amounts: Amounts(60, 20, 96, 96))
-    monkeypatch.setattr(train_reader, "DAGGER", 1)
-    words = ["--only", "source", "--out"]
-    train_reader.main([*words, str(tmp_path / "parts"), "--weights", str(tmp_path / "weights")])
+    monkeypatch.setattr(command, "DAGGER", 1)
+    monkeypatch.setattr(command, "GATE_COUNT", 1)
+    words = ["--share", "0.0001", "--only", name, "--out"]
+    command.main([*words, str(tmp_path / "parts"), "--weights", str(tmp_path / "weights")])
     first = {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
-    train_reader.main([*words, str(tmp_path / "again")])
-    again, before = (load_weights(tmp_path / folder / "source-1.npz") for folder in ("again", "parts"))
-    assert all((again.arrays[name] == before.arrays[name]).all() for name in before.arrays)
+    command.main([*words, str(tmp_path / "again")])
+    again, before = (load_weights(tmp_path / folder / f"{name}-1.npz") for folder in ("again", "parts"))
+    assert all((again.arrays[array] == before.arrays[array]).all() for array in before.arrays)
     with monkeypatch.context() as patch:
-        for part in ("play", "train"):
-            patch.setattr(train_reader, part, lambda *given, **rest: pytest.fail("a part was made again"))
-        train_reader.main([*words, str(tmp_path / "parts")])
+        for part in ("play", "train", "win"):
+            patch.setattr(command, part, lambda *given, **rest: pytest.fail("a part was made again"))
+        command.main([*words, str(tmp_path / "parts")])
     assert {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == first
-    assert load_weights(tmp_path / "weights" / "source.npz").vocabulary == before.vocabulary
+    assert load_weights(tmp_path / "weights" / f"{name}.npz").vocabulary == before.vocabulary
+    assert list(json.loads((tmp_path / "parts" / f"{name}-gate.json").read_text())) == environments

@@ -19,12 +19,13 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Network, load_weights
-from drift_agents.policy.learned_reader.words import read_words, split_text
+from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 
-SHIPPED = ("first", "second", "third", "source")
-"""Three trainings that differ in their seeds, and one on decisions before any drift alone."""
+SHIPPED = ("first", "second", "third", "source", "together")
+"""Three trainings on lakes that differ in their seeds, one on decisions before any drift alone, and one on lakes, shops
+and houses together."""
 SUFFIX = ".npz"
 
 
@@ -36,8 +37,7 @@ def choose(text: str, actions: Sequence[str], network: Network) -> str:
         actions: the admissible actions.
         network: the network.
     """
-    scores = network.score([read_words(line) for line in split_text(text)], [read_words(action) for action in actions])
-    return actions[int(scores.argmax())]
+    return actions[int(network.score(*read_messages(text, actions)).argmax())]
 
 
 @lru_cache(maxsize=8)
@@ -63,11 +63,11 @@ def load_network(weights: str) -> Network:
 class LearnedReader:
     """A small trained network that reads the messages to a language model, in the format `brief`.
 
-    It was trained on decisions of `message_reader` on lakes that no experiment plays (docs/learned_reader.md).
-    Messages of other environments are read, too, but it has never seen them.
+    It was trained on decisions of `message_reader` on lakes that no experiment plays, the weights `together` in shops
+    and houses too (docs/learned_reader.md). Messages of other environments are read, but it has never seen them.
 
     Args:
-        weights: one of `SHIPPED`, or the path of a file that `examples/train_reader.py` wrote.
+        weights: one of `SHIPPED`, or the path of a file that `examples/train_reader` wrote.
 
     Raises:
         ArgumentError: if there are no such weights, or the file cannot be used.
@@ -75,8 +75,8 @@ class LearnedReader:
     Example:
         >>> LearnedReader(weights="fifth")
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `weights` should be one of first, second, third, source, or an .npz file. \
-Received 'fifth'
+        drift_agents.errors.ArgumentError: `weights` should be one of first, second, third, source, together, or an \
+.npz file. Received 'fifth'
     """
 
     name = "learned_reader"

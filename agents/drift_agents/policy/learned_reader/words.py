@@ -10,13 +10,17 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from drift_agents.policy.alternatives import unfold_alternatives
+
 _LIST = re.compile(r"^(?P<head>[^:\[]*): (?P<entries>[^;]*)$")
 _COMMA = re.compile(r", (?!\d+\])")
+_HEAD = re.compile(r"(?:^|\. )[A-Z][a-z ]*: ")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 _WORD = re.compile(r"(?P<place>\[\d+,|\d+\])|(?P<number>\d+)|(?P<word>[a-z']+)|(?P<sign>[^\s.,;:])")
 NUMBERS = 30
 """Larger numbers are read as `MANY`, as are times."""
 MANY = "#"
+_ACTIONS = "Possible actions"
 _TIMES = ("at", "step")
 
 
@@ -31,15 +35,33 @@ def split_text(text: str) -> Iterator[str]:
         ['Go on.', 'Stop.', 'Actions: 0 left', 'Actions: 1 right']
         >>> list(split_text("- old, score 0: [1, 2] at 4; [3, 4] at 2"))
         ['- old, score 0: [1, 2] at 4', '- old, score 0: [3, 4] at 2']
+        >>> list(split_text("In your hand: nothing. Visited: bed 1 | shelf {1-2}."))
+        ['In your hand: nothing.', 'Visited: bed 1.', 'Visited: shelf 1.', 'Visited: shelf 2.']
     """
     for line in text.split("\n"):
         if line.startswith("- "):
             head, mark, entries = line.partition(": ")
             yield from (f"{head}{mark}{entry}" for entry in entries.split("; "))
-        elif found := _LIST.match(line):
-            yield from (f"{found['head']}: {entry}" for entry in _COMMA.split(found["entries"]))
+        elif line.startswith(_ACTIONS):  # they are the candidates
+            continue
+        elif len(_HEAD.findall(line)) > 1:
+            yield from (entry for sentence in _SENTENCE.split(line) for entry in _split_list(sentence))
+        elif _LIST.match(line):
+            yield from _split_list(line)
         elif line:
             yield from _SENTENCE.split(line)
+
+
+def _split_list(line: str) -> Iterator[str]:
+    """The entries of a list, each after what stands before the list; the line itself if it is no list."""
+    found = _LIST.match(line)
+    if found is None:
+        yield line
+        return
+    for entry in _COMMA.split(found["entries"]):
+        folded, stop = (entry[:-1], ".") if entry.endswith(".") else (entry, "")
+        unfolded = unfold_alternatives(folded) if "|" in entry or "{" in entry else [folded]
+        yield from (f"{found['head']}: {one}{stop}" for one in unfolded)
 
 
 @lru_cache(maxsize=65536)

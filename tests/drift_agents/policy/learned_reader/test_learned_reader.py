@@ -17,6 +17,7 @@ from drift_agents.policy.learned_reader.network import (
     load_weights,
     save_weights,
 )
+from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.learned_reader.words import read_words, split_text
 from drift_agents.prompt.view import PromptView
 from hypothesis import given
@@ -67,6 +68,40 @@ def test_lists_become_lines_that_can_be_read_alone() -> None:
         "- 2 led to [3, 3]. Seen 2 times, last at 40, old.",
     ]
     assert read_words("Seen 2 times, last at 4") == ("seen", "2", "times", "last", "at", "#")
+
+
+def test_a_folded_list_is_one_line_an_entry() -> None:
+    """A house's places can be read one by one; the admissible actions are no lines, since they are the candidates."""
+    text = "In your hand: nothing. Open: drawer {1-2}. Visited: bed 1 | drawer {1-2}.\n"
+    text += "Possible actions, {a | b} is a or b: go to {bed 1 | shelf 1} | look\nUntried here: click[{a | b}]"
+    assert list(split_text(text)) == [
+        "In your hand: nothing.",
+        *("Open: drawer 1.", "Open: drawer 2."),
+        *("Visited: bed 1.", "Visited: drawer 1.", "Visited: drawer 2."),
+        *("Untried here: click[a]", "Untried here: click[b]"),
+    ]
+
+
+def test_a_listing_is_read_with_its_title() -> None:
+    """Its code is a number of this page, another one a number of none; words of the task are counted."""
+    text = "Instruction: Find me a red nail polish\n- click[b0zzzzzzz9] led to page 1\nThe page shows:\n"
+    text += "B01A0KNT53\nClearwater Nail Polish, Red\n$16.99\nB0LZQN4E5S\nSilken Soap\n$5.99\n\nUntried here: next"
+    actions = ["click[b01a0knt53]", "click[b0lzqn4e5s]", "click[next >]"]
+    read = read_messages(text, actions)
+    assert [" ".join(words) for words in read.candidates] == [
+        "has3 lacks6 click [ code 1 clearwater nail polish red $ 16 99]",
+        "has0 lacks7 click [ code 2 silken soap $ 5 99]",
+        "has0 lacks2 click [ next > ]",
+    ]
+    assert ("has0", "lacks6", "-", "click", "[", "code", "0]", "led", "to", "page", "1") in read.lines
+    assert read.lines[0] == ("instruction", "find", "me", "a", "red", "nail", "polish")
+
+
+def test_lines_of_messages_without_a_task_are_not_marked() -> None:
+    lines = ("Actions: 0 left, 1 right", "Current position: [4, 0], tile F.")
+    read = read_messages("\n".join(lines), ["0", "1"])
+    assert read.lines == tuple(read_words(line) for text in lines for line in split_text(text))
+    assert read.candidates == (("0",), ("1",))
 
 
 def test_weights_survive_their_file(tmp_path: Path) -> None:
