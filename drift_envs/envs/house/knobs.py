@@ -24,7 +24,9 @@ _LONGEST = 24
 
 def _is_numbered(name: str, kinds: Iterable[str]) -> bool:
     kind, _, number = name.rpartition(" ")
-    return kind in kinds and number.isdecimal() and number == str(int(number)) and 1 <= int(number) <= 99
+    # Python refuses to read an integer of thousands of digits.
+    is_short = number.isdecimal() and len(number) <= 2
+    return kind in kinds and is_short and number == str(int(number)) and int(number) >= 1
 
 
 def _check_furniture(knob: str, name: Any, or_kinds: bool = False) -> str:

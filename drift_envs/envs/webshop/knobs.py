@@ -91,7 +91,7 @@ WEBSHOP_KNOBS = KnobTable(
             None,
             "class of colours: the colours that count as such",
             "mapping",
-            _parse_classes,
+            parse=_parse_classes,
         ),
         Knob("button_labels", FrozenMapping(), None, "button: its new label", "mapping", _parse_labels),
         Knob("result_order", "relevance", ORDERS, "the order of the best 50 listings", "string"),
