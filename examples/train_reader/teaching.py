@@ -73,7 +73,7 @@ class Player:
     """A policy that plays and keeps what the rules would have done.
 
     Args:
-        lessons: where.
+        lessons: the instances.
         decisions: where decisions are kept.
         network: what plays; the rules if not given.
         noise: the share of random actions.
@@ -195,7 +195,7 @@ def play(
     """Decisions on instances, one agent an instance; rules, memories and noise take turns.
 
     Args:
-        lessons: where.
+        lessons: the instances.
         first: the seed of the first instance.
         count: how many decisions at the least.
         episodes: of each instance.
@@ -218,7 +218,7 @@ def win(lessons: Lessons, first: int, count: int, network: Network | None = None
     """The share of episodes before the drift that are won, without a verifier and without random actions.
 
     Args:
-        lessons: where.
+        lessons: the instances.
         first: the seed of the first instance.
         count: how many instances.
         network: what plays; the rules if not given.
