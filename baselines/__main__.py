@@ -75,6 +75,26 @@ def _run(
     _play(out, short, jobs, learners, False)
 
 
+@app.command("sb3", short_help="Play the second table.", epilog=f"Example: {PROGRAM} sb3 --jobs 2")
+def _sb3(
+    out: Out = Path("runs/rl_board_sb3"),
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Lifetimes of each learner in each environment.")] = 10,
+    jobs: Jobs = 1,
+    results: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the Parquet file.")] = RESULTS,
+    debug: Debug = False,
+) -> None:
+    """Play PPO of Stable-Baselines3 on MiniGrid and MuJoCo: plain, restarted at the drift, and by Page-Hinkley.
+
+    Lifetimes that are there are not played again. `table --page` shows the result.
+    """
+    from baselines.report import sb3_table, ship
+    from baselines.sb3_table import play_table
+
+    lines = play_table(out, seeds, jobs, lambda line: print(line, flush=True))
+    ship({"sb3": lines}, results)
+    print(sb3_table(lines))
+
+
 @app.command("table", short_help="Make tables, figures and Parquet.", epilog=f"Example: {PROGRAM} table runs/rl_board")
 def _table(
     folder: Annotated[

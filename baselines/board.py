@@ -84,13 +84,13 @@ class BoardFolder:
 
     Args:
         path: the folder; it is made.
-        plan: what is played.
+        plan: what is played, a dataclass.
 
     Raises:
         ArgumentError: if the folder holds parts of another plan.
     """
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: Any) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         wanted = json.dumps({"drift-envs": drift_envs.__version__, **asdict(plan)}, indent=1)

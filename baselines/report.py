@@ -4,6 +4,7 @@
 * `load` - reads them
 * `make_blocks` - the generated parts of the page, by name
 * `fill_page` - puts them into the page, between the marks `<!-- NAME -->` and `<!-- end -->`
+* `sb3_table` - the second table
 * `draw_curves`, `draw_adaptation` - the figures
 """
 
@@ -221,13 +222,28 @@ def winner_table(cells: Cells) -> str:
     return _table(["cell", "most", "score", "what restarts at drifts add to PPO †"], rows)
 
 
+def sb3_table(lines: pd.DataFrame) -> str:
+    """Scores of the second table after the drift, and what restarts add."""
+    cells = measures.make_cells(lines)
+    environments = list(dict.fromkeys(key[0] for key in cells))
+    scores = {(key[0], key[2]): measures.after_drift(cell) for key, cell in cells.items()}
+    names = {"sb3_ppo": "PPO", "sb3_ppo_told": LABELS[ALONE] + " †", "sb3_ppo_page_hinkley": LABELS["ppo_page_hinkley"]}
+    rows = [[label, *(_number(scores[each, name]) for each in environments)] for name, label in names.items()]
+    for name, label in list(names.items())[1:]:
+        gains = [paired_difference(scores[each, name], scores[each, "sb3_ppo"]) for each in environments]
+        added = (f"{gain.mean:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]" for gain in gains)
+        rows.append([f"*{label.replace(' †', '')}, minus PPO*", *added])
+    return _table([f"late, n = {lines['seed'].nunique()}", *environments], rows)
+
+
 def make_blocks(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
     """The generated parts of the page, by name."""
     cells = measures.make_cells(tables["play"])
     references = tables["reference"]
     seeds = tables["play"]["seed"].nunique()
     environments = [name for name in ENVIRONMENTS if any(key[0] == name for key in cells)]
-    return {
+    second = {"sb3": sb3_table(tables["sb3"])} if "sb3" in tables else {}
+    return second | {
         "seeds": f"n = {seeds} lifetimes a cell; ± is half the width of the 95 % bootstrap interval over lifetimes.",
         "winners": winner_table(cells),
         "ranks": rank_table(cells),

@@ -80,7 +80,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["rl_squared"],
         ["rows"],
         ["board", "report"],
-        ["evaluate"],
+        ["evaluate", "sb3_table"],
         ["__init__", "__main__"],
     ],
 }

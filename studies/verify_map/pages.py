@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from drift_agents.analysis.evidence import SUFFIX, EvidenceTable, read_evidence
 from drift_agents.analysis.leaderboard import describe_standings, row_names, tabulate_standings
 from drift_agents.analysis.map import (
@@ -22,6 +23,7 @@ from drift_agents.analysis.map import (
     agent_values,
     common_instances,
     make_map,
+    points_of,
     rule_curves,
     rule_of,
     select_points,
@@ -33,7 +35,7 @@ from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
 from drift_agents.analysis.ranking import Standings, rank_agents
 from drift_agents.analysis.resampling import Resamples
 from drift_agents.analysis.rules import RuleBook, read_rules
-from drift_agents.analysis.table import Table, format_estimate, format_plain, to_markdown
+from drift_agents.analysis.table import Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.errors import EvidenceError
 from drift_agents.experiment.folder import write_text
 
@@ -45,6 +47,10 @@ EVIDENCE = "results/verify_map"
 PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
 BOARD = "docs/leaderboard.md"
 PAGES = ("README.md", BOARD, "docs/when_to_verify.md")
+NETWORK = "results/verify_map_network"
+"""The lines of a trained network in the planner's place, without references."""
+OF_NETWORK = ("newest 5", "newest one", "overwrite", "forget(2)", "GLOVE(1)")
+"""The rules that it was played with; the last one probes."""
 MEMORIES = "belief"
 """The family of `rules.yaml` with the memories of papers."""
 OF_OTHERS = ("tools-board",)
@@ -88,7 +94,7 @@ def write_tables(root: Path = ROOT) -> list[Path]:
     for path, text in pages.items():
         write_text(path, text)
     evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
-    _draw(evidence, book, make_map(evidence, book), root / PICTURES, MAP)
+    _draw(evidence, book, [*make_map(evidence, book), *_network_points(root, book)], root / PICTURES, MAP)
     return list(pages)
 
 
@@ -105,6 +111,7 @@ def render_pages(root: Path = ROOT) -> dict[Path, str]:
     if _has_evidence(root):
         evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
         tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml")
+        tables = {**tables, "network": to_markdown(_tabulate_network(root, book))}
     return {root / page: fill_page((root / page).read_text("utf-8"), tables, page, OF_OTHERS) for page in PAGES}
 
 
@@ -196,6 +203,41 @@ def make_tables(
     if claims is not None:
         tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
     return tables
+
+
+def _read_network(root: Path) -> EvidenceTable:
+    """The network's lines, with those of the planner and of the clairvoyant at the same points."""
+    evidence = read_evidence([root / EVIDENCE, root / NETWORK])
+    points = set(evidence.cells["schedule"][evidence.cells["policy"] == "learned_reader"])
+    return evidence.select(evidence.cells["schedule"].isin(points).to_numpy(bool))
+
+
+def _network_points(root: Path, book: RuleBook) -> list[MapPoint]:
+    """The map of the network's lines, under a name of its own."""
+    evidence = _read_network(root)
+    own = [key[-1] == "learned_reader" or evidence.players[key]["reference"] is not None for key in evidence.keys]
+    points = make_map(evidence.select(np.array(own)), book)
+    return [one._replace(point=one.point._replace(environment=f"{one.point.environment}, network")) for one in points]
+
+
+def _tabulate_network(root: Path, book: RuleBook) -> Table:
+    """The area of each rule with the network, and the lead of probing over the best other rule with either policy."""
+    evidence, rules = _read_network(root), book.by_name()
+    values = agent_values(evidence, price_cells(evidence)[0, AREA])
+    of_network = [rules[f"{name}, network"].key for name in OF_NETWORK]
+    lead = f"{OF_NETWORK[-1]} over the best other"
+    table = Table("", ("point", "n", *OF_NETWORK, f"{lead}, network", f"{lead}, planner"))
+    for point in points_of(evidence):
+        found = common_instances(values.loc[of_network, [point.schedule]], point.schedule)
+        resamples = Resamples(found.columns)
+        leads = []
+        for keys in (of_network, [rules[name].key for name in OF_NETWORK]):
+            areas = values.loc[keys, found.columns].to_numpy()
+            best = int(areas[:-1].mean(axis=1).argmax())
+            leads.append(format_difference(resamples.estimate(areas[-1] - areas[best]), 1).rstrip("*"))
+        means = (format_plain(float(mean), 1) for mean in found.loc[of_network].to_numpy().mean(axis=1))
+        table.add(point.schedule, str(resamples.n), *means, *leads)
+    return table
 
 
 def _has_evidence(root: Path) -> bool:

@@ -24,13 +24,23 @@ STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *F
 FOR_EXTRA = {"stores": "chromadb", "minigrid": "minigrid", "web-pages": "miniwob"}
 """Experiments of an extra, with the package that it needs."""
 
-COUNTS = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5, "learned-reader": 50, "learned-reader-together": 20}
+COUNTS = {
+    "verify-map-reader": 20,
+    "readers-kinds": 10,
+    "minigrid": 10,
+    "web-pages": 5,
+    "learned-reader": 50,
+    "learned-reader-together": 20,
+}
 """How many instances experiments have that do not have 30."""
 
 DEBUGGED = ("house", "house-beliefmem", "adamem-effort", "edv-ablation", "tools")
 """Experiments whose instances begin at 1002: the planners of house and desk were debugged on 1000 and 1001."""
 
-FIRST = {"verify-map": 5000, "verify-map-memories": 5000, "learned-reader": 9000, "learned-reader-together": 9000}
+FIRST = {
+    **dict.fromkeys(("verify-map", "verify-map-memories", "verify-map-reader"), 5000),
+    **dict.fromkeys(("learned-reader", "learned-reader-together"), 9000),
+}
 """The first instance of the map and of the learned readers, whose instances nothing else plays."""
 
 OTHERS = {("readers-brief", "house/explicit"): 2000}
