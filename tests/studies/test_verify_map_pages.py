@@ -64,3 +64,18 @@ def test_tables_stand_between_their_marks() -> None:
 def test_without_lines_there_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="holds no lines yet"):
         pages.write_tables(tmp_path)
+
+
+@pytest.mark.integration
+def test_the_panel_of_the_network_has_its_own_lines_alone() -> None:
+    """The planner's lines, which the table of the second policy shows beside it, would win some of its points."""
+    book = pages.read_rules(pages.STUDY / "rules.yaml")
+    points = [one for one in pages._network_points(pages.ROOT, book) if one.charge == 0]
+    assert len(points) == 12
+    assert {one.point.environment for one in points} == {"frozen_lake/verify-6x6, network"}
+    assert all(one.winner.endswith(", network") for one in points)
+    table = pages._tabulate_network(pages.ROOT, book)
+    for one, (row, _) in zip(points, table.rows, strict=True):
+        areas = dict(zip(pages.OF_NETWORK, map(float, row[2:7]), strict=True))
+        assert areas[one.winner.removesuffix(", network")] == max(areas.values()) == pytest.approx(one.area, abs=0.051)
+        assert row[-2].startswith("+") == (one.family == "probing")
