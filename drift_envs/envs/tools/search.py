@@ -59,7 +59,7 @@ def key_of(desk: Desk, state: DeskState) -> DeskState:
     return state._replace(past=state.past[-lag:] if lag else ())
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=2048)
 def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START, limit: int = LIMIT) -> CallPlans:
     """All plans that reach the goal in the fewest calls.
 
@@ -253,7 +253,7 @@ class _Candidates:
             yield "hand_over", {"order_id": self._request.order}, {}
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=2048)
 def replay_plans(old: Desk, new: Desk, request: ServiceRequest, limit: int = LIMIT) -> float:
     """The best score that the cheapest plans at one desk reach at another, call by call.
 

@@ -190,7 +190,7 @@ Evidence = tuple[UseOfTool | int, bool]
 """A choice and whether it worked, or an amount in cents and whether it needs a person."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def read_evidence(item: Recollection) -> tuple[Evidence, ...]:
     """What one recollection shows about tools.
 

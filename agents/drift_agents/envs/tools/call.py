@@ -51,7 +51,7 @@ class Call(NamedTuple):
         return {name for name, _ in self.values}.issuperset(kinds)
 
 
-@lru_cache(maxsize=32768)
+@lru_cache(maxsize=8192)
 def read_call(text: str) -> Call | None:
     """Parse a call; `None` if the text is none.
 

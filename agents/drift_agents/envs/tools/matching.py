@@ -34,7 +34,7 @@ class ShownDesk(NamedTuple):
     answer: Mapping[str, Any]
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def read_desk_state(state: str) -> ShownDesk | None:
     """Parse a state; `None` if the text is no state of the desk.
 
