@@ -40,6 +40,7 @@ from drift_agents.errors import EvidenceError
 from drift_agents.experiment.folder import write_text
 
 from studies.verify_map.claims import decide_claims, read_claims, tabulate_claims
+from studies.verify_map.tuning import tabulate_options
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = Path(__file__).parent
@@ -111,6 +112,7 @@ def render_pages(root: Path = ROOT) -> dict[Path, str]:
     if _has_evidence(root):
         evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
         tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml")
+        tables = {**tables, "options": to_markdown(tabulate_options(book))}
         tables = {**tables, "network": to_markdown(_tabulate_network(root, book))}
     return {root / page: fill_page((root / page).read_text("utf-8"), tables, page, OF_OTHERS) for page in PAGES}
 

@@ -4,6 +4,7 @@
 * `tuning_experiments` - what plays the candidates, on development instances
 * `choose_conflict`, `choose_options` - the best candidates of a finished run
 * `map_experiments` - the shipped experiments, with the chosen options
+* `tabulate_options` - the chosen options, for the page of the map
 
 A candidate is judged by the area of `drift_agents.analysis.price`, without a charge, averaged over the development
 instances of an environment; of equals the first of the file is taken. Both lakes are one environment, and so are
@@ -22,7 +23,8 @@ from typing import Any
 import yaml
 from drift_agents.analysis.evidence import AXES, EvidenceTable, read_evidence
 from drift_agents.analysis.price import AREA, price_cells
-from drift_agents.analysis.rules import FileModel, read_model
+from drift_agents.analysis.rules import FileModel, RuleBook, read_model
+from drift_agents.analysis.table import Table
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.folder import write_text
@@ -265,7 +267,7 @@ def map_experiments(candidates: Candidates, tuned: Mapping[str, Any]) -> dict[st
         made = {"name": name, "about": about[name], **made}
         if name == MAP:
             made["references"] = ["clairvoyant", "oracle_realign", "oracle_truth"]
-        among = [one.part() for one in entries.values()] + ([PartSpec(name="none")] if name == MEMORIES else [])
+        among = _among(candidates, entries)
         for place, settings in made["environments"].items():
             chosen = tuned["environments"][place.partition("/")[0]]
             settings["policy"] = {"planner": {"conflict": chosen["conflict"]}}
@@ -275,6 +277,32 @@ def map_experiments(candidates: Candidates, tuned: Mapping[str, Any]) -> dict[st
                     settings.setdefault(entry.axis, {})[entry.part().label(among)] = options
         found[name] = made
     return found
+
+
+def _among(candidates: Candidates, entries: Mapping[str, RuleCandidates]) -> list[PartSpec]:
+    """The parts that stand beside each other in a shipped experiment, which labels tell apart."""
+    others = [PartSpec(name="none")] if entries is candidates.memories else []
+    return [*(one.part() for one in entries.values()), *others]
+
+
+def tabulate_options(book: RuleBook) -> Table:
+    """What was chosen for each rule in each environment; rules without options are left out.
+
+    Args:
+        book: the names of the rules.
+    """
+    candidates, tuned = read_candidates(), yaml.safe_load(TUNED.read_text("utf-8"))["environments"]
+    table = Table("", ("rule", *tuned))
+    table.add("all: planner", *(f"conflict={chosen['conflict']}" for chosen in tuned.values()))
+    for entries in (candidates.rules, candidates.memories):
+        among = _among(candidates, entries)
+        for name, entry in entries.items():
+            if entry.grid:
+                label = entry.part().label(among)
+                title = next(rule.name for rule in book.rules if label == getattr(rule, entry.axis))
+                options = (chosen["rules"][name]["options"] for chosen in tuned.values())
+                table.add(title, *(", ".join(f"{key}={value}" for key, value in one.items()) for one in options))
+    return table
 
 
 HEAD = """\
