@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.map import MapPoint
-from drift_agents.analysis.plots.style import STYLES, PlotFile, make_folder, style_of, write_panels
+from drift_agents.analysis.plots.style import PlotFile, make_folder, style_of, write_panels
 from drift_agents.analysis.price import BUDGETS, UNLIMITED
 from drift_agents.analysis.rules import OTHER, RATES, RuleBook
 from drift_envs.metrics import Estimate
@@ -20,7 +20,8 @@ from drift_envs.metrics import Estimate
 RATE_LABELS = {"none": "never", "rare": "rare\n(60)", "often": "often\n(20)", "rush": "rush\n(8)"}
 """The drift rates with their mean episodes between changes."""
 
-_FILLS = tuple(colour for colour, _, _ in STYLES[1:])
+_FILLS = ("#f0e442", "#0072b2", "#009e73", "#e69f00", "#cc79a7", "#d55e00")
+"""Okabe and Ito (2008) with one blue only: a pale blue looks like the hatched form of a dark one."""
 _OTHER, _INK = "#b8c0c8", "#10151a"  # the ink on a coloured cell is dark on every page
 
 
@@ -56,7 +57,7 @@ def draw_map(points: Sequence[MapPoint], book: RuleBook, folder: Path, name: str
     if charge:
         title += f"; a failed episode costs {charge} more interactions"
     columns = 2 if len(environments) in (2, 4) else 3
-    return write_panels(title, draw, len(environments), folder, name, columns=columns, height=2.9, legend_columns=8)
+    return write_panels(title, draw, len(environments), folder, name, columns=columns, height=2.9, legend_columns=4)
 
 
 def _draw_grid(axis: Any, points: Sequence[MapPoint], book: RuleBook) -> None:
