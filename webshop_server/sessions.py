@@ -120,7 +120,7 @@ class SessionStore:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
-    def configure(self, **changes: object) -> Settings:
+    def configure(self, /, **changes: object) -> Settings:
         """Change settings of all sessions, from their next page on.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import json
 import socket
 
 import pytest
@@ -60,16 +61,19 @@ def test_the_operator_changes_settings_for_all_and_for_one(client, store):
     [
         ("/settings", {"nope": 1}, "`nope` should be one of the settings"),
         ("/settings", {"price_factor": "x"}, "`price_factor` should be a number. Received 'x'"),
+        ("/settings", {"self": 1}, "`self` should be one of the settings"),
+        ("/settings", {"demoted": ["\ud800"]}, "the body should have no lone surrogates"),
         ("/settings", [1], "the body should be a JSON object"),
         ("/settings", "x", "the body should be a JSON object"),
         ("/sessions/fixed_0/settings", {"ad_buttons": 0}, "`ad_buttons` should be"),
+        ("/sessions/fixed_0/settings", {"self": 1}, "`self` should be one of the settings"),
     ],
 )
 def test_invalid_admin_requests_are_refused(client, store, path, data, reason):
     client.post("/fixed_0")
     key = {"Authorization": f"Bearer {TOKEN}"}
     before = store.shop.settings
-    answer = client.patch(f"/admin{path}", json=data, headers=key)
+    answer = client.patch(f"/admin{path}", data=json.dumps(data), content_type="application/json", headers=key)
     assert answer.status_code == 400
     assert reason in answer.json["error"]
     assert store.shop.settings is before
