@@ -126,6 +126,6 @@ def describe_error(error: BaseException) -> str:
     """
     try:
         text = " ".join(str(error).split())
-    except Exception:  # of foreign code too
+    except Exception:  # noqa: BLE001 - foreign code too
         text = "its text cannot be read"
     return text if isinstance(error, ArgumentError) else f"{type(error).__name__}: {text}"

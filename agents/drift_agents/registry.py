@@ -219,7 +219,7 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
                 text = str(getattr(part, "about", None) or part.__doc__ or "").strip()
             except PartError as error:
                 text = f"cannot be used: {error}"
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - foreign code
                 text = f"has no line about it: {describe_error(error)}"
             about[name] = text.splitlines()[0] if text else ""
         return about

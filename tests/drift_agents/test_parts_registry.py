@@ -88,7 +88,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_one() -> None:
 BROKEN = {
     "raises": ("1 / 0", "raises at import: ZeroDivisionError: division by zero"),
     "exits": ("raise SystemExit('bye')", "raises at import: SystemExit: bye"),
-    "panics": ("class Panic(BaseException): pass\nraise Panic('no Exception')", "raises at import: Panic: no Exception"),
+    "panics": ("class Panic(BaseException): pass\nraise Panic('odd')", "raises at import: Panic: odd"),
     "mute": (
         "class Mute(Exception):\n    def __str__(self): return 1 / 0\nraise Mute",
         "raises at import: Mute: its text cannot be read",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import json
+import random
 import socket
 
 import pytest
@@ -140,7 +140,7 @@ def test_invalid_configurations_are_refused(inventory, tmp_path):
     assert TOKEN not in repr(Config(admin_token=TOKEN))
 
 
-def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch):
+def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch, caplog):
     import shutil
 
     shutil.copy(catalogue_path, tmp_path / "a.sqlite")
@@ -156,6 +156,7 @@ def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeyp
     monkeypatch.setattr(catalogue, "_query", broken)
     answer = client.get("/search_results/fixed_0/shirt/1")
     assert answer.status_code == 503
+    assert "the disk is gone" in caplog.text
     assert "disk" not in answer.text
 
 
