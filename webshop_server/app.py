@@ -208,6 +208,7 @@ def _add_security_headers(response: Response) -> Response:
 
 
 def _show_failure(error: Exception) -> Response:
+    current_app.logger.error(str(error))
     text = render_message("The shop cannot answer", "Its files cannot be used. Please try again later.")
     return Response(text, status=503, mimetype="text/html")
 

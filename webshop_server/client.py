@@ -113,7 +113,7 @@ class Client:
             reason = "the token is missing or wrong" if status == 401 else f"the server answered {status}"
         raise _error(status)(reason)
 
-    def configure(self, **changes: object) -> dict[str, Any]:
+    def configure(self, /, **changes: object) -> dict[str, Any]:
         """Change settings of all sessions; needs the token."""
         return self.admin("PATCH", "/settings", changes)
 
@@ -191,7 +191,7 @@ class ClientSession:
             return ActionResult(self.page, 0.0, self.is_done, str(error))
         return ActionResult(self.page, self.page.reward or 0.0, self.is_done, None)
 
-    def configure(self, **changes: object) -> dict[str, Any]:
+    def configure(self, /, **changes: object) -> dict[str, Any]:
         """Change settings of this session; needs the token."""
         return self.client.admin("PATCH", f"/sessions/{quote(self.session_id, safe='')}/settings", changes)
 

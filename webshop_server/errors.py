@@ -5,7 +5,7 @@
 * `ImportProblem` - the files to import cannot be read (single invalid records are skipped and counted)
 * `SettingsError` - an unknown setting, or an invalid value
 * `ArgumentError` - an invalid argument of a function or a command
-* `StateFileError` - the file of sessions and orders cannot be used
+* `StateFileError` - the file of sessions and orders, or the log of a session, cannot be used
 * `SessionError` - an unknown session, or an action after its end
 """
 
@@ -33,7 +33,7 @@ class ArgumentError(ShopError, ValueError):
 
 
 class StateFileError(ShopError, OSError):
-    """The file of sessions and orders cannot be used; the message says which and why."""
+    """The file of sessions and orders, or the log of a session, cannot be used; the message says which and why."""
 
 
 class SessionError(ShopError, RuntimeError):

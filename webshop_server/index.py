@@ -116,7 +116,7 @@ def open_index(catalogue: Catalogue) -> CatalogueIndex:
     if _read_mark(place) == mark:
         return _load(place, catalogue)
     try:
-        with _locked(work):
+        with _locked(work, len(catalogue)):
             if _read_mark(place) == mark:  # another process has built it meanwhile
                 shutil.rmtree(work, ignore_errors=True)
             else:
@@ -154,7 +154,7 @@ def build_index(path: Path, rows: RowSource, fingerprint: str, size: int, report
     """
     work = _get_work_path(path)
     try:
-        with _locked(work):
+        with _locked(work, size):
             _build(work, rows, {"version": _VERSION, "fingerprint": fingerprint, "size": size}, report)
     except OSError as error:
         raise CatalogueError(f"`{work}` cannot be written: {error}") from error
@@ -183,8 +183,13 @@ def _read_mark(place: Path) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _locked(work: Path) -> Iterator[None]:
-    """Wait until no other process or thread builds in the folder, which is created."""
+def _locked(work: Path, size: int) -> Iterator[None]:
+    """Wait until no other process or thread builds in the folder, which is created.
+
+    Args:
+        work: the folder.
+        size: the number of listings; a wait for many is announced.
+    """
     while True:
         work.mkdir(parents=True, exist_ok=True)
         try:
@@ -193,7 +198,12 @@ def _locked(work: Path) -> Iterator[None]:
         except FileNotFoundError:  # the folder was renamed in between
             continue
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if size >= _SLOW:
+                print(f"waiting for another process or thread, which builds `{work}`", file=sys.stderr)
+            fcntl.flock(file, fcntl.LOCK_EX)
         work.mkdir(exist_ok=True)  # the one that had the lock may have renamed it
         yield
     finally:

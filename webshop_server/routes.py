@@ -21,6 +21,7 @@ Every request below `/admin` carries `Authorization: Bearer TOKEN`. Changes take
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -217,6 +218,10 @@ def read_body() -> dict[str, Any]:
         raise ArgumentError("the body should be a JSON object")
     if _is_deeper(data, MAX_DEPTH):
         raise ArgumentError(f"the body should have at most {MAX_DEPTH} levels of objects and lists")
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # pages and answers could not show it
+        raise ArgumentError("the body should have no lone surrogates") from None
     return data
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webshop_server.checks import check_integer
-from webshop_server.errors import ArgumentError, SessionError
+from webshop_server.errors import ArgumentError, SessionError, StateFileError
 from webshop_server.goals import draw_uniform
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
@@ -120,7 +120,7 @@ class SessionStore:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
-    def configure(self, **changes: object) -> Settings:
+    def configure(self, /, **changes: object) -> Settings:
         """Change settings of all sessions, from their next page on.
 
         Raises:
@@ -253,6 +253,9 @@ class SessionLog:
         Args:
             session: the session; its name is valid as a file name.
             address: the full URL of the page.
+
+        Raises:
+            StateFileError: the file cannot be written, as on a full disk.
         """
         url = session.page.url
         line: dict[str, object] = {"page": url.kind.value, "url": address, "goal": session.goal.to_dict()}
@@ -268,5 +271,9 @@ class SessionLog:
         if url.kind is PageKind.DONE and session.score:
             line["reward"] = session.reward
             line["reward_info"] = session.score.to_dict()
-        with open(self.directory / f"{session.session_id}.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        path = self.directory / f"{session.session_id}.jsonl"
+        try:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise StateFileError(f"`{path}` cannot be written: {error.strerror}") from error

@@ -161,7 +161,7 @@ class Settings:
         """Return the current label of a button in `LABELS`."""
         return self._labels[name]
 
-    def replace(self, **changes: Any) -> Settings:
+    def replace(self, /, **changes: Any) -> Settings:
         """Return a copy with other values; lists and dictionaries are accepted too.
 
         Raises:

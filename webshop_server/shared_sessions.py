@@ -216,7 +216,7 @@ class SharedSessionStore(SessionStore):
                 self._stored_settings = text
         return self.shop.settings
 
-    def configure(self, **changes: object) -> Settings:
+    def configure(self, /, **changes: object) -> Settings:
         """Change settings of all sessions in all processes, from their next page on.
 
         Raises:

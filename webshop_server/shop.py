@@ -89,7 +89,7 @@ class Shop:
         """The goals of kind `goal_kind`."""
         return self.inventory.goals(self.goal_kind)
 
-    def configure(self, **changes: object) -> Settings:
+    def configure(self, /, **changes: object) -> Settings:
         """Change settings of all sessions, from their next page on.
 
         Raises:
@@ -160,7 +160,7 @@ class Session:
             self._merged = (self.shop.settings, merge_settings(self.shop.settings, self.changes))
         return self._merged[1]
 
-    def configure(self, **changes: object) -> Settings:
+    def configure(self, /, **changes: object) -> Settings:
         """Change settings of this session, from its next page on.
 
         Raises:

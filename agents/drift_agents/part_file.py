@@ -2,6 +2,7 @@
 
 * `PartFile` - a part in a Python file, as `mine.py:MyRule`, with the file's hash
 * `describe_error` - an exception of foreign code in one line
+* `is_interruption` - whether it ends the program instead
 """
 
 from __future__ import annotations
@@ -99,10 +100,21 @@ class PartFile(NamedTuple):
         sys.modules[name] = module  # dataclasses and pickle look it up
         try:
             exec(compile(content, self.path, "exec"), module.__dict__)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             del sys.modules[name]
+            if is_interruption(error):
+                raise
             raise PartError(f"{self.path}: raises at import: {describe_error(error)}") from error
         return module
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether an exception of foreign code is none of its errors, but ends the program, as Ctrl-C does.
+
+    All others are errors of that code, whatever their base: a panic of an extension written in Rust, for one, is no
+    `Exception`.
+    """
+    return isinstance(error, (KeyboardInterrupt, GeneratorExit))
 
 
 def describe_error(error: BaseException) -> str:
@@ -112,5 +124,8 @@ def describe_error(error: BaseException) -> str:
         >>> describe_error(ZeroDivisionError("division by zero"))
         'ZeroDivisionError: division by zero'
     """
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - foreign code too
+        text = "its text cannot be read"
     return text if isinstance(error, ArgumentError) else f"{type(error).__name__}: {text}"

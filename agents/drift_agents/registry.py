@@ -24,7 +24,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError, UnknownNameError
-from drift_agents.part_file import PartFile, describe_error
+from drift_agents.part_file import PartFile, describe_error, is_interruption
 from drift_agents.types import SUPERVISION
 
 
@@ -84,7 +84,9 @@ def _load_entry_point(kind: str, point: EntryPoint) -> Any:
     """
     try:
         part = point.load()
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interruption(error):
+            raise
         raise PartError(f"{_describe_point(kind, point)} raises at import: {describe_error(error)}") from error
     if kind == "environment":  # a declaration
         if not hasattr(part, "ids"):
@@ -92,7 +94,7 @@ def _load_entry_point(kind: str, point: EntryPoint) -> Any:
         return part
     try:
         signature(part)
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         raise PartError(f"{_describe_point(kind, point)} should be a class or a function. Received {part!r}") from error
     return part
 
@@ -214,10 +216,11 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
         for name in self._others():
             try:
                 part = self.load(name)
+                text = str(getattr(part, "about", None) or part.__doc__ or "").strip()
             except PartError as error:
-                about[name] = f"cannot be used: {error}"
-                continue
-            text = str(getattr(part, "about", None) or part.__doc__ or "").strip()
+                text = f"cannot be used: {error}"
+            except Exception as error:  # noqa: BLE001 - foreign code
+                text = f"has no line about it: {describe_error(error)}"
             about[name] = text.splitlines()[0] if text else ""
         return about
 
@@ -269,8 +272,8 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
         file = PartFile.read(name)
         try:
             return make_part(self.kind, name if file is None else file.attribute, factory, options)
-        except (Exception, SystemExit) as error:
-            if file is None and isinstance(error, DriftAgentsError):
+        except BaseException as error:
+            if is_interruption(error) or (file is None and isinstance(error, DriftAgentsError)):
                 raise
             part = (
                 _describe_point(self.kind, self._others()[name]) if file is None else f"{file.path}: {file.attribute!r}"

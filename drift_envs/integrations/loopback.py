@@ -3,7 +3,7 @@
 * `LOOPBACK` - the address
 * `listen` - a listening socket at a port of it
 * `HostRule` - the `Host` headers that are answered, see `webshop_server.hosts`
-* `guard` - refuses requests to other names, and large bodies
+* `guard` - refuses requests to other names, those of other sites' pages, and large bodies
 * `refuse` - answers a request with a status and a reason, so that the client reads it
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from typing import Any
 
@@ -24,6 +25,8 @@ LOOPBACK = "127.0.0.1"
 
 MAX_BODY = 64 * 1024
 """The maximum size of a request body, in bytes."""
+
+_OWN_PAGE = re.compile(rf"https?://(localhost|{re.escape(LOOPBACK)}|\[::1\])(:\d+)?", re.ASCII)
 
 _MAX_DISCARDED = 16 * 1024 * 1024
 _DISCARD_SECONDS = 5.0
@@ -58,9 +61,11 @@ def listen(port: int = 0) -> socket.socket:
 
 
 def guard(app: Any, hosts: HostRule) -> Any:
-    """An ASGI application that refuses requests to other names (421) and bodies above `MAX_BODY` (413).
+    """An ASGI application that refuses what does not come from this machine's programs and pages, and large bodies.
 
-    A body is read before the application is called, and no more of it than the maximum is stored.
+    Requests to other names are refused (421), those of pages of other sites (403), and bodies above `MAX_BODY` (413).
+    Any page may open a WebSocket to this machine; its browser says in `Origin` whose page it is. A body is read before
+    the application is called, and no more of it than the maximum is stored.
 
     Args:
         app: the application of ASGI.
@@ -71,9 +76,13 @@ def guard(app: Any, hosts: HostRule) -> Any:
         if scope["type"] not in ("http", "websocket"):
             await app(scope, receive, send)
             return
-        host = dict(scope["headers"]).get(b"host")
-        if not hosts.allows(None if host is None else host.decode("latin-1")):
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host"), headers.get(b"origin")
+        if not hosts.allows(host):
             await refuse(scope, receive, send, 421, "the server is not known under this name; see --allow-host")
+            return
+        if origin is not None and _is_foreign(origin.lower(), host):
+            await refuse(scope, receive, send, 403, "the request was sent by a page of another site")
             return
         if scope["type"] == "websocket":
             await app(scope, receive, send)
@@ -90,6 +99,11 @@ def guard(app: Any, hosts: HostRule) -> Any:
         await app(scope, replay, send)
 
     return guarded
+
+
+def _is_foreign(origin: str, host: str | None) -> bool:
+    is_same = host is not None and origin.partition("://")[2] == host.lower()
+    return not is_same and _OWN_PAGE.fullmatch(origin) is None
 
 
 async def refuse(scope: Any, receive: Any, send: Any, status: int, reason: str) -> None:

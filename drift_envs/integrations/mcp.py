@@ -119,7 +119,12 @@ def serve_stdio(server: LifetimeServer) -> None:
 
     Args:
         server: what `make_server` or `make_tool_server` returned.
+
+    Raises:
+        ArgumentError: standard input or output is closed.
     """
+    if sys.stdin is None or sys.stdout is None:
+        raise ArgumentError("standard input and output should be open: the client talks over them")
     server.run_stdio()
 
 

@@ -88,6 +88,11 @@ def test_an_unknown_option_is_refused_with_the_nearest_one() -> None:
 BROKEN = {
     "raises": ("1 / 0", "raises at import: ZeroDivisionError: division by zero"),
     "exits": ("raise SystemExit('bye')", "raises at import: SystemExit: bye"),
+    "panics": ("class Panic(BaseException): pass\nraise Panic('odd')", "raises at import: Panic: odd"),
+    "mute": (
+        "class Mute(Exception):\n    def __str__(self): return 1 / 0\nraise Mute",
+        "raises at import: Mute: its text cannot be read",
+    ),
     "lacks": ("", "raises at import: AttributeError: module 'lacks_part' has no attribute 'Part'"),
     "constant": ("Part = 5", "should be a class or a function. Received 5"),
 }
@@ -143,15 +148,29 @@ def test_a_run_that_names_a_broken_plug_in_ends_with_one_line(
     assert main(["run", str(plain), "--out", str(tmp_path / "run"), "--jobs", "1"]) == 0, "others are not affected"
 
 
+def test_a_plug_in_whose_line_cannot_be_read_is_listed(broken: str, tmp_path: Path) -> None:
+    code = "class Kind(type):\n    about = property(lambda part: 1 / 0)\nclass Part(metaclass=Kind): pass"
+    (tmp_path / "raises_part.py").write_text(code)
+    expected = "has no line about it: ZeroDivisionError: division by zero"
+    assert MEMORIES.summaries()["raises"] == expected
+
+
+def test_an_interruption_at_import_ends_the_command(broken: str, tmp_path: Path) -> None:
+    (tmp_path / "raises_part.py").write_text("raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        MEMORIES.load("raises")
+
+
 def test_a_broken_environment_is_named_where_no_other_fits(broken: str) -> None:
     assert find_environment("DriftFrozenLake-v0").name == "frozen_lake"
     with pytest.raises(PartError, match=rf"the environment '\w+' of the package {broken} "):
         find_environment("Other-v0")
 
 
-def test_a_plug_in_that_exits_while_it_is_made_is_refused(broken: str, tmp_path: Path) -> None:
-    code = "class Part:\n    def __init__(self):\n        raise SystemExit(3)"
+@pytest.mark.parametrize("error", ["SystemExit", "BaseException"])
+def test_a_plug_in_that_exits_while_it_is_made_is_refused(broken: str, tmp_path: Path, error: str) -> None:
+    code = f"class Part:\n    def __init__(self):\n        raise {error}(3)"
     (tmp_path / "raises_part.py").write_text(code)
-    message = f"the memory 'raises' of the package {broken} cannot be made: SystemExit: 3"
+    message = f"the memory 'raises' of the package {broken} cannot be made: {error}: 3"
     with pytest.raises(PartError, match=re.escape(message)):
         MEMORIES.make("raises")

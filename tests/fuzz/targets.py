@@ -537,6 +537,9 @@ def _make_or_refuse(make: Callable[[], object]) -> None:
             raise AssertionError(f"{type(error).__name__} without a message") from error
 
 
+_TOKEN = "operators-token"
+
+
 def _http_seeds() -> list[str]:
     seeds = [
         "GET / HTTP/1.1\nHost: localhost\n\n",
@@ -547,6 +550,15 @@ def _http_seeds() -> list[str]:
         "Transfer-Encoding: chunked\n\n8\nsearch_q\n8\nuery=mug\n0\n\n",
         "GET / HTTP/1.1\nHost: localhost\nExpect: 100-continue\nConnection: close\nCookie: a=b\n\n",
         "GET / HTTP/1.1\nHost: localhost\n\nGET /fixed_3 HTTP/1.1\nHost: localhost\n\n",
+        *(
+            f"{line} HTTP/1.1\nHost: localhost\nAuthorization: Bearer {_TOKEN}\nContent-Type: application/json\n"
+            f"Content-Length: {len(body)}\n\n{body}"
+            for line, body in (
+                ("PATCH /admin/settings", '{"demoted": ["\\u00e9"], "theme": "dark", "ad_buttons": 3}'),
+                ("PATCH /admin/settings", '{"button_labels": {"Buy Now": "Add"}, "color_classes": {"warm": ["red"]}}'),
+                ("POST /admin/sessions", '{"goal": 7, "name": "fixed_7"}'),
+            )
+        ),
     ]
     return [text.replace("\n", "\r\n") for text in seeds]
 
@@ -558,10 +570,12 @@ def _http_reader() -> Callable[[str], object]:
 
     from webshop_server.app import Config, create_app
     from webshop_server.serving import make_server
+    from webshop_server.settings import Settings
 
     listener = socket.create_server(("127.0.0.1", 0))
     address = listener.getsockname()
-    server = make_server(create_app(Config(_inventory(), max_sessions=50)), listener, threads=2)
+    app = create_app(Config(_inventory(), max_sessions=50, admin_token=_TOKEN))
+    server = make_server(app, listener, threads=2)
     threading.Thread(target=server.run, name="shop", daemon=True).start()
 
     end = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -585,6 +599,7 @@ def _http_reader() -> Callable[[str], object]:
             raise AssertionError("does not answer any more")
 
     def read(text: str) -> None:
+        app.extensions["webshop"].shop.settings = Settings()  # that no input depends on those before it
         # The other connection's answer takes as long as this one's: what is silent then waits for more.
         found = exchange(text.encode("utf-8", "surrogatepass") + end, 0.3, check_alive)
         statuses = [int(status) for status in re.findall(rb"^HTTP/1\.[01] (\d{3}) ", found, re.MULTILINE)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 
@@ -60,16 +61,19 @@ def test_the_operator_changes_settings_for_all_and_for_one(client, store):
     [
         ("/settings", {"nope": 1}, "`nope` should be one of the settings"),
         ("/settings", {"price_factor": "x"}, "`price_factor` should be a number. Received 'x'"),
+        ("/settings", {"self": 1}, "`self` should be one of the settings"),
+        ("/settings", {"demoted": ["\ud800"]}, "the body should have no lone surrogates"),
         ("/settings", [1], "the body should be a JSON object"),
         ("/settings", "x", "the body should be a JSON object"),
         ("/sessions/fixed_0/settings", {"ad_buttons": 0}, "`ad_buttons` should be"),
+        ("/sessions/fixed_0/settings", {"self": 1}, "`self` should be one of the settings"),
     ],
 )
 def test_invalid_admin_requests_are_refused(client, store, path, data, reason):
     client.post("/fixed_0")
     key = {"Authorization": f"Bearer {TOKEN}"}
     before = store.shop.settings
-    answer = client.patch(f"/admin{path}", json=data, headers=key)
+    answer = client.patch(f"/admin{path}", data=json.dumps(data), content_type="application/json", headers=key)
     assert answer.status_code == 400
     assert reason in answer.json["error"]
     assert store.shop.settings is before
@@ -136,7 +140,7 @@ def test_invalid_configurations_are_refused(inventory, tmp_path):
     assert TOKEN not in repr(Config(admin_token=TOKEN))
 
 
-def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch):
+def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch, caplog):
     import shutil
 
     shutil.copy(catalogue_path, tmp_path / "a.sqlite")
@@ -152,6 +156,7 @@ def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeyp
     monkeypatch.setattr(catalogue, "_query", broken)
     answer = client.get("/search_results/fixed_0/shirt/1")
     assert answer.status_code == 503
+    assert "the disk is gone" in caplog.text
     assert "disk" not in answer.text
 
 

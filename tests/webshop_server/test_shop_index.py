@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import threading
@@ -160,6 +161,38 @@ def test_threads_build_it_once(path, monkeypatch):
     assert all(answer == found[0] for answer in found)
     assert len(built) == 1
     assert sorted(file.name for file in path.parent.iterdir()) == ["a.sqlite", "a.sqlite.index"]
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(100, "waiting for another process or thread"), (401, "")])
+def test_a_wait_for_a_long_build_is_announced(path, monkeypatch, capsys, slow, expected):
+    monkeypatch.setattr(module, "_SLOW", slow)
+    waiting, build, calls = threading.Event(), module._build, []
+
+    class Lock:
+        LOCK_EX, LOCK_NB = fcntl.LOCK_EX, fcntl.LOCK_NB
+
+        @staticmethod
+        def flock(file, operation):
+            if operation == fcntl.LOCK_EX:
+                waiting.set()
+            fcntl.flock(file, operation)
+
+    def build_slowly(*arguments):
+        assert waiting.wait(30)
+        calls.append(1)
+        build(*arguments)
+
+    monkeypatch.setattr(module, "fcntl", Lock)
+    monkeypatch.setattr(module, "_build", build_slowly)
+    threads = [threading.Thread(target=open_index, args=(Catalogue(path),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    error = capsys.readouterr().err
+    assert len(calls) == 1
+    assert expected in error
+    assert ("waiting" in error) is bool(expected)
 
 
 def test_a_long_build_is_announced(path, monkeypatch, capsys):

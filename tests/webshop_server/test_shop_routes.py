@@ -258,3 +258,10 @@ def test_logs_have_the_originals_form(inventory, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="`log` should be a directory that can be written"):
         create_app(Config(inventory, log_dir=tmp_path / "file"))
+
+
+def test_a_log_that_cannot_be_written(inventory, tmp_path, caplog):
+    app = create_app(Config(inventory, log_dir=tmp_path / "logs"))
+    (tmp_path / "logs" / "fixed_0.jsonl").mkdir()
+    assert app.test_client().post("/fixed_0").status_code == 503
+    assert "fixed_0.jsonl` cannot be written: Is a directory" in caplog.text

@@ -26,7 +26,7 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
 from drift_agents.llm.service import Service
-from drift_agents.part_file import PartFile, describe_error
+from drift_agents.part_file import PartFile, describe_error, is_interruption
 from drift_agents.registry import REGISTRIES
 from drift_envs.errors import DriftEnvsError
 
@@ -179,8 +179,8 @@ def _named(cell: Cell) -> Iterator[None]:
         yield
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(f"{cell.key}: {error}") from error
-    except (Exception, SystemExit) as error:
-        if not _has_other_parts(cell):
+    except BaseException as error:
+        if is_interruption(error) or not _has_other_parts(cell):
             raise
         place = extract_tb(error.__traceback__)[-1]
         message = f"{cell.key}: {describe_error(error)} ({place.filename}:{place.lineno}; --debug shows the calls)"

@@ -36,10 +36,11 @@ def test_what_is_no_port_is_refused():
         listen(65536)
 
 
-def call(kind, host, parts=(), announced=None):
+def call(kind, host, parts=(), announced=None, origin=None, hosts=None):
     """What the guard sends, the body that the application behind it has received, and the messages left unread."""
     headers = [(b"host", host)] if host is not None else []
     headers += [] if announced is None else [(b"content-length", announced)]
+    headers += [] if origin is None else [(b"origin", origin)]
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
     messages += [{"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}]
     sent, received = [], []
@@ -53,7 +54,7 @@ def call(kind, host, parts=(), announced=None):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(guard(app, HostRule())({"type": kind, "headers": headers}, receive, send))
+    asyncio.run(guard(app, hosts or HostRule())({"type": kind, "headers": headers}, receive, send))
     return sent, received, messages
 
 
@@ -66,6 +67,30 @@ def test_names_of_other_sites_are_refused(kind):
     assert not received
     assert kind == "websocket" or [message["type"] for message in unread] == ["http.disconnect"]
     assert sent[0].get("status", sent[0].get("code")) == (421 if kind == "http" else 1008)
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    ("origin", "is_own"),
+    [
+        (b"http://localhost:3000", True),
+        (b"HTTP://127.0.0.1", True),
+        (b"https://[::1]:80", True),
+        (b"http://lab.example:8000", True),  # the server's own name
+        (b"http://lab.example:8001", False),
+        (b"http://evil.example:8000", False),
+        (b"http://localhost.evil.example", False),
+        (b"http://localhost:3000@evil.example", False),
+        (b"http://203.0.113.5", False),
+        (b"null", False),
+        (b"", False),
+    ],
+)
+def test_pages_of_other_sites_are_refused(kind, origin, is_own):
+    """A WebSocket may be opened by any page, whatever the name of its site: `Host` alone does not tell."""
+    sent, received, _ = call(kind, b"lab.example:8000", origin=origin, hosts=HostRule(["lab.example"]))
+    assert bool(received) is is_own
+    assert is_own or sent[0].get("status", sent[0].get("code")) == (403 if kind == "http" else 1008)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.integrations.lifetime import TextLifetime
-from drift_envs.integrations.mcp import TOKEN_VARIABLE
+from drift_envs.integrations.mcp import TOKEN_VARIABLE, make_server, serve_stdio
 from tests.documents import read_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -270,3 +270,10 @@ def test_the_examples_of_the_module_run():
     from drift_envs.integrations import mcp as module
 
     assert doctest.testmod(module).failed == 0
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch):
+    server = make_server("DriftFrozenLake-v0")
+    monkeypatch.setattr(sys, "stdin", None)  # as Python sets it when the descriptor is closed
+    with pytest.raises(ArgumentError, match="standard input and output should be open"):
+        serve_stdio(server)
