@@ -137,7 +137,7 @@ class LifetimeServer(ABC):
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Whether a record is about anything but a client that has left or sent no JSON; the package logs both as errors."""
+    """Whether a record is about anything but a client that has left, or has sent no JSON, which are no errors here."""
     raised = record.exc_info[1] if record.exc_info else None
     client = (anyio.ClosedResourceError, anyio.BrokenResourceError, UnicodeDecodeError, RecursionError)
     return not isinstance(raised, client)
