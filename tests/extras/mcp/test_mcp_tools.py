@@ -258,6 +258,9 @@ def test_bad_calls_are_answered_over_http_and_large_ones_refused(schedule):
             async with httpx.AsyncClient(headers=headers, timeout=120) as http:
                 for _ in range(20):  # each over a connection of its own: a reset would show in some
                     assert (await http.post(address, json=message)).status_code == 413
+                deep = json.dumps(message).replace(json.dumps("x" * 1_000_000), "[" * 20_000 + "]" * 20_000)
+                for body in (b"\xff\xfe{", b"hello", deep.encode()):
+                    assert (await http.post(address, content=body)).status_code in (400, 500)
             assert (await httpx.AsyncClient(timeout=120).post(address, json=message)).status_code == 401
             await check_bad_calls(session, calls, make_wrong_calls())
 
