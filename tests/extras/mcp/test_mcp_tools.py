@@ -22,7 +22,7 @@ from pydantic import AnyUrl
 import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.errors import ArgumentError
 from drift_envs.integrations.mcp import TOKEN_VARIABLE
-from drift_envs.integrations.mcp_tools import EVALUATOR_TOOLS, EVALUATOR_VARIABLE, make_tool_server
+from drift_envs.integrations.mcp_tools import EVALUATOR_TOOLS, EVALUATOR_VARIABLE, DeskLifetime, make_tool_server
 from tests.documents import read_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -325,6 +325,17 @@ def test_no_drift_may_take_the_name_of_a_tool_of_the_server(name, what):
     schedule = {"version": 1, "name": "taken", "env": "DriftTools-v0", "clock": "episode", "drifts": [drift]}
     with pytest.raises(ArgumentError, match=f"`names` should give 'refund' none of .* Received '{name}'"):
         make_tool_server(schedule=schedule)
+
+
+def test_tools_and_page_are_those_of_the_schedule_before_the_first_request():
+    base = {"shop": 7, "names": {"find_customer": "lookup"}, "page": {"return_days": 10}}
+    schedule = {"version": 1, "name": "renamed", "env": "DriftTools-v0", "clock": "episode", "base": base}
+    life = DeskLifetime(schedule, 0)
+    before = life.describe_tools(), life.page
+    assert "lookup" in {tool.name for tool in before[0]}
+    assert "until 10 days" in before[1]
+    life.begin_request()
+    assert (life.describe_tools(), life.page) == before
 
 
 def test_mistakes_are_told_before_a_client_comes(monkeypatch):
