@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -76,7 +77,7 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
     scheduled = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
     _check_every(every, scheduled.schedule.clock)
     env = gym.make(env_id, schedule=scheduled.schedule, render_mode="ansi", overlay=True, text=True)
-    print("type an action; ?: the admissible ones; r: give up the episode; q: quit")
+    print("type an action, or its number in the list of ?; r: give up the episode; q: quit")
     begun = 0
     scores: list[float] = []
     _, info = env.reset(seed=seed)
@@ -86,11 +87,11 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
         if line is None or line == "q":
             break
         if line == "?":
-            print(", ".join(info["actions"]))
+            print("\n".join(f"{number:3} {action}" for number, action in enumerate(info["actions"], 1)))
             continue
         over = line == GIVE_UP
         if not over:
-            _, _, terminated, truncated, info = env.step(line)
+            _, _, terminated, truncated, info = env.step(_choose(line, info["actions"]))
             print(env.render())
             over = terminated or truncated
             if over:
@@ -110,6 +111,12 @@ def _read_line() -> str | None:
         return input("> ").strip()
     except EOFError:
         return None
+
+
+def _choose(line: str, actions: Sequence[str]) -> str:
+    """The action with the number that was typed; the line itself if it is none of the list."""
+    is_number = line.isascii() and line.isdigit() and len(line) <= len(str(len(actions)))
+    return actions[int(line) - 1] if is_number and 1 <= int(line) <= len(actions) and line not in actions else line
 
 
 def _check_every(every: int, clock: str) -> None:

@@ -111,7 +111,7 @@ class LifetimeServer(ABC):
     async def _run_stdio(self) -> None:
         # copies, since the package closes what it is given, and this process flushes its output at the end
         with (
-            open(os.dup(sys.stdin.fileno()), encoding="utf-8") as source,
+            open(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as source,
             open(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as target,
         ):
             async with stdio_server(anyio.wrap_file(source), anyio.wrap_file(target)) as (read, write):
@@ -137,9 +137,10 @@ class LifetimeServer(ABC):
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Whether a record is about anything but a client that has left, which the package logs as an error."""
+    """Whether a record is about anything but a client that has left, or has sent no JSON, which are no errors here."""
     raised = record.exc_info[1] if record.exc_info else None
-    return not isinstance(raised, (anyio.ClosedResourceError, anyio.BrokenResourceError))
+    client = (anyio.ClosedResourceError, anyio.BrokenResourceError, UnicodeDecodeError, RecursionError)
+    return not isinstance(raised, client)
 
 
 class _Endpoint:

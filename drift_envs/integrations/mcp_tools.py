@@ -70,6 +70,7 @@ class DeskLifetime(TextLifetime):
     def __init__(self, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None] | None = None) -> None:
         super().__init__(ENV_ID, schedule, seed, on_episode)
         _check_names(self._env.get_wrapper_attr("schedule"))
+        self._env.reset(seed=seed)  # the tools and the page of the first tick; the first request rewinds again
         self.subscribed: set[str] = set()
         """The resources whose updates the client has asked for."""
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from drift_envs.envs.tools.catalogue import REASONS, RULES, SPEEDS, Argument
 from drift_envs.envs.tools.database import Database, RecordKind, draw_database, kind_of
-from drift_envs.envs.tools.interface import INTERFACE_KNOBS, ParsedCall, ToolInterface, make_interface
+from drift_envs.envs.tools.interface import INTERFACE_KNOBS, NO_RECORD, ParsedCall, ToolInterface, make_interface
 from drift_envs.envs.tools.operations import OPERATIONS
 from drift_envs.envs.tools.page import write_page
 from drift_envs.envs.tools.rules import POLICY, RULE_KNOBS, UNITS, DeskRules, make_rules
@@ -39,9 +39,6 @@ class Answer(NamedTuple):
     records: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - never changed
     call: str = ""
 
-
-LOST = Refusal("not_found", "there is no such record")
-"""The false answer to a call that is lost."""
 
 _CACHED = 1_000
 """How many lists of calls a desk keeps."""
@@ -106,25 +103,28 @@ class Desk:
         Returns:
             The state after, the same one if the call was refused, and the answer.
         """
+        tool = ""
         try:
             call = self.interface.parse(text)
             if call is None:
                 return state, Answer({})
+            tool = call.tool.name
             after, content, records = self.execute(state, call)
         except Refusal as refusal:
-            return state, self.refuse(refusal)
+            return state, self.refuse(refusal, tool)
         show = self.interface
         return after, Answer(
             show.show(content), {show.show_key(key): show.show(fields) for key, fields in records.items()}, call.text
         )
 
-    def refuse(self, refusal: Refusal) -> Answer:
+    def refuse(self, refusal: Refusal, tool: str = "") -> Answer:
         """The answer to a call that is refused.
 
         Args:
             refusal: why.
+            tool: the tool, if it was reached.
         """
-        return Answer(self.interface.show_error(refusal))
+        return Answer(self.interface.show_error(refusal, tool))
 
     def execute(
         self, state: DeskState, call: ParsedCall, is_replay: bool = False
@@ -168,7 +168,7 @@ class Desk:
         for name, key in call.arguments.items():
             if name.endswith("_id"):
                 if key not in self.database.records:
-                    raise Refusal("not_found", "there is no such record")
+                    raise Refusal(*NO_RECORD)
                 if key not in state.seen and not is_replay:
                     raise Refusal("not_looked_up", "look this record up first")
                 owner = self.database.owners.get(key, owner)

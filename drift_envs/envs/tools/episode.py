@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from drift_envs.envs.tools.desk import LOST, Desk
-from drift_envs.envs.tools.interface import ToolInterface
+from drift_envs.envs.tools.desk import Desk
+from drift_envs.envs.tools.interface import NO_RECORD, ToolInterface
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, score
 from drift_envs.envs.tools.state import DeskState, ids_in
 from drift_envs.errors import ArgumentError
@@ -64,7 +64,7 @@ class DeskEpisode:
         desk = self.desk
         return (
             f"{self.request.text}\n\n{desk.page}\n\n"
-            f'Tools, called by JSON as {{"tool": "finish", "arguments": {{}}}}:\n{desk.interface.summary}'
+            f"Tools, called by JSON as {desk.interface.write('finish', {})}:\n{desk.interface.summary}"
         )
 
     def act(self, text: str) -> str:
@@ -89,7 +89,7 @@ class DeskEpisode:
 
     def lose(self) -> str:
         """Answer falsely, as if there were no such record; nothing is executed."""
-        self.answer = self.desk.refuse(LOST).content
+        self.answer = self.desk.refuse(Refusal(*NO_RECORD)).content
         return self.write_answer()
 
     def write_answer(self) -> str:

@@ -46,6 +46,15 @@ MOST_TEXT = 80
 
 MOST_AMOUNT = 1_000_000
 
+NO_RECORD = ("not_found", "there is no such record")
+"""Code and message of the error for an id that no record has."""
+
+_BOUNDS = {
+    "amount": f" from 0 to {MOST_AMOUNT}",
+    "integer": f" from 0 to {MOST_AMOUNT}",
+    "text": f" of at most {MOST_TEXT} printable ASCII characters",
+}
+"""What an error adds to the type of an argument."""
 _CHOICES = {"reason": REASONS, "rule": RULES, "speed": SPEEDS}
 _IDS = {kind.name.lower(): kind for kind in RecordKind}
 _TEXT = re.compile(r"[ -~]+")
@@ -178,8 +187,10 @@ class ToolInterface:
             schema["description"] += f", {self._date_words}"
         elif one.kind == "text":
             schema["maxLength"] = MOST_TEXT
+        elif one.kind == "flag":
+            schema |= {"type": "boolean", "const": True}
         else:
-            schema["type"] = {"amount": "number", "integer": "integer", "flag": "boolean"}[one.kind]
+            schema |= {"type": self._type_words(one), "minimum": 0, "maximum": MOST_AMOUNT}
         return schema
 
     def parse(self, text: str) -> ParsedCall | None:
@@ -231,7 +242,7 @@ class ToolInterface:
         else:
             found = read[one.kind](value)
         if found is None:
-            raise Refusal("invalid_value", f"{name} should be {self._type_words(one)}")
+            raise Refusal("invalid_value", f"{name} should be {self._type_words(one)}{_BOUNDS.get(one.kind, '')}")
         return found
 
     def _read_id(self, kind: RecordKind, value: Any) -> int | None:
@@ -239,7 +250,11 @@ class ToolInterface:
             if not isinstance(value, str) or re.fullmatch(rf"{kind.letter}-[0-9]{{4}}", value) is None:
                 return None
             value = int(value[2:])
-        return value if isinstance(value, int) and kind_of(value) is kind else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        if kind_of(value) is not kind:
+            raise Refusal(*NO_RECORD)
+        return value
 
     def _read_date(self, value: Any) -> date | None:
         try:
@@ -286,13 +301,16 @@ class ToolInterface:
         """The id of a record as a key of a JSON object."""
         return str(self._show_id(key))
 
-    def show_error(self, refusal: Refusal) -> dict[str, Any]:
-        """A tool's error in the present form.
+    def show_error(self, refusal: Refusal, tool: str = "") -> dict[str, Any]:
+        """A tool's error in the present form, with the present names of arguments.
 
         Args:
-            refusal: the error.
+            refusal: the error; what it has in backquotes are arguments.
+            tool: the tool that refuses, by its name in the catalogue, if it was reached.
         """
-        return write_error(refusal, self._errors)
+        names = {one.name: name for name, one in self._by_tool[tool].arguments.items()} if tool else {}
+        message = re.sub(r"(?<=`)\w+(?=`)", lambda found: names.get(found[0], found[0]), refusal.message)
+        return write_error(Refusal(refusal.code, message), self._errors)
 
 
 def _read_amount(value: Any) -> float | None:

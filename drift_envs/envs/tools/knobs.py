@@ -27,6 +27,9 @@ _NAME = re.compile(r"[a-z][a-z_]{0,31}")
 _PATHS = frozenset(CATALOGUE) | {f"{tool.name}.{one.name}" for tool in CATALOGUE.values() for one in tool.arguments}
 _WRITES = tuple(tool.name for tool in CATALOGUE.values() if tool.effect == "write" and tool.family == tool.name)
 
+DEFAULT_CHOICES: dict[str, tuple[str, ...]] = {"refund": ("original", "credit"), "send_item": SPEEDS}
+"""What a tool may do when its card or its speed is left out."""
+
 POLICY_BOUNDS: dict[str, tuple[Any, ...]] = {
     "cancel_until": OPEN,
     "return_days": (1, 90),
@@ -166,8 +169,8 @@ TOOLS_KNOBS = KnobTable(
         _mapping("page", "rule of the policy: the value that the page states", partial(_parse_policy, "page")),
         _mapping("policy", "rule of the policy: the value in force", partial(_parse_policy, "policy")),
         Knob("units", "euros", tuple(UNITS), "what an amount that is given to a tool is counted in", "string"),
-        _mapping("defaults", "refund and send_item: what happens if the card or the speed is left out", partial(
-            _parse_choices, "defaults", {"refund": ("original", "credit"), "send_item": SPEEDS})),
+        _mapping("defaults", "refund and send_item: what happens if the card or the speed is left out",
+                 partial(_parse_choices, "defaults", DEFAULT_CHOICES)),
         _mapping("enum", "reason code: what it means", _parse_enum),
         Knob("order", "newest", ORDERINGS, "which orders come first in lists", "string"),
         Knob("stale", 0, (0, MOST_STALE), "how many calls reads lag behind", "integer"),

@@ -6,21 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from drift_envs.drawing import load_pygame
 from drift_envs.envs.tools.desk import DESK_KNOBS
 from drift_envs.envs.tools.env import ServiceDesk
 from drift_envs.envs.tools.picture import MARKS_TOP, write_lines
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.marks import CHANGED, NoMarks
+from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
 
 _LONGEST = 110
 
 
-class DeskMarks(NoMarks):
-    """What a drift has changed: each knob that differs from its default, with those that are new in another colour.
+class DeskMarks(DrawnMarks):
+    """What a drift has changed: each knob that differs from its default or from the phase before, which is marked.
 
     Args:
         env: the desk.
@@ -29,26 +27,16 @@ class DeskMarks(NoMarks):
     def __init__(self, env: ServiceDesk) -> None:
         self.env = env
 
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The desk with marks.
-
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
-        pygame = load_pygame()
-        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         now, defaults = self.env.read_knobs(), self.env.knobs.defaults()
-        names = [*DESK_KNOBS, "transient"]
-        lines = [
-            f"{name}: {_shorten(now[name])}{'' if old is None or old.get(name, now[name]) == now[name] else '  <- new'}"
-            for name in names
-            if now[name] != defaults[name] or (old is not None and old.get(name, now[name]) != now[name])
-        ]
+        lines = []
+        for name in (*DESK_KNOBS, "transient"):
+            is_new = old is not None and old.get(name, now[name]) != now[name]
+            if is_new or now[name] != defaults[name]:
+                lines.append(f"{name}: {_shorten(now[name])}{'  <- new' if is_new else ''}")
         write_lines(surface, lines, MARKS_TOP, CHANGED)
-        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
 
 
 def _shorten(value: Value) -> str:
     shown = ", ".join(f"{key} {one}" for key, one in value.items()) if isinstance(value, Mapping) else str(value)
-    return (shown or "usual")[:_LONGEST]
+    return (shown or "usual") if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."

@@ -157,9 +157,20 @@ def test_environments_of_text_are_played_in_the_terminal(
     assert main(["play", "DriftHouse-v0", "--every", "20"]) == 0
     shown = capsys.readouterr().out
     assert "You arrive at fridge 1. The fridge 1 is closed." in shown
-    assert "open fridge 1, " in shown
+    assert " open fridge 1\n" in shown
     assert "phase drift-1, episode 20, step 0" in shown
     assert shown.endswith("0 episodes, 0 with a score\n")
+
+
+def test_an_action_is_chosen_by_its_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    lines = iter(["?", "3", "4", "q"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    assert main(["play", "DriftTools-v0"]) == 0
+    shown = capsys.readouterr().out
+    assert '  1 {"tool": "find_customer"' in shown
+    assert '  3 {"tool": "finish", "arguments": {}}\n' in shown
+    assert "episode 0: score 0, I am" in shown
+    assert "invalid_call" in shown  # three are listed
 
 
 def test_an_id_without_keys_is_refused_with_what_to_do(capsys: pytest.CaptureFixture) -> None:

@@ -22,7 +22,7 @@ from pydantic import AnyUrl
 import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.errors import ArgumentError
 from drift_envs.integrations.mcp import TOKEN_VARIABLE
-from drift_envs.integrations.mcp_tools import EVALUATOR_TOOLS, EVALUATOR_VARIABLE, make_tool_server
+from drift_envs.integrations.mcp_tools import EVALUATOR_TOOLS, EVALUATOR_VARIABLE, DeskLifetime, make_tool_server
 from tests.documents import read_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -258,10 +258,43 @@ def test_bad_calls_are_answered_over_http_and_large_ones_refused(schedule):
             async with httpx.AsyncClient(headers=headers, timeout=120) as http:
                 for _ in range(20):  # each over a connection of its own: a reset would show in some
                     assert (await http.post(address, json=message)).status_code == 413
+                deep = json.dumps(message).replace(json.dumps("x" * 1_000_000), "[" * 20_000 + "]" * 20_000)
+                for body in (b"\xff\xfe{", b"hello", deep.encode()):
+                    assert (await http.post(address, content=body)).status_code in (400, 500)
             assert (await httpx.AsyncClient(timeout=120).post(address, json=message)).status_code == 401
             await check_bad_calls(session, calls, make_wrong_calls())
 
     anyio.run(client)
+
+
+def test_lines_that_are_no_message_end_neither_the_server_nor_the_request(schedule):
+    def call(number, name, arguments):
+        params = {"name": name, "arguments": arguments}
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = (
+        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}).encode(),
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        call(1, "next_request", {}),
+        b"\xff\xfe{",
+        b"hello",
+        call(2, "find_customer", {"email": 0}).replace(b": 0}", b": " + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        call(3, "find_customer", {"email": "nobody@example.org"}),
+    )
+    with subprocess.Popen(
+        [sys.executable, *command(schedule)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
+        answers = {}
+        for line in lines:
+            server.stdin.write(line + b"\n")
+        server.stdin.flush()
+        while 3 not in answers:
+            answer = json.loads(server.stdout.readline())
+            answers[answer.get("id")] = answer
+        server.stdin.close()
+        assert server.wait(timeout=60) == 0
+    assert answers[3]["result"]["structuredContent"]["error"] == "not_found"  # and not `no_request`
 
 
 def test_many_clients_at_once(schedule):
@@ -292,6 +325,17 @@ def test_no_drift_may_take_the_name_of_a_tool_of_the_server(name, what):
     schedule = {"version": 1, "name": "taken", "env": "DriftTools-v0", "clock": "episode", "drifts": [drift]}
     with pytest.raises(ArgumentError, match=f"`names` should give 'refund' none of .* Received '{name}'"):
         make_tool_server(schedule=schedule)
+
+
+def test_tools_and_page_are_those_of_the_schedule_before_the_first_request():
+    base = {"shop": 7, "names": {"find_customer": "lookup"}, "page": {"return_days": 10}}
+    schedule = {"version": 1, "name": "renamed", "env": "DriftTools-v0", "clock": "episode", "base": base}
+    life = DeskLifetime(schedule, 0)
+    before = life.describe_tools(), life.page
+    assert "lookup" in {tool.name for tool in before[0]}
+    assert "until 10 days" in before[1]
+    life.begin_request()
+    assert (life.describe_tools(), life.page) == before
 
 
 def test_mistakes_are_told_before_a_client_comes(monkeypatch):

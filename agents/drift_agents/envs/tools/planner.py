@@ -2,8 +2,8 @@
 
 * `ToolsPlanner` - chooses a call from the state, the tools on offer, the policy page and the recollections
 
-Its prior knowledge is what tools of a service desk commonly do, as a language model has it, and nothing about this
-one: neither units nor codes nor defaults.
+Its prior knowledge is what tools of a service desk commonly do, as a language model has it, and in which units an
+amount may be. Which unit, which code and which default holds at this one it does not know.
 """
 
 from __future__ import annotations

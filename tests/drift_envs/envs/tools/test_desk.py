@@ -121,6 +121,7 @@ def test_handing_over_scores_where_the_policy_demands_it():
         (call("get_order", order_id=2000), "invalid_value"),
         (call("get_order", order_id="C-1000"), "invalid_value"),
         (call("get_order", order_id="O-2999"), "not_found"),
+        (call("get_order", order_id="O-9999"), "not_found"),
         (call("get_order", order_id="O-2000' OR '1'='1"), "invalid_value"),
         (call("find_customer", email="x'; DROP TABLE customers; --"), "not_found"),
         (call("find_customer", email="\u00e9\u0000"), "invalid_value"),
@@ -139,6 +140,34 @@ def test_a_call_that_is_refused_changes_nothing(text, code):
     after, answer = desk().call(state, text)
     assert after is state
     assert answer.content["error"] == code
+
+
+def test_a_number_of_another_kind_is_the_id_of_no_record():
+    number = desk(types={"id": "number"})
+    for key in (4000, 9999, 0):
+        answer = number.call(DeskState(seen=SEEN), call("get_order", order_id=key))[1]
+        assert answer.content["error"] == "not_found"
+    assert number.call(DeskState(seen=SEEN), call("get_order", order_id=2000))[1].content["order_id"] == 2000
+
+
+def test_errors_and_the_task_have_the_present_names():
+    one = desk(names={"send_item.speed": "pace", "finish": "close_request"})
+    _, answer = one.call(
+        DeskState(seen=SEEN), call("send_item", order_id="O-2000", product_id="G-7000", pace="standard")
+    )
+    assert answer.content == {"error": "redundant", "message": "this is the default: leave `pace` out"}
+    assert '{"tool": "close_request", "arguments": {}}' in DeskEpisode(one, list_requests(SHOP)[0]).task_text
+
+
+def test_errors_say_what_a_value_should_be():
+    for arguments, words in (
+        ({"amount": -5}, "amount should be number from 0 to 1000000"),
+        ({"amount": 5, "card_id": "5"}, "card_id should be K-0000"),
+    ):
+        content = desk().call(START, call("refund", payment_id="P-4000", **arguments))[1].content
+        assert content == {"error": "invalid_value", "message": words}
+    schema = next(one for one in desk().interface.description if one["name"] == "refund")["inputSchema"]
+    assert schema["properties"]["amount"]["maximum"] == 1_000_000
 
 
 def test_records_have_to_be_looked_up_first():

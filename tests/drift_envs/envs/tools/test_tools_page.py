@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from drift_envs.envs.tools.catalogue import CATALOGUE, MERGERS, SPLITS
-from drift_envs.envs.tools.interface import make_interface
-from drift_envs.envs.tools.knobs import TOOLS_KNOBS
+from drift_envs.envs.tools.catalogue import CATALOGUE, EXTRAS, MERGERS, REASONS, SPLITS
+from drift_envs.envs.tools.interface import TYPES, make_interface
+from drift_envs.envs.tools.knobs import DEFAULT_CHOICES, MOST_SILENT, POLICY_BOUNDS, TOOLS_KNOBS
 from drift_envs.envs.tools.requests import KINDS
+from drift_envs.envs.tools.rules import POLICY
 from drift_envs.envs.tools.wordings import HELD_OUT, WORDINGS
 
 TEXT = (Path(__file__).parents[4] / "docs" / "tools.md").read_text(encoding="utf-8")
@@ -30,18 +31,50 @@ def tool_rows() -> list[str]:
     return rows
 
 
+def words_of_each(choices) -> str:
+    """The choices of each key in words."""
+    return "; ".join(f"{key}: {', '.join(values)}" for key, values in choices.items())
+
+
+BOUNDS = {
+    "names": "lower-case letters and _, up to 32",
+    "required": ", ".join(EXTRAS),
+    "types": words_of_each(TYPES),
+    "split": ", ".join(SPLITS),
+    "merged": ", ".join(MERGERS),
+    "gone": "named, mute",
+    "page": "[rules](#rules)",
+    "policy": "[rules](#rules)",
+    "defaults": words_of_each(DEFAULT_CHOICES),
+    "enum": ", ".join(REASONS),
+    "silent": f"0 to {MOST_SILENT}",
+}
+"""The bounds of values in knobs that are mappings or lists."""
+
+
+def words_of(bounds) -> str:
+    """An interval or choices in words."""
+    is_interval = len(bounds) == 2 and not isinstance(bounds[0], (str, bool))
+    return f"{bounds[0]:n} to {bounds[1]:n}" if is_interval else ", ".join(map(str, bounds)).lower()
+
+
 def knob_rows() -> list[str]:
     """A row for each knob."""
-    shown = {True: "explicit", False: "implicit"}
     names = list(TOOLS_KNOBS)
-    first_hidden = names.index("policy")
-    return [
-        f"| `{name}` | {'' if name == 'shop' else shown[place < first_hidden]} | {knob.doc} |"
-        for place, (name, knob) in enumerate((name, TOOLS_KNOBS[name]) for name in names)
-    ]
+    hidden = names[names.index("policy") :]
+    rows = []
+    for name, knob in ((name, TOOLS_KNOBS[name]) for name in names):
+        visibility = "" if name == "shop" else "implicit" if name in hidden else "explicit"
+        rows.append(f"| `{name}` | {visibility} | {BOUNDS.get(name) or words_of(knob.bounds)} | {knob.doc} |")
+    return rows
 
 
-@pytest.mark.parametrize("make_rows", [tool_rows, knob_rows])
+def rule_rows() -> list[str]:
+    """A row for each rule of the policy."""
+    return [f"| `{rule}` | {str(value).lower()} | {words_of(POLICY_BOUNDS[rule])} |" for rule, value in POLICY.items()]
+
+
+@pytest.mark.parametrize("make_rows", [tool_rows, knob_rows, rule_rows])
 def test_tables_are_what_the_code_says(make_rows) -> None:
     table = "\n".join(make_rows())
     assert table in TEXT, f"the table of docs/tools.md should be:\n{table}"

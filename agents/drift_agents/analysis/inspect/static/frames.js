@@ -133,9 +133,10 @@ function drawDesk(state, view) {
   const old = recordsBefore(view.trail);
   for (const [id, fields] of Object.entries(state.records)) right.append(recordTable(id, fields, old[id]));
   if (!Object.keys(state.records).length) right.append(make('p', { class: 'hint' }, 'Nothing was looked up.'));
-  desk.append(make('p', { class: 'request' }, state.request), make('div', { class: 'columns' }, left, right));
+  desk.append(make('p', { class: 'request' }, state.request));
   const drifted = Object.entries(view.knobs).filter(([name, value]) => view.before && JSON.stringify(view.before[name]) !== JSON.stringify(value));
   for (const [name, value] of drifted) desk.append(make('p', { class: 'drifted' }, `drift: ${name} is now ${JSON.stringify(value)}, was ${JSON.stringify(view.before[name])}`));
+  desk.append(make('div', { class: 'columns' }, left, right));
   return desk;
 }
 

@@ -25,7 +25,7 @@ function drawPane(cell, at, data, position) {
   if (changed) frame.append(make('p', { class: 'hint' }, `since the last phase: ${changed}`));
   const facts = make('div', { class: 'facts' });
   const left = make('div', {}, frame), grid = make('div', { class: 'grid' }, left, facts);
-  pane.append(make('p', { class: 'task' }, text(episode.task)), grid);
+  pane.append(make('p', { class: 'task', tabindex: 0 }, text(episode.task)), grid);
   if (cell.team !== 'solo') frame.append(make('p', { class: 'hint member' }, episode.member ? `played by ${episode.member}` : 'all members decide together'));
   if (end) {
     facts.append(make('h3', {}, 'The episode is over'), decision(step, text));
