@@ -4,6 +4,7 @@
 * `draw_database` - the shop of a number
 * `TODAY` - the day on which every request arrives
 * `RecordKind`, `kind_of` - the kinds of records, and the kind of an id
+* `NO_RECORD` - the error for what no record has
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from typing import Any
 import numpy as np
 
 TODAY = date(2026, 6, 30)
+
+NO_RECORD = ("not_found", "there is no such record")
+"""Code and message; one for all records, since the false answers of `transient` have the same."""
 
 CUSTOMERS = 16
 """How many customers a shop has."""

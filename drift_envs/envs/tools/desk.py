@@ -13,8 +13,8 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 from drift_envs.envs.tools.catalogue import REASONS, RULES, SPEEDS, Argument
-from drift_envs.envs.tools.database import Database, RecordKind, draw_database, kind_of
-from drift_envs.envs.tools.interface import INTERFACE_KNOBS, NO_RECORD, ParsedCall, ToolInterface, make_interface
+from drift_envs.envs.tools.database import NO_RECORD, Database, RecordKind, draw_database, kind_of
+from drift_envs.envs.tools.interface import INTERFACE_KNOBS, ParsedCall, ToolInterface, make_interface
 from drift_envs.envs.tools.operations import OPERATIONS
 from drift_envs.envs.tools.page import write_page
 from drift_envs.envs.tools.rules import POLICY, RULE_KNOBS, UNITS, DeskRules, make_rules

@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from drift_envs.envs.tools.database import NO_RECORD
 from drift_envs.envs.tools.desk import Desk
-from drift_envs.envs.tools.interface import NO_RECORD, ToolInterface
+from drift_envs.envs.tools.interface import ToolInterface
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, score
 from drift_envs.envs.tools.state import DeskState, ids_in
 from drift_envs.errors import ArgumentError

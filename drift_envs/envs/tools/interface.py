@@ -25,7 +25,7 @@ from drift_envs.envs.tools.catalogue import (
     Argument,
     ToolSpec,
 )
-from drift_envs.envs.tools.database import RecordKind, kind_of
+from drift_envs.envs.tools.database import NO_RECORD, RecordKind, kind_of
 from drift_envs.knobs import Value, freeze
 from drift_envs.tool_calls import ERRORS, Refusal, read_call, write_error
 
@@ -45,9 +45,6 @@ MOST_TEXT = 80
 """The longest text in an argument."""
 
 MOST_AMOUNT = 1_000_000
-
-NO_RECORD = ("not_found", "there is no such record")
-"""Code and message of the error for an id that no record has."""
 
 _BOUNDS = {
     "amount": f" from 0 to {MOST_AMOUNT}",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from drift_envs.envs.tools.database import TODAY
+from drift_envs.envs.tools.database import NO_RECORD, TODAY
 from drift_envs.envs.tools.rules import OPEN
 from drift_envs.envs.tools.state import Transaction
 from drift_envs.tool_calls import Refusal
@@ -39,7 +39,7 @@ def _deny(rule: str) -> Refusal:
 def _find_customer(call: Transaction, args: Arguments) -> dict[str, Any]:
     key = call.database.emails.get(args["email"].strip().lower())
     if key is None:
-        raise Refusal("not_found", "no customer has this email address")
+        raise Refusal(*NO_RECORD)
     fields = ("name", "email", "street", "city")
     return call.note(key, {"customer_id": key, **{name: call.shown(key, name) for name in fields}})
 

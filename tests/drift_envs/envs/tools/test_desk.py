@@ -150,6 +150,14 @@ def test_a_number_of_another_kind_is_the_id_of_no_record():
     assert number.call(DeskState(seen=SEEN), call("get_order", order_id=2000))[1].content["order_id"] == 2000
 
 
+def test_a_lost_call_reads_as_one_for_no_record():
+    episode = DeskEpisode(desk(), list_requests(SHOP)[0])
+    episode.act(call("find_customer", email="nobody@example.org"))
+    true = episode.answer
+    episode.lose()
+    assert episode.answer == true == desk().call(START, call("get_order", order_id="O-9999"))[1].content
+
+
 def test_errors_and_the_task_have_the_present_names():
     one = desk(names={"send_item.speed": "pace", "finish": "close_request"})
     _, answer = one.call(
