@@ -31,7 +31,7 @@ LONGEST = 32
 PADDING, UNKNOWN = 0, 1
 """Numbers of the empty word around a line, and of words that are not in the vocabulary."""
 KEPT = 8192
-"""Lines in the cache, 4 KiB each; it is cleared when it is full."""
+"""Lines in the cache, 4 KiB each, and texts with their scores; each is cleared when it is full."""
 FORMAT = "drift-envs learned reader 1"
 
 
@@ -123,6 +123,7 @@ class Network:
                 self._arrays[name] = array.reshape(-1, WIDTH, WIDTH)
         self._arrays["value"] = _split_columns(weights.arrays["value"], WIDTH // HEADS)
         self._cache: dict[tuple[str, ...], tuple[Array, Array]] = {}
+        self._scores: dict[tuple[tuple[tuple[str, ...], ...], ...], Array] = {}
 
     def number(self, words: Sequence[str]) -> list[int]:
         """The numbers of words.
@@ -139,6 +140,14 @@ class Network:
             lines: the words of each line; one at least.
             candidates: the words of each answer.
         """
+        text = (tuple(lines), tuple(candidates))
+        if text not in self._scores:
+            if len(self._scores) >= KEPT:
+                self._scores.clear()
+            self._scores[text] = self._compute(*text)
+        return self._scores[text]
+
+    def _compute(self, lines: Sequence[tuple[str, ...]], candidates: Sequence[tuple[str, ...]]) -> Array:
         arrays = self._arrays
         # (lines, layers, keys and values, width)
         known = np.stack([self._encode(line)[1] for line in dict.fromkeys(lines)])
