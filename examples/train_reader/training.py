@@ -41,7 +41,7 @@ def draw_rows(sizes: Sequence[int], count: int, rng: np.random.Generator) -> Ite
 def make_optimizers(torch: Any, arrays: Mapping[str, Any], rate: float) -> list[Any]:
     """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for embeddings, latents and the score.
 
-    After equally many decisions Muon has about half the loss of AdamW alone here.
+    After equally many decisions the loss is clearly smaller than with AdamW alone.
 
     Args:
         torch: the module.

@@ -97,6 +97,7 @@ def test_what_is_done_is_not_done_again(
     """A second start plays and trains nothing; equal starts give equal weights."""
     monkeypatch.setattr(command, "DAGGER", 1)
     monkeypatch.setattr(command, "GATE_COUNT", 1)
+    monkeypatch.setattr(command, "ALL", SOURCE + 1)
     words = ["--share", "0.0001", "--only", name, "--out"]
     command.main([*words, str(tmp_path / "parts"), "--weights", str(tmp_path / "weights")])
     first = {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
