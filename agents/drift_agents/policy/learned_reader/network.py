@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,8 @@ def load_weights(path: Path) -> ReaderWeights:
     """
     arrays: dict[str, Array] = {}
     try:
+        if path.is_file() and not is_zipfile(path):
+            raise ValueError("it is no .npz file")
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             about = json.loads(file["about"].tobytes())
             if about["format"] != FORMAT:
