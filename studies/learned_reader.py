@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.runs import estimate, read_run
+from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 
+from studies.readers import read_shipped
 from studies.verify_map.pages import fill_page
 
 EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-"}
@@ -43,12 +44,9 @@ def store_figures(folder: Path, figures: Path = FIGURES) -> None:
     Raises:
         ExperimentError: if the run is another one, or cannot be read.
     """
-    manifest, rows = read_run(folder)
-    name = manifest["name"]
-    if name not in EXPERIMENTS:
-        raise ExperimentError(f"{folder}: the run should be one of {', '.join(EXPERIMENTS)}. Received a run of {name}")
+    name, config_hash, rows = read_shipped(folder, EXPERIMENTS)
     agents = [summarise(rows, key) for key in dict.fromkeys(tuple(row[name] for name in AGENT) for row in rows)]
-    content = {"config_hash": manifest["config_hash"], "agents": agents}
+    content = {"config_hash": config_hash, "agents": agents}
     write_text(figures / f"{name}.json", json.dumps(content, indent=1) + "\n", make_folder=True)
 
 

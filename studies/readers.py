@@ -1,6 +1,7 @@
 """How rule-based message policies play: the page docs/readers.md, from the figures in results/readers.
 
 * `store_figures` - reads finished runs and stores the figures of the page, a small file a run
+* `read_shipped` - reads a finished run of a whole shipped experiment
 * `write_readers` - writes the page from these files
 * `summarise` - the figures of a run
 * `tabulate_phases` - success by phase, of the default format
@@ -13,7 +14,7 @@ Equal runs give equal bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from drift_agents.analysis.runs import estimate, read_run
 from drift_agents.analysis.table import MISSING, Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
+from drift_agents.experiment.loader import load_experiment
 
 from drift_envs.metrics.statistics import paired_difference
 
@@ -105,14 +107,31 @@ def store_figures(folders: Sequence[Path], results: Path = RESULTS) -> None:
         ExperimentError: if a run is another one, or cannot be read.
     """
     for folder in folders:
-        manifest, rows = read_run(folder)
-        name = manifest["name"]
-        if name not in EXPERIMENTS:
-            raise ExperimentError(
-                f"{folder}: the run should be one of {', '.join(EXPERIMENTS)}. Received a run of {name}"
-            )
-        figures = {"config_hash": manifest["config_hash"], "schedules": summarise(rows)}
+        name, config_hash, rows = read_shipped(folder, EXPERIMENTS)
+        figures = {"config_hash": config_hash, "schedules": summarise(rows)}
         write_text(results / f"{name}.json", json.dumps(figures, indent=1) + "\n", make_folder=True)
+
+
+def read_shipped(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
+    """The name, the hash and the lines of a run of a shipped experiment as it is, without other seeds or agents.
+
+    Args:
+        folder: of the run.
+        names: of the experiments that may have been played.
+
+    Raises:
+        ExperimentError: if the run is another one, or cannot be read.
+    """
+    manifest, rows = read_run(folder)
+    name = manifest["name"]
+    if name not in names:
+        raise ExperimentError(f"{folder}: the run should be one of {', '.join(names)}. Received a run of {name}")
+    if manifest["config_hash"] != load_experiment(name).config_hash():
+        raise ExperimentError(
+            f"{folder}: its figures would replace those of the whole experiment {name}, which was changed here. "
+            f"Play it without other options: drift-agents run {name} --trace none"
+        )
+    return name, manifest["config_hash"], rows
 
 
 def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:

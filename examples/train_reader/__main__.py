@@ -61,15 +61,17 @@ class Amounts(NamedTuple):
         played: decisions of the network in each environment and each round of DAgger.
         first: decisions that the first training reads.
         further: decisions that each further training reads.
+        last: decisions that the last one reads.
     """
 
     taught: int = 50_000
     played: int = 9_000
-    first: int = 90_000
-    further: int = 45_000
+    first: int = 75_000
+    further: int = 30_000
+    last: int = 90_000
 
 
-MORE = Amounts(taught=40_000, played=5_000, first=240_000, further=70_000)
+MORE = Amounts(taught=40_000, played=5_000, first=240_000, further=70_000, last=70_000)
 """Those of `TOGETHER`."""
 
 
@@ -147,6 +149,7 @@ def train_reader(out: Path, name: str, share: float, say: Say) -> ReaderWeights:
         if not path.is_file():
             say(path.stem)
             count, rate = (amounts.further, 8e-4) if number else (amounts.first, 1.5e-3)
+            count = amounts.last if number == DAGGER else count
             trained = train(weights, sets, scale(count, share), rate, 100 * seed + number)
             part = path.with_suffix(f".part{SUFFIX}")
             save_weights(part, trained)
@@ -214,6 +217,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", choices=SHIPPED, nargs="*", default=SHIPPED, help="which readers")
     parser.add_argument("--share", type=float, default=1.0, help="of the decisions, for a short try")
     options = parser.parse_args(arguments)
+    if not options.share > 0:
+        parser.error(f"argument --share: should be above 0. Received {options.share:g}")
     options.out.mkdir(parents=True, exist_ok=True)
     if options.weights is not None:
         options.weights.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ import numpy as np
 from drift_agents.policy.learned_reader.reading import ReadMessages, Words
 
 RARE = 5
-"""Words of fewer lines are unknown."""
+"""Words that stand in fewer lines of all prompts together are unknown."""
 
 
 @dataclass
@@ -91,12 +91,17 @@ class Decisions:
 
 
 def learn_vocabulary(decisions: Decisions, most: int | None = None) -> tuple[str, ...]:
-    """The words that occur in many lines, in alphabetical order.
+    """The words that occur in many lines of the prompts, in alphabetical order.
+
+    A line counts as often as prompts have it: what an action does is said in a few lines, which every prompt has.
 
     Args:
         decisions: the decisions of the rules.
         most: how many words at the most, those of most lines; all if not given.
     """
-    counts = Counter(word for line in decisions.lines for word in set(line))
+    times = Counter(line for one in (*decisions.prompts, *decisions.candidates) for line in one)
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(decisions.lines):
+        counts.update(dict.fromkeys(line, times[number]))
     words = sorted((word for word, count in counts.items() if count >= RARE), key=lambda word: (-counts[word], word))
     return tuple(sorted(words[:most]))

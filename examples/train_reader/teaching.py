@@ -35,12 +35,22 @@ from examples.train_reader.decisions import Decisions
 
 SOURCE, ALL = 20, 60
 """Episodes before the first drift, and of all phases."""
-RULES = ("none", "overwrite", "glove", "announce_only", "glove")
-MEMORIES = ({"k": 5}, {"k": 5}, {"k": 1, "order": "newest"})
+NEWEST = {"k": 1, "order": "newest"}
+AGENTS: tuple[tuple[Mapping[str, object], str], ...] = (
+    ({"k": 5}, "none"),
+    ({"k": 5}, "overwrite"),
+    ({"k": 5}, "glove"),
+    (NEWEST, "none"),
+    ({"k": 5}, "announce_only"),
+    ({"k": 5}, "glove"),
+    (NEWEST, "none"),
+)
+"""The memories and rules of the agents that play, in turn; before the first drift alone the rule is `none`."""
 NOISE = (0.0, 0.1, 0.3, 0.5)
 """Shares of random actions of the rules that play; one an agent."""
 KEPT = 3
-"""How often a decision in the same state of an episode is kept, so that loops do not fill the data."""
+"""Decisions of an episode in the same state that are kept. Of further ones those whose number is a power of two: loops
+would fill the data, but a network that never sees how often it was somewhere does not learn to leave."""
 
 _MEANINGS = re.compile(r"(Actions: )(.*?)(\.?)$", re.DOTALL)
 _CLICK = ("click", "[")
@@ -63,7 +73,7 @@ class Lessons(NamedTuple):
 
 
 LESSONS = {
-    "lake": Lessons("DriftFrozenLake-v0", "frozen_lake/explicit:family", 40, has_codes=True),
+    "lake": Lessons("DriftFrozenLake-v0", "frozen_lake/explicit:family", 60, has_codes=True),
     "shop": Lessons("DriftWebShop-v0", "webshop/explicit", 30),
     "house": Lessons("DriftHouse-v0", "house/explicit", 50),
 }
@@ -109,8 +119,9 @@ class Player:
         if not self.lessons.has_codes:
             read = rename_buttons(read, rng)
         self.seen[view.state] += 1
+        seen = self.seen[view.state]
         is_open = not self.lessons.has_codes and len(right) == len(view.actions)  # any action will do
-        if self.seen[view.state] <= KEPT and not is_open:
+        if (seen <= KEPT or seen.bit_count() == 1) and not is_open:
             self.decisions.add(read, [action in right for action in view.actions])
         if rng.random() < self.noise:
             chosen = view.actions[int(rng.integers(len(view.actions)))]
@@ -204,9 +215,10 @@ def play(
     """
     decisions, turn, scores, begin = Decisions(), 0, [], time.process_time()
     while len(decisions.prompts) < count:
-        rule = RULES[turn % len(RULES)] if episodes > SOURCE else "none"
+        memory, rule = AGENTS[turn % len(AGENTS)]
         player = Player(lessons, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
-        scores += list(_live(player, MEMORIES[turn % len(MEMORIES)], rule, first + turn, episodes))
+        rule = rule if episodes > SOURCE else "none"
+        scores += list(_live(player, memory, rule, first + turn, episodes))
         turn += 1
     spent = time.process_time() - begin
     won = np.mean([score >= 1 for score in scores])
@@ -224,7 +236,7 @@ def win(lessons: Lessons, first: int, count: int, network: Network | None = None
         network: what plays; the rules if not given.
     """
     players = (Player(lessons, Decisions(), network) for _ in range(count))
-    lives = (_live(player, MEMORIES[0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
+    lives = (_live(player, AGENTS[0][0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
     return float(np.mean([score >= 1 for life in lives for score in life]))
 
 

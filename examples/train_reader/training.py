@@ -1,21 +1,25 @@
 """Training on decisions.
 
 * `train` - the weights after so many decisions
+* `make_optimizers` - what changes them
 * `draw_rows` - in which order decisions are read
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from drift_agents.policy.learned_reader.network import Network, ReaderWeights
+from drift_agents.policy.learned_reader.network import HEADS, Network, ReaderWeights
 
 from examples.train_reader.decisions import Decisions
 from examples.train_reader.network import make_batch, score_batch
 
 BATCH = 96
+MUON = 5
+"""The learning rate of Muon, in that of AdamW."""
 MISSING = 'training needs PyTorch, run `pip install "drift-envs[reader]"`'
 
 
@@ -32,6 +36,25 @@ def draw_rows(sizes: Sequence[int], count: int, rng: np.random.Generator) -> Ite
         recent = BATCH // 2 if last else 0
         rows = rng.integers(total, size=BATCH - recent).tolist()
         yield rows + (total - last + rng.integers(last, size=recent)).tolist() if last else rows
+
+
+def make_optimizers(torch: Any, arrays: Mapping[str, Any], rate: float) -> list[Any]:
+    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW for embeddings, latents and the score.
+
+    After equally many decisions the loss is clearly smaller than with AdamW alone.
+
+    Args:
+        torch: the module.
+        arrays: the weights.
+        rate: the highest learning rate of AdamW.
+    """
+    embeddings = ("word", "before", "after", "candidate", "latents")
+    matrices = [array for name, array in arrays.items() if name not in embeddings and min(array.shape) >= HEADS]
+    others = [array for array in arrays.values() if all(array is not one for one in matrices)]
+    return [
+        torch.optim.Muon(matrices, lr=MUON * rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.01),
+    ]
 
 
 def train(weights: ReaderWeights, sets: Sequence[Decisions], count: int, rate: float, seed: int) -> ReaderWeights:
@@ -59,18 +82,21 @@ def train(weights: ReaderWeights, sets: Sequence[Decisions], count: int, rate: f
     network = Network(weights)
     numbers = [network.number(line) for line in decisions.lines]
     arrays = {name: torch.nn.Parameter(torch.from_numpy(array.copy())) for name, array in weights.arrays.items()}
-    optimizer = torch.optim.AdamW(arrays.values(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimizers = make_optimizers(torch, arrays, rate)
+    groups = [(group, group["lr"]) for optimizer in optimizers for group in optimizer.param_groups]
     steps = max(1, count // BATCH)
     for step, rows in enumerate(draw_rows([len(one.prompts) for one in sets], count, rng)):
-        for group in optimizer.param_groups:  # warm-up, then a cosine down to a twentieth
-            group["lr"] = rate * min((step + 1) / 100, 0.05 + 0.95 * (0.5 + 0.5 * np.cos(np.pi * step / steps)))
+        for group, highest in groups:  # warm-up, then a cosine down to a twentieth
+            group["lr"] = highest * min((step + 1) / 100, 0.05 + 0.95 * (0.5 + 0.5 * np.cos(np.pi * step / steps)))
         batch = make_batch(decisions, rows, numbers)
         scores, right = score_batch(torch, arrays, batch), torch.from_numpy(batch.right)
         loss = (scores.logsumexp(dim=1) - scores.masked_fill(~right, -1e9).logsumexp(dim=1)).mean()
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(arrays.values(), 1.0)
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         losses.append(loss.item())
         hits.append(right.gather(1, scores.argmax(dim=1, keepdim=True)).float().mean().item())
     late = slice(-max(1, steps // 10), None)

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.runner import run_experiment
 
-from studies.learned_reader import AGENT, EXPERIMENTS, PAGE, make_tables, summarise, write_page
+from studies.learned_reader import AGENT, EXPERIMENTS, PAGE, make_tables, store_figures, summarise, write_page
 
 
 def row(verifier: str, seed: int, phase: str, success: bool) -> dict[str, Any]:
@@ -54,3 +56,12 @@ def test_the_page_names_tables_that_there_are(tmp_path: Path) -> None:
     text = write_page(page, tmp_path).read_text("utf-8")
     assert text.count("+75 [") == len(EXPERIMENTS)
     assert write_page(page, tmp_path).read_text("utf-8") == text
+
+
+def test_a_run_of_one_instance_replaces_nothing(tmp_path: Path) -> None:
+    agents = {"memory": "none", "policy": "random"}
+    data = {**load_experiment("learned-reader").to_dict(), "agents": agents, "seeds": 1, "rounds": 1, "references": []}
+    run_experiment(load_experiment({**data, "schedules": data["schedules"][:1], "environments": {}}), tmp_path / "run")
+    with pytest.raises(ExperimentError, match="Play it without other options: drift-agents run learned-reader --trace"):
+        store_figures(tmp_path / "run", tmp_path / "figures")
+    assert not (tmp_path / "figures").exists()

@@ -75,21 +75,23 @@ def test_formats_are_compared_instance_by_instance() -> None:
     assert len(cells) == 2 * len(TEMPERS)
 
 
+SHORT = {
+    "schedules": ["frozen_lake/explicit:family"],
+    "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "message_reader"},
+    "references": ["oracle_reset"],
+    "seeds": 2,
+    "rounds": 2,
+    "trace": "none",
+}
+
+
 def play(name: str, folder: Path) -> Path:
-    data = {
-        "name": name,
-        "schedules": ["frozen_lake/explicit:family"],
-        "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "message_reader"},
-        "references": ["oracle_reset"],
-        "seeds": 2,
-        "rounds": 2,
-        "trace": "none",
-    }
-    run_experiment(parse_experiment(data), folder)
+    run_experiment(parse_experiment(SHORT | {"name": name}), folder)
     return folder
 
 
-def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
+def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studies.readers.load_experiment", lambda name: parse_experiment(SHORT | {"name": name}))
     store_figures([play("readers", tmp_path / "any")], tmp_path / "figures")
     text = write_readers(tmp_path / "page.md", tmp_path / "figures")
     assert (tmp_path / "page.md").read_text("utf-8") == text
@@ -99,8 +101,14 @@ def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
 
 
 def test_other_runs_and_missing_figures_are_refused(tmp_path: Path) -> None:
+    """A run of fewer instances too, whose figures would replace those of all."""
     with pytest.raises(ExperimentError, match=r"the run should be one of readers.*Received a run of other"):
         store_figures([play("other", tmp_path / "run")], tmp_path / "figures")
+    with pytest.raises(
+        ExperimentError, match="would replace those of the whole experiment readers, which was changed here"
+    ):
+        store_figures([play("readers", tmp_path / "short")], tmp_path / "figures")
+    assert not (tmp_path / "figures").exists()
     with pytest.raises(ExperimentError, match="has no figures of `readers`"):
         write_readers(results=tmp_path / "figures")
 

@@ -194,6 +194,8 @@ def make_service(
         return None
     if options.replay and options.replies is None:
         raise ArgumentError("`--replay` should stand with `--replies FILE`. Received it alone")
+    if options.budget is not None and '"price":' not in experiment.model_dump_json(exclude_defaults=True):
+        raise ArgumentError("`--budget` should stand with `--price IN,OUT`: without prices nothing costs anything")
     return Service(
         replies=None if options.replies is None else ReplyStore(options.replies, read_only=options.replay),
         key_file=options.key_file,

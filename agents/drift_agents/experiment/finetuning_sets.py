@@ -24,7 +24,7 @@ import numpy as np
 from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.episode import SUCCESS
-from drift_agents.experiment.folder import TRACES, write_text
+from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.trace import SUFFIX, read_trace
 from drift_agents.llm.base import Message
 from drift_agents.llm.rules import RuleModel
@@ -180,9 +180,10 @@ def _trace_files(folder: Path) -> list[Path]:
     """The files with steps of a run.
 
     Raises:
-        ExperimentError: if there are none.
+        ExperimentError: if there are none, or no run is there.
     """
     files = sorted((folder / TRACES).glob(f"*{SUFFIX}"))
     if not files:
+        read_manifest(folder)
         raise ExperimentError(f"{folder}: keeps no steps; play the experiment with --trace all")
     return files

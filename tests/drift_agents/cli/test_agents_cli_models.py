@@ -171,6 +171,7 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
         (("--model", "tiny", "--base-url", "here"), "`base_url` should be an address"),
         (("--model", "tiny", "--price", "1"), "should be two or three numbers, as in 0.15,0.60. Received '1'"),
         (("--model", "tiny", "--budget", "-1"), "should be a positive number. Received '-1'"),
+        (("--model", "tiny", "--budget", "5"), "`--budget` should stand with `--price IN,OUT`"),
         ((), "the policy 'llm' needs the name of a model"),
     ],
 )

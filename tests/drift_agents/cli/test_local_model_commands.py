@@ -119,7 +119,11 @@ def test_decisions_are_exported_as_chats(run: Path, tmp_path: Path, form: str) -
 
 
 def test_without_steps_there_is_nothing_to_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export-choices", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]) == 1
+    words = ["export-choices", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]
+    assert main(words) == 1
+    assert "holds no run, run.json is missing" in capsys.readouterr().err
+    (tmp_path / "run.json").write_text('{"config_hash": "0"}')
+    assert main(words) == 1
     assert "keeps no steps; play the experiment with --trace all" in capsys.readouterr().err
 
 

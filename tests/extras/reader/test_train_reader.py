@@ -15,10 +15,11 @@ from drift_agents.policy.learned_reader.network import Network, ReaderWeights, l
 from drift_agents.policy.learned_reader.reading import read_messages
 
 from examples.train_reader import __main__ as command
-from examples.train_reader.decisions import Decisions
+from examples.train_reader.decisions import Decisions, learn_vocabulary
 from examples.train_reader.network import make_batch, make_weights, score_batch
-from examples.train_reader.teaching import LESSONS, SOURCE, play
+from examples.train_reader.teaching import LESSONS, SOURCE, Player, play
 from examples.train_reader.training import train
+from tests.drift_agents.views import LAKE_VIEW
 
 WORDS = ("go", "left", "right", "door", "window", "1", "2", "is")
 TURNS = [("1", "2"), ("2", "1")]
@@ -73,6 +74,22 @@ def test_the_rules_teach_in_every_environment(environment: str) -> None:
     assert not any(len(word) == 10 and any(map(str.isdigit, word)) for line in decisions.lines for word in line)
 
 
+def test_words_of_few_lines_that_every_prompt_has_are_known() -> None:
+    """What an action does is said in as many distinct lines as there are actions."""
+    decisions = play(LESSONS["lake"], 0, 300, SOURCE, say=lambda text: None)
+    assert {"left", "down", "right", "up"} <= set(learn_vocabulary(decisions))
+    assert len(learn_vocabulary(decisions, 20)) == 20
+
+
+def test_a_loop_is_kept_in_part() -> None:
+    """The first three decisions in a state, then the 4th, 8th, 16th and 32nd."""
+    decisions = Decisions()
+    player = Player(LESSONS["lake"], decisions)
+    for _ in range(40):
+        player.decide(LAKE_VIEW.render(), np.random.default_rng(0))
+    assert len(decisions.prompts) == 7
+
+
 @pytest.mark.parametrize(("name", "environments"), [("source", ["lake"]), ("together", ["lake", "shop", "house"])])
 def test_what_is_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, environments: list[str]
@@ -80,6 +97,7 @@ def test_what_is_done_is_not_done_again(
     """A second start plays and trains nothing; equal starts give equal weights."""
     monkeypatch.setattr(command, "DAGGER", 1)
     monkeypatch.setattr(command, "GATE_COUNT", 1)
+    monkeypatch.setattr(command, "ALL", SOURCE + 1)
     words = ["--share", "0.0001", "--only", name, "--out"]
     command.main([*words, str(tmp_path / "parts"), "--weights", str(tmp_path / "weights")])
     first = {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()}

@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,8 @@ LONGEST = 32
 PADDING, UNKNOWN = 0, 1
 """Numbers of the empty word around a line, and of words that are not in the vocabulary."""
 KEPT = 8192
-"""Lines in the cache, 4 KiB each; it is cleared when it is full."""
-FORMAT = "drift-envs learned reader 1"
+"""Lines in the cache, 4 KiB each, and texts with their scores; each is cleared when it is full."""
+FORMAT = "drift-envs learned reader 2"
 
 
 class ReaderWeights(NamedTuple):
@@ -65,19 +65,21 @@ def list_shapes(words: int) -> dict[str, tuple[int, ...]]:
 
 
 def save_weights(path: Path, weights: ReaderWeights) -> None:
-    """Write a file; every row is stored as bytes with a scale.
+    """Write a file; every row is stored as bytes with a scale, all rows in one array, which takes the least space.
 
     Args:
         path: the file.
         weights: what is stored.
     """
-    stored: dict[str, Any] = {}
-    for name, array in weights.arrays.items():
-        scale = np.maximum(np.abs(array).max(axis=-1, keepdims=True), 1e-8) / 127
-        stored[name] = np.round(array / scale).astype(np.int8)
-        stored[f"{name} scale"] = scale.astype(np.float32)
-    content = json.dumps({"format": FORMAT, "words": weights.vocabulary}).encode()
-    np.savez_compressed(path, about=np.frombuffer(content, np.uint8), **stored)
+    names = list_shapes(len(weights.vocabulary) + UNKNOWN + 1)
+    scales = [np.maximum(np.abs(weights.arrays[name]).max(axis=-1, keepdims=True), 1e-8) / 127 for name in names]
+    rows = [np.round(weights.arrays[name] / scale).ravel() for name, scale in zip(names, scales, strict=True)]
+    np.savez_compressed(
+        path,
+        about=np.frombuffer(json.dumps({"format": FORMAT, "words": weights.vocabulary}).encode(), np.uint8),
+        rows=np.concatenate(rows).astype(np.int8),
+        scales=np.concatenate([scale.ravel() for scale in scales]).astype(np.float32),
+    )
 
 
 def load_weights(path: Path) -> ReaderWeights:
@@ -89,18 +91,25 @@ def load_weights(path: Path) -> ReaderWeights:
     Raises:
         ArgumentError: if it cannot be read, or is no such file.
     """
+    arrays: dict[str, Array] = {}
     try:
+        if path.is_file() and not is_zipfile(path):
+            raise ValueError("it is no .npz file")
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             about = json.loads(file["about"].tobytes())
-            words = tuple(map(str, about["words"]))
-            shapes = list_shapes(len(words) + UNKNOWN + 1)
-            arrays = {name: file[name] * file[f"{name} scale"] for name in shapes}
+            if about["format"] != FORMAT:
+                raise ValueError(f"its format should be {FORMAT!r}. Received {about['format']!r}")
+            words, rows, scales = tuple(map(str, about["words"])), file["rows"], file["scales"]
+            for name, shape in list_shapes(len(words) + UNKNOWN + 1).items():
+                count = int(np.prod(shape[:-1]))
+                own, rows = np.split(rows, [count * shape[-1]])
+                scale, scales = np.split(scales, [count])
+                arrays[name] = (own.reshape(shape) * scale.reshape(*shape[:-1], 1)).astype(np.float32)
+            if len(rows) or len(scales):
+                raise ValueError("it has more rows than its words and layers need")
     except (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError) as error:
         raise ArgumentError(f"{path}: cannot be used as the weights of a learned reader: {error}") from error
-    wrong = [name for name, shape in shapes.items() if arrays[name].shape != shape]
-    if about["format"] != FORMAT or wrong:
-        raise ArgumentError(f"{path}: should be the weights of a learned reader of the format {FORMAT!r}")
-    return ReaderWeights(words, {name: array.astype(np.float32) for name, array in arrays.items()})
+    return ReaderWeights(words, arrays)
 
 
 class Network:
@@ -123,6 +132,7 @@ class Network:
                 self._arrays[name] = array.reshape(-1, WIDTH, WIDTH)
         self._arrays["value"] = _split_columns(weights.arrays["value"], WIDTH // HEADS)
         self._cache: dict[tuple[str, ...], tuple[Array, Array]] = {}
+        self._scores: dict[tuple[tuple[tuple[str, ...], ...], ...], Array] = {}
 
     def number(self, words: Sequence[str]) -> list[int]:
         """The numbers of words.
@@ -139,6 +149,14 @@ class Network:
             lines: the words of each line; one at least.
             candidates: the words of each answer.
         """
+        text = (tuple(lines), tuple(candidates))
+        if text not in self._scores:
+            if len(self._scores) >= KEPT:
+                self._scores.clear()
+            self._scores[text] = self._compute(*text)
+        return self._scores[text]
+
+    def _compute(self, lines: Sequence[tuple[str, ...]], candidates: Sequence[tuple[str, ...]]) -> Array:
         arrays = self._arrays
         # (lines, layers, keys and values, width)
         known = np.stack([self._encode(line)[1] for line in dict.fromkeys(lines)])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from drift_agents.policy.learned_reader.network import (
     load_weights,
     save_weights,
 )
+from drift_agents.policy.learned_reader.reader import SUFFIX
 from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.learned_reader.words import read_words, split_text
 from drift_agents.prompt.view import PromptView
@@ -134,6 +137,50 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
     with pytest.raises(ArgumentError, match=re.escape(f"{path}: cannot be used as the weights of a learned reader")):
         make_policy("learned_reader", weights=str(path))
+
+
+def other_format(content: dict[str, np.ndarray]) -> None:
+    content["about"] = np.frombuffer(b'{"format": "drift-envs learned reader 1"}', np.uint8)
+
+
+def too_few(content: dict[str, np.ndarray]) -> None:
+    content["rows"] = content["rows"][:7]
+
+
+def too_many(content: dict[str, np.ndarray]) -> None:
+    content["rows"] = np.append(content["rows"], np.int8(1))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (other_format, "its format should be 'drift-envs learned reader 2'"),
+        (too_few, "cannot reshape array of size 7"),
+        (too_many, "it has more rows than its words and layers need"),
+    ],
+)
+def test_weights_of_another_size_or_format_are_refused(tmp_path: Path, change: Any, told: str) -> None:
+    path = tmp_path / "one.npz"
+    save_weights(path, make_weights())
+    with np.load(path) as file:
+        content = dict(file)
+    change(content)
+    np.savez(path, **content)
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        load_weights(path)
+
+
+def test_all_shipped_weights_fit_into_six_mebibytes() -> None:
+    folder = Path(str(files("drift_agents.policy.learned_reader") / "weights"))
+    assert sum(path.stat().st_size for path in folder.glob(f"*{SUFFIX}")) <= 6 * 2**20
+
+
+def test_equal_texts_have_equal_scores_from_a_full_cache_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drift_agents.policy.learned_reader.network.KEPT", 2)
+    network, texts = Network(make_weights()), [[("a", word)] for word in "bcdbc"]
+    found = [network.score(text, [("e",), ("f",)]).tobytes() for text in texts]
+    assert found[:2] == found[3:]
+    assert len(set(found)) == 3
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
