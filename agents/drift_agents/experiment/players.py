@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drift_agents.agent import Agent
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import ExperimentError, ModelNameError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
 from drift_agents.experiment.plan import parts_of, with_overrides
@@ -110,7 +110,7 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
         service: access to language models.
 
     Raises:
-        ExperimentError: if the policy needs a model and none is named.
+        ModelNameError: if the policy needs a model and none is named.
         DriftAgentsError: if it cannot be made.
     """
     if service is None or not takes_model(POLICIES, policy.name):
@@ -123,9 +123,9 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
 def _find_model(policy: PartSpec, service: Service) -> Model:
     name = policy.options.get("model", service.default_model)
     if not isinstance(name, str) or not name:
-        raise ExperimentError(
-            f"the policy {policy.name!r} needs the name of a model: `policy: {{{policy.name}: {{model: NAME}}}}`, or "
-            f"--model NAME. Received {name!r}"
+        raise ModelNameError(
+            f"the policy {policy.name!r} needs the name of a model: --model NAME, or "
+            f"`policy: {{{policy.name}: {{model: NAME}}}}` in the file"
         )
     return service.model(name, **{key: policy.options[key] for key in MODEL_OPTIONS if key in policy.options})
 
