@@ -22,6 +22,7 @@ from drift_agents.experiment.members import MEMBERS, is_spec
 from drift_agents.experiment.players import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.connection import import_openai
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
@@ -185,6 +186,7 @@ def make_service(
 
     Raises:
         ArgumentError: if options have no effect, or exclude each other.
+        MissingDependencyError: if the client is not installed and no reply is recorded.
     """
     if not needs_model(experiment):
         given = {"--model": options.names, "--base-url": options.base_url, "--replay": options.replay}
@@ -194,6 +196,8 @@ def make_service(
         return None
     if options.replay and options.replies is None:
         raise ArgumentError("`--replay` should stand with `--replies FILE`. Received it alone")
+    if options.replies is None:  # otherwise all replies may be recorded
+        import_openai()
     return Service(
         replies=None if options.replies is None else ReplyStore(options.replies, read_only=options.replay),
         key_file=options.key_file,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,6 +180,15 @@ def test_wrong_usage_is_reported(
 ) -> None:
     assert run(file, "run", *more) == status
     assert message in capsys.readouterr().err
+    assert not (file.parent / "run" / "run.json").exists()
+
+
+def test_a_missing_client_is_reported_before_the_first_episode(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    assert run(file, "run", "--model", "tiny") == 1
+    assert capsys.readouterr().err.startswith("drift-agents: `openai` is not installed, run ")
     assert not (file.parent / "run" / "run.json").exists()
 
 
