@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from drift_envs.cli.listing import show_bounds
 from drift_envs.knobs import Knob, thaw
@@ -23,14 +24,17 @@ BLOCK = re.compile(r"(<!-- knobs (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def show_knobs(env_id: str) -> str:
     """The table of an id: name, default, bounds and meaning of each knob."""
     rows = [
-        f"| `{knob.name}` | {_show_default(knob)} | {show_bounds(knob)} | {knob.doc} |"
+        f"| `{knob.name}` | {_show(thaw(knob.default))} | {_show_bounds(knob)} | {knob.doc} |"
         for knob in IDS[env_id].parts.knob_table.knobs
     ]
     return "\n".join(["| knob | default | bounds | meaning |", "|---|---|---|---|", *rows, ""])
 
 
-def _show_default(knob: Knob) -> str:
-    value = thaw(knob.default)
+def _show_bounds(knob: Knob) -> str:
+    return show_bounds(knob) if knob.is_numeric or not knob.bounds else _show(list(knob.bounds))
+
+
+def _show(value: Any) -> str:
     if isinstance(value, list) and value:
         return ", ".join(f"`{item}`" for item in value)
     return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
