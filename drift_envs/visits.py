@@ -1,6 +1,6 @@
 """Places that turn bad when they are visited too often, so that probing itself does harm.
 
-* `POISON_KNOB` - the knob `poison_after`
+* `poison_knob` - the knob `poison_after`
 * `poison_rule` - the rule of its values
 * `PoisonedEnv` - the mixin: counts the visits of an episode, its twins' included
 * `VisitCounts` - the counts
@@ -16,13 +16,20 @@ from drift_envs.tunable import KnobAttribute, TunableEnv
 
 MOST = 1000
 
-POISON_KNOB = Knob(
-    "poison_after",
-    0,
-    (0, MOST),
-    "the visit of an episode that turns a place bad, those of twins included; 0 for none",
-    "integer",
-)
+
+def poison_knob(effect: str) -> Knob:
+    """The knob `poison_after`.
+
+    Args:
+        effect: what visits of which place do.
+    """
+    return Knob(
+        "poison_after",
+        0,
+        (0, MOST),
+        f"how many visits in one episode {effect}, those of twins included; 2 or more, 0: never",
+        "integer",
+    )
 
 
 def poison_rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

@@ -99,6 +99,10 @@ class EvidenceError(ExperimentError, ArgumentError):
     """The lines of runs cannot be read together, or do not have what a table needs; a file about them is wrong."""
 
 
+class ModelNameError(ExperimentError, PartError):
+    """A policy of an experiment needs a language model, and neither the file nor an option names one."""
+
+
 class AgentProcessError(DriftAgentsError):
     """An agent in a process of its own has ended, does not answer in time, or sends what the protocol forbids."""
 

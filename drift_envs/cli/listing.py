@@ -2,6 +2,7 @@
 
 * `print_list`, `print_environment`, `print_schedules` - the command, without options, with `--env` and `--schedules`
 * `describe_list`, `describe_environment`, `describe_schedules` - the same as data
+* `show_bounds` - the bounds of a knob in words
 * `schedules_by_id` - which schedules fit which id
 * `ScheduleSummary`, `read_summaries` - what the list shows of each shipped schedule
 * `WRAPPER_KNOBS` - the knobs that `DriftWrapper` adds to those of an id
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.knobs import thaw
+from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule.variants import SECTION
 
@@ -80,13 +81,18 @@ def print_environment(console: Console, env_id: str) -> None:
     environments.add_row(env_id, str(IDS[env_id].limit), IDS[env_id].schedule)
     knobs = _make_table("Knobs", "name", "bounds or choices", "meaning")
     for knob in IDS[env_id].parts.knob_table.knobs:
-        allowed = knob.bounds or ()
-        is_range = knob.is_numeric and allowed
-        values = f"{allowed[0]:g} to {allowed[1]:g}" if is_range else ", ".join(str(value) for value in allowed)
-        knobs.add_row(knob.name, values, knob.doc)
+        knobs.add_row(knob.name, show_bounds(knob), knob.doc)
     console.print(environments, "", knobs, "")
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
     console.print(f"drift-envs list --schedules {env_id} shows its schedules", style="dim")
+
+
+def show_bounds(knob: Knob) -> str:
+    """The interval or the allowed values of a knob in words; empty if its own rule decides."""
+    allowed = knob.bounds or ()
+    if knob.is_numeric and allowed:
+        return " to ".join(f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in allowed)
+    return ", ".join(str(value) for value in allowed)
 
 
 def print_schedules(console: Console, env_id: str) -> None:

@@ -99,14 +99,15 @@ def knob_findings(data: Mapping[str, Any], table: KnobTable) -> Iterator[Finding
         >>> list(knob_findings({"base": {"slipp": 0}}, table))
         [(('base', 'slipp'), 'is no knob of this environment. Did you mean `slip`?')]
     """
-    yield from _Checker(table).check(data)
+    yield from _Checker(table, data.get("env")).check(data)
 
 
 class _Checker:
     """Goes through a schedule in file order; remembers the last good value of each knob, for draws."""
 
-    def __init__(self, table: KnobTable) -> None:
+    def __init__(self, table: KnobTable, env: Any) -> None:
         self._table = table
+        self._env = env
         self._last: dict[str, Value] = {}
 
     def check(self, data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -172,7 +173,8 @@ class _Checker:
         return str(error)
 
     def _unknown(self, name: str) -> str:
-        return f"is no knob of this environment. {nearest(name, self._table)}"
+        written = f" (the schedule's `env` is {show(self._env)})" if self._env else ""
+        return f"is no knob of this environment{written}. {nearest(name, self._table)}"
 
 
 def _items(data: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:

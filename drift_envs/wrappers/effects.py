@@ -27,12 +27,17 @@ _NOISE_TAG = 0xD21F0B5
 """Makes the stream of the noise independent of all other streams of the same seed."""
 
 
+def _takes_noise(dtype: np.dtype[Any]) -> bool:
+    """Whether sums with noise are exact enough: 64-bit integers have more digits than a float."""
+    return np.issubdtype(dtype, np.floating) or (np.issubdtype(dtype, np.integer) and dtype.itemsize < 8)
+
+
 def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
     """The knobs that fit an environment's spaces.
 
     | knob | default | fits | meaning |
     |---|---|---|---|
-    | `observation_noise` | 0.0 | `Box` of floats | standard deviation of the noise, cut at the space's bounds |
+    | `observation_noise` | 0.0 | `Box` of floats or of integers below 64 bits | standard deviation of the noise |
     | `observation_mask` | `""` | `Box` | one letter a component: `1` shown, `0` shown as zero; `""` shows all |
     | `action_permutation` | `{}` | `Discrete` | action: the action that is carried out in its place |
     | `action_delay` | 0 | all | steps by which an action comes late; until then the episode's first one counts |
@@ -48,7 +53,7 @@ def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
     """
     found = []
     seen, done = env.observation_space, env.action_space
-    if isinstance(seen, spaces.Box) and np.issubdtype(seen.dtype, np.floating):
+    if isinstance(seen, spaces.Box) and _takes_noise(seen.dtype):
         found.append(Knob("observation_noise", 0.0, (0.0, 1e6), "standard deviation of the observation's noise"))
     if isinstance(seen, spaces.Box):
         count = int(np.prod(seen.shape))
@@ -218,7 +223,9 @@ class Effects(InternalWrapper):
         seen = np.array(observation, dtype=space.dtype)
         if noise and self._random is not None:
             low, high = space.low, space.high  # type: ignore[attr-defined]
-            seen = np.clip(seen + noise * self._random.standard_normal(seen.shape), low, high).astype(space.dtype)
+            noisy = seen + noise * self._random.standard_normal(seen.shape)
+            noisy = np.rint(noisy) if np.issubdtype(seen.dtype, np.integer) else noisy
+            seen = np.clip(noisy, low, high).astype(space.dtype)
         if mask:
             seen.reshape(-1)[[place for place, letter in enumerate(mask) if letter == "0"]] = 0
         return seen

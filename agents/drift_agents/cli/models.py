@@ -19,9 +19,10 @@ from typing import Any
 from drift_agents.errors import ArgumentError
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.members import MEMBERS, is_spec
-from drift_agents.experiment.players import needs_model, takes_model
+from drift_agents.experiment.players import has_prices, needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.connection import import_openai
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
@@ -185,6 +186,7 @@ def make_service(
 
     Raises:
         ArgumentError: if options have no effect, or exclude each other.
+        MissingDependencyError: if the client is not installed and no reply is recorded.
     """
     if not needs_model(experiment):
         given = {"--model": options.names, "--base-url": options.base_url, "--replay": options.replay}
@@ -194,8 +196,10 @@ def make_service(
         return None
     if options.replay and options.replies is None:
         raise ArgumentError("`--replay` should stand with `--replies FILE`. Received it alone")
-    if options.budget is not None and '"price":' not in experiment.model_dump_json(exclude_defaults=True):
+    if options.budget is not None and not has_prices(experiment):
         raise ArgumentError("`--budget` should stand with `--price IN,OUT`: without prices nothing costs anything")
+    if options.replies is None:  # otherwise all replies may be recorded
+        import_openai()
     return Service(
         replies=None if options.replies is None else ReplyStore(options.replies, read_only=options.replay),
         key_file=options.key_file,

@@ -329,6 +329,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise ExperimentError(f"{folder}: holds no run, {MANIFEST} is missing") from error
+    except NotADirectoryError as error:
+        raise ExperimentError(f"{folder}: should be the folder of a run, and is a file") from error
     except (OSError, ValueError) as error:
         raise ExperimentError(f"{path}: cannot be read: {error}") from error
     if not isinstance(data, dict) or "config_hash" not in data:

@@ -72,6 +72,8 @@ def load_experiment(
         where = text
         data, line = read_yaml(Path(text))
     if isinstance(data, dict):
+        if "drifts" in data:
+            raise ExperimentError(f"{where}: is a schedule; an experiment names it under `schedules`")
         data = override(data, overrides or {})
     return parse_experiment(data, where, line, named)
 

@@ -4,6 +4,7 @@
 * `make_policy_and_memory` - the policy, the memory and the meter of a cell
 * `make_policy_and_model` - a policy with its language model
 * `takes_model`, `needs_model` - whether a part, or an experiment, uses language models
+* `has_prices` - whether an experiment says what their tokens cost
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drift_agents.agent import Agent
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import ExperimentError, ModelNameError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
 from drift_agents.experiment.plan import parts_of, with_overrides
@@ -53,16 +54,30 @@ def needs_model(experiment: Experiment) -> bool:
     Args:
         experiment: a checked experiment.
     """
-    all_settings = [experiment.settings_of(schedule) for schedule in experiment.schedules]
-    stages = [settings.training for settings in all_settings]
-    parts = [part for agents in experiment.agents for part in agents.policy]
-    parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
-    teams = parts_of(experiment.agents, "team")
-    teams = [with_overrides(team, settings.team, team.label(teams)) for settings in all_settings for team in teams]
-    parts += [spec.policy for team in teams for spec in read_members(team)]
+    parts = _policies_of(experiment)
     if experiment.isolated:  # whose parts are imported on the far side alone
         return any("model" in part.options for part in parts)
     return any(takes_model(POLICIES, part.name) for part in parts)
+
+
+def has_prices(experiment: Experiment) -> bool:
+    """Whether an experiment says what the tokens of any of its models cost.
+
+    Args:
+        experiment: a checked experiment.
+    """
+    return any("price" in part.options for part in _policies_of(experiment))
+
+
+def _policies_of(experiment: Experiment) -> list[PartSpec]:
+    """All policies: those of agents with the options of each schedule, of training and of the members of teams."""
+    all_settings = [experiment.settings_of(schedule) for schedule in experiment.schedules]
+    policies, teams = parts_of(experiment.agents, "policy"), parts_of(experiment.agents, "team")
+    parts = [with_overrides(one, settings.policy, one.label(policies)) for settings in all_settings for one in policies]
+    stages = [settings.training for settings in all_settings]
+    parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
+    teams = [with_overrides(team, settings.team, team.label(teams)) for settings in all_settings for team in teams]
+    return parts + [spec.policy for team in teams for spec in read_members(team)]
 
 
 def make_policy_and_memory(
@@ -110,7 +125,7 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
         service: access to language models.
 
     Raises:
-        ExperimentError: if the policy needs a model and none is named.
+        ModelNameError: if the policy needs a model and none is named.
         DriftAgentsError: if it cannot be made.
     """
     if service is None or not takes_model(POLICIES, policy.name):
@@ -123,9 +138,9 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
 def _find_model(policy: PartSpec, service: Service) -> Model:
     name = policy.options.get("model", service.default_model)
     if not isinstance(name, str) or not name:
-        raise ExperimentError(
-            f"the policy {policy.name!r} needs the name of a model: `policy: {{{policy.name}: {{model: NAME}}}}`, or "
-            f"--model NAME. Received {name!r}"
+        raise ModelNameError(
+            f"the policy {policy.name!r} needs the name of a model: --model NAME, or "
+            f"`policy: {{{policy.name}: {{model: NAME}}}}` in the file"
         )
     return service.model(name, **{key: policy.options[key] for key in MODEL_OPTIONS if key in policy.options})
 

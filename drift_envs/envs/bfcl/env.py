@@ -48,13 +48,7 @@ class BfclTools(EpisodeEnv[BfclEpisode]):
     The observation is the last answer as JSON, at first the request; with `observation_mode="state"` it is a JSON
     object: `requests` (so far), `calls` (those that were answered without an error) and `answer` (the last one).
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `names` | {} | | tool, or tool.argument: its new name |
-    | `required` | {} | `confirm` | tool: the argument that it comes to require |
-    | `errors` | words | `words`, `numbers`, `terse` | the form of errors |
-    | `units` | {} | | `money`: `dollars` or `cents`; `fuel`: `gallons` or `litres`; `pedal`: `fraction` or `percent` |
-    | `defaults` | {} | | tool.argument: the value that is taken where it is left out |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftBfcl-v0`.
 
     | info | meaning |
     |---|---|

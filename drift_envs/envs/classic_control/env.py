@@ -27,13 +27,7 @@ class CartPole(AttributeEnv, CartPoleEnv):
 
     Actions, observations and rewards are Gymnasium's. `total_mass` and `polemass_length` are recomputed.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `gravity` | 9.8 | 0.1 to 100 | gravity, in metres a squared second |
-    | `masscart`, `masspole` | 1.0, 0.1 | 0.01, 0.001 to 100 | masses, in kilograms |
-    | `length` | 0.5 | 0.01 to 10 | half of the pole's length, in metres |
-    | `force_mag` | 10.0 | -100 to 100 | force of a push, in newtons; negative reverses the actions |
-    | `tau` | 0.02 | 0.001 to 0.2 | time between two steps, in seconds |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftCartPole-v0`.
 
     Args:
         sutton_barto_reward: whether the reward is 0 a step and -1 at the end, instead of 1 a step.
@@ -73,13 +67,7 @@ class Acrobot(AttributeEnv, AcrobotEnv):
 
     Actions, observations and rewards are Gymnasium's. The centres of mass stay in the middle of the links.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `link_length_1`, `link_length_2` | 1.0 | 0.1 to 10 | lengths, in metres |
-    | `link_mass_1`, `link_mass_2` | 1.0 | 0.01 to 100 | masses, in kilograms |
-    | `link_moi` | 1.0 | 0.01 to 100 | moment of inertia of both links |
-    | `torque_noise_max` | 0.0 | 0 to 10 | noise of the torque |
-    | `torque` | 1.0 | -10 to 10 | factor of the torque; negative reverses the actions |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftAcrobot-v0`.
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
@@ -118,13 +106,7 @@ class Pendulum(AttributeEnv, PendulumEnv):
 
     Actions, observations and rewards are Gymnasium's; the cost of an action is that of the torque at work.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `g` | 10.0 | 0 to 100 | gravity, in metres a squared second |
-    | `m`, `l` | 1.0 | 0.01 to 100, 10 | mass, in kilograms; length, in metres |
-    | `max_torque` | 2.0 | 0 to 100 | torques beyond it are cut |
-    | `dt` | 0.05 | 0.001 to 0.2 | time between two steps, in seconds |
-    | `gain` | 1.0 | -10 to 10 | factor of the torque; negative reverses it |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftPendulum-v0`.
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.

@@ -58,13 +58,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
     arguments: same seed, same trajectory, rewards, spaces and `info`. `step` and `reset` are
     several times as fast, since they read tables that are built once for every map.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `map` | Gymnasium's 4x4 | 64 x 64 | rows of `S`, `F`, `H`, `G`; a goal must be reachable |
-    | `slip` | 0.0 | 0 to 1 | probability of *not* moving as intended; each sideways move has half of it |
-    | `goal_rewards` | `{}` | | reward of single goals by `"row,column"`; the others pay `reward_schedule[0]` |
-    | `transient` | 0.0 | 0 to 1 | probability that one move is answered falsely |
-    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that breaks the ice of a tile; 0 for none |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftFrozenLake-v0`.
 
     `slip` is `1 - success_rate` on slippery ice and 0 otherwise. A false answer (`transient`)
     carries the agent to a neighbouring tile that its move does not lead to, each equally likely;

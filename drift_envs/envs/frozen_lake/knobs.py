@@ -18,7 +18,7 @@ from drift_envs.envs.frozen_lake.maps import draw_map
 from drift_envs.envs.frozen_lake.model import Map, shortest_path
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
-from drift_envs.visits import POISON_KNOB, poison_rule
+from drift_envs.visits import poison_knob, poison_rule
 
 LARGEST = 64
 """Rows and columns that a map may have; a larger one is hardly meant."""
@@ -110,13 +110,26 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
 
 FROZEN_LAKE_KNOBS = KnobTable(
     (
-        Knob("map", tuple(MAPS["4x4"]), None, "rows of S, F, H and G", kind="rows", parse=parse_map, draw=draw_map),
-        Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended but sideways, half to each side"),
+        Knob(
+            "map",
+            tuple(MAPS["4x4"]),
+            None,
+            "rows of `S` (start), `F` (ice), `H` (hole) and `G` (goal); a goal must be reachable",
+            kind="rows",
+            parse=parse_map,
+            draw=draw_map,
+        ),
+        Knob(
+            "slip",
+            0.0,
+            (0.0, 1.0),
+            "probability of not moving as intended but sideways, half to each side; Gymnasium's `is_slippery` is 2/3",
+        ),
         Knob(
             "goal_rewards",
             FrozenMapping(),
             None,
-            "reward of single goals by 'row,column'; the others pay 1",
+            'reward of single goals by `"row,column"`; the others pay 1',
             kind="mapping",
             parse=parse_goal_rewards,
         ),
@@ -124,9 +137,9 @@ FROZEN_LAKE_KNOBS = KnobTable(
             "transient",
             0.0,
             (0.0, 1.0),
-            "probability that one move carries the agent to another free neighbouring tile, once",
+            "probability that a move leads to another free neighbouring tile, in this step only",
         ),
-        POISON_KNOB,
+        poison_knob("break the ice of a tile"),
     ),
     rule=_rule,
 )

@@ -55,20 +55,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     (the commands that had an effect), `opened`, `visited`, `says`. The reward is the score, which ends the episode:
     1.0, or 0.6 if a thing is not put where the household wants it.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `house` | 0 | 0 to 1000000 | number of the house; 0 draws one from the seed |
-    | `arrangement` | 0 | 0 to 1000 | where things are kept: each number moves every thing |
-    | `kept` | {} | | kind of things: the furniture where all of them are kept |
-    | `wander` | 0.0 | 0 to 1000 | how far things have wandered; at 1, each is kept in another place |
-    | `names` | {} | | furniture or kind: its new name |
-    | `gone` | [] | | furniture that is not there |
-    | `locked` | [] | | rooms and furniture that cannot be entered or opened |
-    | `keys` | {} | | furniture: the keychain that opens it, if it is in the hand |
-    | `effects` | {} | `heat`, `cool`, `clean`, `nothing` | appliance or kind: what it does, whatever the command says |
-    | `words` | {} | | word of a task: the kind that it refers to |
-    | `tidy` | 0 | 0 to 1000 | the household's habit, which decides the tidy places; 0 has none |
-    | `transient` | 0.0 | 0 to 1 | probability that a command is lost and nothing happens |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftHouse-v0`.
 
     | info | meaning |
     |---|---|

@@ -77,18 +77,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
     | `click[Login]` | clicks a button, a link or an option; the second of two equal ones is `Login (2)` |
     | `type[Username = deneen]` | replaces the content of a field |
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `theme` | `standard` | or one of six eras | the era of the web after which the page looks |
-    | `layout` | `original` | or `mirrored`, `upside_down`, `shifted` | where the parts of the page stand |
-    | `labels` | {} | | text of a button, tab or label: its new text |
-    | `words` | {} | a permutation | word of an instruction: the word that it means |
-    | `copies` | 1 | 1 to 4 | how many equal controls stand where the page has one |
-    | `acting_copy` | 1 | 1 to `copies` | which of them acts; the others fail the episode |
-    | `interstitial` | false | | whether a page of an advertiser comes first |
-    | `interstitial_buttons` | Continue, Proceed, Next | 2 to 6 | its buttons in order |
-    | `interstitial_right` | `Continue` | one of them | the button that leads on; the others fail the episode |
-    | `transient` | 0.0 | 0 to 1 | probability that an action gets lost and the page stays |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftMiniWoBClickButton-v0`.
 
     | info | meaning |
     |---|---|

@@ -73,16 +73,42 @@ _NONE = FrozenMapping()
 
 MINIWOB_KNOBS = KnobTable(
     (
-        Knob("theme", THEMES[0], THEMES, "the era of the web after which the page looks", "string"),
+        Knob(
+            "theme",
+            THEMES[0],
+            THEMES,
+            "the package's look, or that of about 1994, 1998, 2002, 2008, 2014 or 2022, in this order",
+            "string",
+        ),
         Knob("layout", "original", LAYOUTS, "where the parts of the page stand", "string"),
-        Knob("labels", _NONE, None, "text of a button, tab or label: its new text", "mapping", parse=_parse_labels),
-        Knob("words", _NONE, None, "word of an instruction: the word that it means", "mapping", parse=_parse_words),
+        Knob(
+            "labels",
+            _NONE,
+            None,
+            "text of a button, tab or label: its new text; names of files and options stay",
+            "mapping",
+            parse=_parse_labels,
+        ),
+        Knob(
+            "words",
+            _NONE,
+            None,
+            "word of an instruction: the word that it means; a permutation",
+            "mapping",
+            parse=_parse_words,
+        ),
         Knob("copies", 1, (1, MOST_COPIES), "how many equal controls stand where the page has one", "integer"),
-        Knob("acting_copy", 1, (1, MOST_COPIES), "which of them acts; the others fail the episode", "integer"),
+        Knob(
+            "acting_copy",
+            1,
+            (1, MOST_COPIES),
+            "which of them (at most `copies`) acts; the others fail the episode",
+            "integer",
+        ),
         Knob("interstitial", False, None, "whether a page of an advertiser comes first", "boolean"),
         Knob("interstitial_buttons", BUTTONS, None, "its buttons in order", "rows", parse=_parse_buttons),
         Knob("interstitial_right", BUTTONS[0], None, "the button that leads on; the others fail the episode", "string"),
-        Knob("transient", 0.0, (0.0, 1.0), "probability that an action gets lost and the page stays, once"),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
     ),
     rule=_rule,
 )

@@ -24,11 +24,11 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.parts import EnvParts
 from drift_envs.tunable import KnobAttribute
-from drift_envs.visits import POISON_KNOB, PoisonedEnv, poison_rule
+from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
 _TRANSIENT = Knob(
-    "transient", 0.0, (0.0, 1.0), "probability that one step answers to another action, drawn uniformly, once"
+    "transient", 0.0, (0.0, 1.0), "probability that a step executes another action, drawn uniformly, in this step only"
 )
 
 MOUNTAIN_CAR_KNOBS = KnobTable(
@@ -37,7 +37,7 @@ MOUNTAIN_CAR_KNOBS = KnobTable(
         _GRAVITY,
         Knob("goal_position", 0.5, (-0.3, 0.6), "position of the flag"),
         _TRANSIENT,
-        POISON_KNOB,
+        poison_knob("disable the engine in a cell of position (width 0.1) and velocity (0.01)"),
     ),
     rule=poison_rule,
 )
@@ -48,7 +48,7 @@ MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
         _GRAVITY,
         Knob("goal_position", 0.45, (-0.3, 0.6), "position of the flag"),
         _TRANSIENT,
-        POISON_KNOB,
+        poison_knob("disable the engine in a cell of position (width 0.1) and velocity (0.01)"),
     ),
     rule=poison_rule,
 )
@@ -133,13 +133,7 @@ class MountainCar(_KnobCar, MountainCarEnv):
     With all knobs at their defaults it is bit-identical to `gymnasium`'s `MountainCarEnv`: same seed,
     same trajectory, rewards, spaces and `info`. `step` uses plain floats, which is several times faster.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `force` | 0.001 | -0.01 to 0.01 | push of the engine, in velocity a step; negative reverses the controls |
-    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
-    | `goal_position` | 0.5 | -0.3 to 0.6 | position of the flag |
-    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
-    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftMountainCar-v0`.
 
     A false response (`transient`) is the response to one of the two other actions, each with probability
     one half. `info` does not mark it.
@@ -252,13 +246,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     where gravity is a constant in the code. `step` uses plain floats, rounded where Gymnasium's expressions round;
     these roundings and the observation's array keep it from being as fast as the discrete car.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `power` | 0.0015 | -0.01 to 0.01 | push of the engine at full force; negative reverses the controls |
-    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
-    | `goal_position` | 0.45 | -0.3 to 0.6 | position of the flag |
-    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
-    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftMountainCarContinuous-v0`.
 
     A false response (`transient`) is the response to a force drawn uniformly from -1 to 1. The reward is
     computed from the given force and `info` does not mark it. `poison_after` is as for `MountainCar`.

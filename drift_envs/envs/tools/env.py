@@ -46,24 +46,7 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     object: `shop`, `request`, `records` (what was looked up, as it was shown), `calls` (those that were answered
     without an error) and `answer` (the last one).
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `shop` | 0 | 0 to 1000000 | number of the database; 0 draws one from the seed |
-    | `names` | {} | | tool, or tool.argument: its new name |
-    | `required` | {} | `email`, `confirm` | tool: the argument that it comes to require |
-    | `types` | {} | | `id`: `string` or `number`; `date`: `iso`, `day_first` or `month_first` |
-    | `split`, `merged` | [] | | tools that are split into two; tools that take the place of two |
-    | `gone` | {} | `named`, `mute` | tool with a new name: what its old name answers |
-    | `errors` | words | `words`, `numbers`, `terse` | the form of errors |
-    | `page` | {} | | rule of the policy: the value that the page states |
-    | `policy` | {} | | rule of the policy: the value in force |
-    | `units` | euros | `euros`, `cents`, `dollars` | what an amount that is given to a tool is counted in |
-    | `defaults` | {} | | `refund`, `send_item`: what happens if the card or the speed is left out |
-    | `enum` | {} | | reason code: what it means |
-    | `order` | newest | `newest`, `oldest` | which orders come first in lists |
-    | `stale` | 0 | 0 to 5 | how many calls reads lag behind |
-    | `silent` | {} | 0 to 3 | tool: how many of its first writes report success and do nothing |
-    | `transient` | 0.0 | 0 to 1 | probability that a call is lost and answered as if no record were there |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftTools-v0`.
 
     | info | meaning |
     |---|---|

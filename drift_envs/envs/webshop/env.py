@@ -47,25 +47,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022), which has no notion of drift; the
     knobs are its settings.
 
-    | knob | default | bounds | meaning |
-    |---|---|---|---|
-    | `ad_page` | false | | whether an advertisement comes between `Buy Now` and the order |
-    | `ad_right_button` | `A` | a shown label | the label of the button that leads to the order |
-    | `ad_buttons` | 5 | 2 to 26 | the number of its buttons; all but one are decoys |
-    | `ad_labels` | A to Z | | their labels in order |
-    | `ad_depth` | 3 | 0 to 1000 | further advertisements after a decoy, before the order is lost |
-    | `ad_escape` | false | | whether the right button also leads out of these |
-    | `color_classes` | warm: yellow; cool: blue, green | | the colours of each class |
-    | `button_labels` | {} | | button: its new label |
-    | `result_order` | `relevance` | or `reversed`, `price_up`, `price_down`, `rating` | the order of the results |
-    | `demoted` | [] | | targets that are listed after all other results |
-    | `price_factor` | 1.0 | 0.01 to 100 | the factor on prices |
-    | `price_targets` | [] | | the targets of `price_factor`; none means all listings |
-    | `sold_out` | [] | | targets that cannot be bought |
-    | `injected` | [] | | targets whose title demands to be bought (a prompt injection) |
-    | `theme` | `standard` | or one of six eras | the look of documents; texts stay |
-    | `transient` | 0.0 | 0 to 1 | probability that an action is lost: the page does not change |
-    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that sells a listing out; 0 for none |
+    Knobs, with defaults and bounds: `drift-envs list --env DriftWebShop-v0`.
 
     A target is an asin, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
-from drift_envs.visits import POISON_KNOB, poison_rule
+from drift_envs.visits import poison_knob, poison_rule
 from webshop_server.errors import SettingsError
 from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 
@@ -124,8 +124,8 @@ WEBSHOP_KNOBS = KnobTable(
             parse=partial(_checked, "injected"),
         ),
         Knob("theme", THEMES[0], THEMES, "the era of the web after which documents look; texts stay", "string"),
-        Knob("transient", 0.0, (0.0, 1.0), "probability that an action gets lost and the page stays, once"),
-        POISON_KNOB,
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
+        poison_knob("sell a listing out"),
     ),
     rule=_rule,
 )

@@ -93,7 +93,8 @@ def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) 
 
     Args:
         width: how wide, in pixels.
-        lines: two lines of text; they are made smaller if they do not fit, and cut in the end.
+        lines: two lines of text; they are made smaller if they do not fit, and cut in the end. The first one begins
+            with the phase, which is left out before the line is cut, since the bar shows it.
         timeline: the schedule.
         tick: the present tick.
 
@@ -106,9 +107,12 @@ def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) 
     pygame = load_pygame()
     strip = pygame.Surface((width, STRIP))
     strip.fill(PAPER)
-    for number, line in enumerate(lines):
-        strip.blit(_write(line, width - 4 * MARGIN), (2 * MARGIN, MARGIN + number * LINE + 1))
     top, left, across = 2 * LINE + MARGIN, 2 * MARGIN, width - 4 * MARGIN
+    first, second = lines
+    if open_font(SMALLEST).size(first)[0] > across:
+        first = first.partition(", ")[2]
+    for number, line in enumerate((first, second)):
+        strip.blit(_write(line, across), (left, MARGIN + number * LINE + 1))
     shown, needle = blocks(timeline, tick)
     for block in shown:
         x, end = left + round(block.left * across), left + round(block.right * across)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,22 +165,31 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "status", "message"),
     [
-        (("--model", "tiny", "--replay"), "`--replay` should stand with `--replies FILE`"),
-        (("--policy", "random", "--model", "tiny"), "`--model` should stand with `--policy llm`"),
-        (("--model", "tiny", "--base-url", "here"), "`base_url` should be an address"),
-        (("--model", "tiny", "--price", "1"), "should be two or three numbers, as in 0.15,0.60. Received '1'"),
-        (("--model", "tiny", "--budget", "-1"), "should be a positive number. Received '-1'"),
-        (("--model", "tiny", "--budget", "5"), "`--budget` should stand with `--price IN,OUT`"),
-        ((), "the policy 'llm' needs the name of a model"),
+        (("--model", "tiny", "--replay"), 2, "`--replay` should stand with `--replies FILE`"),
+        (("--policy", "random", "--model", "tiny"), 2, "`--model` should stand with `--policy llm`"),
+        (("--model", "tiny", "--base-url", "here"), 1, "`base_url` should be an address"),
+        (("--model", "tiny", "--price", "1"), 2, "should be two or three numbers, as in 0.15,0.60. Received '1'"),
+        (("--model", "tiny", "--budget", "-1"), 2, "should be a positive number. Received '-1'"),
+        (("--model", "tiny", "--budget", "5"), 2, "`--budget` should stand with `--price IN,OUT`"),
+        ((), 2, "drift-agents: the policy 'llm' needs the name of a model: --model NAME, or "),
     ],
 )
 def test_wrong_usage_is_reported(
-    file: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], message: str
+    file: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], status: int, message: str
 ) -> None:
-    assert run(file, "run", *more) in (1, 2)
+    assert run(file, "run", *more) == status
     assert message in capsys.readouterr().err
+    assert not (file.parent / "run" / "run.json").exists()
+
+
+def test_a_missing_client_is_reported_before_the_first_episode(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    assert run(file, "run", "--model", "tiny") == 1
+    assert capsys.readouterr().err.startswith("drift-agents: `openai` is not installed, run ")
     assert not (file.parent / "run" / "run.json").exists()
 
 

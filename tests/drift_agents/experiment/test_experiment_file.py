@@ -211,6 +211,13 @@ def test_values_nested_too_deeply_are_refused() -> None:
         parse_experiment({"name": "deep", "sweep": {"base.slip": deep}})
 
 
+def test_a_schedule_is_no_experiment(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("version: 1\nenv: DriftFrozenLake-v0\ndrifts:\n  - {at: 5, set: {slip: 0.5}}\n", encoding="utf-8")
+    with pytest.raises(ExperimentError, match=r"mine\.yaml: is a schedule; an experiment names it under `schedules`$"):
+        load_experiment(file)
+
+
 def test_too_many_cells_are_refused_before_they_are_made() -> None:
     agents = {"memory": [{"vanilla": {"k": k}} for k in range(1, 101)], "policy": "planner"}
     data = {"name": "big", "schedules": ["frozen_lake/explicit"], "agents": agents, "seeds": 20_000, "rounds": 1}

@@ -27,12 +27,6 @@ def test_defaults_are_what_gymnasium_has(kind):
 
 
 @names
-def test_documented_knobs_are_the_real_ones(kind):
-    for name in kind.knobs:
-        assert f"| `{name}` |" in kind.__doc__
-
-
-@names
 def test_held_knobs_refuse_to_be_set_and_can_be_changed(kind):
     env = kind()
     name = next(iter(kind.knobs))

@@ -42,6 +42,13 @@ def drift_problem(drift, table):
     return [line.removeprefix("<dict>: ") for line in lines_of({"version": 1, "drifts": [drift]}, table)]
 
 
+def test_a_schedule_of_another_environment_is_named(table):
+    (line,) = lines_of({"version": 1, "env": "DriftMountainCar-v0", "base": {"goal_position": 0.5}}, table)
+    assert line.startswith(
+        "<dict>: base.goal_position: is no knob of this environment (the schedule's `env` is 'DriftMountainCar-v0'). "
+    )
+
+
 def test_everything_is_told_at_once_in_the_order_of_the_file(write, table):
     text = """version: 1
 nam: x

@@ -118,6 +118,32 @@ def test_masks_and_noise():
     assert not np.array_equal(seen[1], noisy.reset(seed=1)[0])
 
 
+class Picture(gym.Env):
+    """Shows 20,000 bytes of one brightness."""
+
+    action_space = gym.spaces.Discrete(1)
+
+    def __init__(self, dtype=np.uint8):
+        self.observation_space = gym.spaces.Box(0, 255, (100, 200), dtype)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.full((100, 200), 100, self.observation_space.dtype), {}
+
+
+def test_noise_of_a_picture_is_rounded_and_cut():
+    noisy = {"version": 1, "name": "n", "base": {"observation_noise": 10}}
+    seen, _ = DriftWrapper(Picture(), noisy).reset(seed=0)
+    assert seen.dtype == np.uint8
+    assert seen.mean() == pytest.approx(100, abs=0.5)
+    assert seen.std() == pytest.approx(10, rel=0.05)
+    strong, _ = DriftWrapper(Picture(), {**noisy, "base": {"observation_noise": 1e6}}).reset(seed=0)
+    assert (strong == 0).mean() == pytest.approx((strong == 255).mean(), abs=0.05)
+    assert np.isin(strong, (0, 255)).mean() > 0.99
+    with pytest.raises(ScheduleError, match="observation_noise: is no knob"):
+        DriftWrapper(Picture(np.int64), noisy)
+
+
 def test_noise_stays_in_the_space_and_leaves_the_dynamics_alone():
     env = echo(observation_noise=50)
     env.reset(seed=0)

@@ -9,7 +9,7 @@ import pytest
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftOverlay, DriftWrapper
-from drift_envs.wrappers.overlay.strip import STRIP, blocks
+from drift_envs.wrappers.overlay.strip import STRIP, blocks, draw_strip
 from tests.core_ids import CORE_IDS
 
 
@@ -259,3 +259,14 @@ def test_the_strip_counts_as_the_clock_does(clock, first, second):
     for _ in range(2):
         env.step(0)
     assert lines()[0] == second
+
+
+def test_a_narrow_strip_leaves_the_phase_to_its_bar():
+    timeline = DriftWrapper(FrozenLake(), TWO).timeline
+    rest, second = "episode 0, step 3, score 0", "nothing has changed yet"
+    full, short = (
+        [draw_strip(width, (first, second), timeline, 0) for width in (192, 256)]
+        for first in (f"phase source, {rest}", rest)
+    )
+    assert np.array_equal(full[0], short[0])
+    assert not np.array_equal(full[1], short[1])

@@ -1,5 +1,6 @@
 const read = id => JSON.parse(document.getElementById(id).textContent);
-const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+const scheme = matchMedia('(prefers-color-scheme: dark)'), dark = scheme.matches;
+scheme.addEventListener('change', () => location.reload()); // the figure is drawn in the colours of one scheme
 const ink = dark ? '#e8ebee' : '#1b1f24';
 const config = {
   font: 'system-ui, "DejaVu Sans", sans-serif', view: { stroke: null }, text: { color: ink, fontSize: 12 },

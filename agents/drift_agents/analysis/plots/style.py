@@ -45,7 +45,13 @@ DPI = 120
 WIDTH, NARROW = 12.0, 4.1
 """Widths of a figure and of its form for narrow screens, in inches."""
 
-DARK = (("#ffffff", "#14181d"), ("#000000", "#e8ebee"), ("#4b5560", "#a9b4be"), ("#0072b2", "#4aa5e0"))
+DARK = (
+    ("#ffffff", "#14181d"),
+    ("#000000", "#e8ebee"),
+    ("#4b5560", "#a9b4be"),
+    ("#0072b2", "#2f86c9"),
+    ("#56b4e9", "#a6dcff"),
+)
 """Colours of a light page, and what they become on a dark one."""
 
 # A legend's characters, its lines and what stands before a label, and a title's characters, in inches; lines for

@@ -337,5 +337,3 @@ def test_documented_info():
     _, info = env.reset(seed=0)
     for key in info:
         assert f"| `{key}` |" in House.__doc__
-    for name in HOUSE_KNOBS:
-        assert f"| `{name}` |" in House.__doc__

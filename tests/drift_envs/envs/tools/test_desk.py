@@ -14,7 +14,6 @@ from drift_envs.envs.tools.database import RecordKind, draw_database
 from drift_envs.envs.tools.desk import make_desk
 from drift_envs.envs.tools.env import ServiceDesk
 from drift_envs.envs.tools.episode import DeskEpisode
-from drift_envs.envs.tools.interface import INTERFACE_KNOBS
 from drift_envs.envs.tools.knobs import TOOLS_KNOBS
 from drift_envs.envs.tools.pool import find_request
 from drift_envs.envs.tools.requests import KINDS, find_goal, list_requests, score
@@ -393,5 +392,3 @@ def test_documented_keys_are_the_real_ones():
         assert f"| `{key}` |" in ServiceDesk.__doc__
     for key in json.loads(state):
         assert f"`{key}`" in ServiceDesk.__doc__
-    for knob in (*TOOLS_KNOBS, *INTERFACE_KNOBS):
-        assert f"`{knob}`" in ServiceDesk.__doc__

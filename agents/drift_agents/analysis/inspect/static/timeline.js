@@ -13,7 +13,9 @@ function scoreColour(score) {
 }
 
 const way = cell => [['controller', 'direct'], ['team', 'solo']].filter(([field, usual]) => cell[field] !== usual).map(([field]) => `, ${cell[field]}`).join('');
-const playerName = cell => `${cell.memory}${cell.verifier === 'none' ? '' : ' + ' + cell.verifier}${way(cell)}`;
+/** A part's name without the digest of its file, which `run.json` has. */
+const bare = name => String(name).replace(/\(sha256=\w+\)/g, '');
+const playerName = cell => bare(`${cell.memory}${cell.verifier === 'none' ? '' : ' + ' + cell.verifier}${way(cell)}`);
 
 class Timeline {
   constructor(onChoose) {
@@ -36,7 +38,7 @@ class Timeline {
       const values = [...new Set(index.cells.map(cell => cell[field]))];
       if (field === 'seed') values.sort((a, b) => a - b);
       const select = make('select', { id: `filter-${field}` }, make('option', { value: '' }, 'all'));
-      for (const value of values) select.append(make('option', { value }, String(value)));
+      for (const value of values) select.append(make('option', { value }, bare(value)));
       select.addEventListener('change', () => this.filter());
       form.append(make('label', {}, title, select));
       this.filters[field] = select;
