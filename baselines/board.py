@@ -52,11 +52,10 @@ class Plan:
 
     Args:
         seeds: lifetimes of each row in each cell.
-        cells: the regimes that are played in each environment; in `none` only the rows in `undrifted`.
+        cells: the regimes that are played in each environment; rows with privileges do not play `none`.
         development: lifetimes that each configuration is tried on; 0 to take the first one untried.
         nets: of each row of RL squared.
         updates: of each net.
-        undrifted: the rows that are also played without drift.
     """
 
     seeds: int
@@ -64,12 +63,11 @@ class Plan:
     development: int
     nets: int
     updates: int
-    undrifted: tuple[str, ...] = ("ppo", "recurrent_ppo", "dqn_long", "q_learning")
 
     def regimes(self, row: LearnerRow, env: str) -> tuple[Regime, ...]:
         """The regimes that a row plays in an environment."""
         names = self.cells[env]
-        return tuple(REGIMES[name] for name in names if name != "none" or row.name in self.undrifted)
+        return tuple(REGIMES[name] for name in names if name != "none" or not row.privileged)
 
 
 FULL = Plan(seeds=30, cells=_FULL_CELLS, development=5, nets=5, updates=rl_squared.UPDATES)

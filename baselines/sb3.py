@@ -1,7 +1,7 @@
 """Models of Stable-Baselines3 on the lifetimes of the board.
 
 * `LaneVecEnv` - a lifetime as a `VecEnv`
-* `ppo`, `dqn` - models with the options of this project's own learners, for comparison:
+* `ppo`, `dqn`, `recurrent_ppo` - models with the options of this project's own learners, for comparison:
   `python -m baselines.evaluate baselines.sb3:ppo --environment cart_pole --regime none`
 """
 
@@ -137,6 +137,28 @@ def dqn(params: Any, key: int) -> Any:
         exploration_fraction=0.05,
         exploration_final_eps=0.05,
         policy_kwargs={"net_arch": [32, 32]},
+        seed=key,
+        device="cpu",
+    )
+
+
+def recurrent_ppo(params: Any, key: int) -> Any:
+    """PPO with an LSTM, of sb3-contrib, with the width, rollout and epochs of `baselines.recurrent_ppo`."""
+    try:
+        from sb3_contrib import RecurrentPPO
+    except ImportError as error:
+        message = '`sb3_contrib` is not installed, run `pip install "drift-envs[baselines]"`'
+        raise MissingDependencyError(message) from error
+    ticks = 32 if params.environment in ("corners", "holes") else 64
+    return RecurrentPPO(
+        "MlpLstmPolicy",
+        params.vec_env,
+        learning_rate=1e-3,
+        n_steps=ticks,
+        batch_size=ticks * params.lanes // 4,
+        n_epochs=4,
+        ent_coef=0.01,
+        policy_kwargs={"net_arch": [], "lstm_hidden_size": 32, "shared_lstm": True, "enable_critic_lstm": False},
         seed=key,
         device="cpu",
     )
