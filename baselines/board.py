@@ -54,7 +54,8 @@ class Plan:
 
     Args:
         seeds: lifetimes of each row in each cell.
-        cells: the regimes that are played in each environment; rows with privileges do not play `none`.
+        cells: the regimes that are played in each environment; in `none` only rows that learn in the lifetime and have
+            no privileges.
         development: lifetimes that each configuration is tried on; 0 to take the first one untried.
         nets: of each row of RL squared.
         updates: of each net.
@@ -69,7 +70,7 @@ class Plan:
     def regimes(self, row: LearnerRow, env: str) -> tuple[Regime, ...]:
         """The regimes that a row plays in an environment."""
         names = self.cells[env]
-        return tuple(REGIMES[name] for name in names if name != "none" or not row.privileged)
+        return tuple(REGIMES[name] for name in names if name != "none" or not (row.privileged or row.has_nets))
 
 
 FULL = Plan(seeds=30, cells=_FULL_CELLS, development=5, nets=5, updates=rl_squared.UPDATES)
@@ -160,7 +161,7 @@ def tune(
     folder: BoardFolder, plan: Plan, row: LearnerRow, env: BoardEnv, functions: Any, report: Report
 ) -> Configuration:
     """The configuration with the highest mean score over development lifetimes; each one's score is a part."""
-    tried = row.configurations_in(env)
+    tried = row.configurations
     if not tried:
         return {}
     if not plan.development:

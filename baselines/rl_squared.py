@@ -39,12 +39,10 @@ class MetaSettings(NamedTuple):
     Args:
         rate: the step size of Adam at the start; it falls to a tenth.
         bonus: the factor of the entropy.
-        beyond: the share of the value after a truncated episode that counts, where returns end with the episode.
     """
 
     rate: Any = 2e-3
     bonus: Any = 0.02
-    beyond: Any = 0.0
 
 
 class Net(NamedTuple):
@@ -68,11 +66,7 @@ def draw_schedules(env: BoardEnv, seed: int, both: bool, number: int = POOL) -> 
 
 
 def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[RecurrentRollout, Any]:
-    """Play a lifetime with each of the parameters, in one lane.
-
-    Returns:
-        The rollout, whether episodes were truncated, `(T, lanes)`, and the mean score of the episodes.
-    """
+    """Play a lifetime with each of the parameters, in one lane: the rollout, and the mean score of its episodes."""
     beginning, rolling = jax.random.split(key)
     lanes = common.begin(env, beginning, params, LIFETIMES)
     start = jnp.zeros((LIFETIMES, recurrent_ppo.WIDTH))
@@ -89,7 +83,7 @@ def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[Re
     found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * env.ticks))[1]
     seen, inputs, chance, value = found
     batch = RecurrentRollout(inputs, seen.action, chance, value, seen.reward * env.reward_scale, seen.done, start)
-    return batch, seen.done - seen.terminated, common.round_score(env, seen)
+    return batch, common.round_score(env, seen)
 
 
 def update(env: BoardEnv, settings: MetaSettings, pool: Any, carry: Any, share: Any) -> tuple[Any, Any]:
@@ -97,11 +91,10 @@ def update(env: BoardEnv, settings: MetaSettings, pool: Any, carry: Any, share: 
     weights, moments, key = carry
     key, picking, rolling, shuffling = jax.random.split(key, 4)
     chosen = jax.random.choice(picking, POOL, (LIFETIMES,), replace=False)
-    batch, truncated, score = roll_out(env, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
-    nothing = jnp.zeros_like(batch.done)
-    ends, truncated = (batch.done, truncated) if env.pays_each_step else (nothing, nothing)
-    reward = batch.reward + settings.beyond * DISCOUNT * truncated * batch.value  # that of the state a step before
-    advantage = common.advantages(reward, batch.value, ends, nothing[0], DISCOUNT, recurrent_ppo.DECAY)
+    batch, score = roll_out(env, weights, jax.tree.map(lambda each: each[chosen], pool), rolling)
+    ends = batch.done if env.pays_each_step else jnp.zeros_like(batch.done)
+    last = jnp.zeros_like(batch.value[0])
+    advantage = common.advantages(batch.reward, batch.value, ends, last, DISCOUNT, recurrent_ppo.DECAY)
 
     def improve(carry: Any, chosen: Any) -> tuple[Any, None]:
         weights, moments = carry

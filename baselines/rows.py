@@ -37,7 +37,6 @@ class LearnerRow:
         settings: the class of its settings.
         fixed: the values of its settings that make the variant.
         configurations: the values that are tried.
-        second_try: those that replace them in an environment where training failed with them.
         privileged: what it is given that no agent sees.
         tabular: whether it needs observations that are indices.
         both: of RL squared: whether nets are trained with both sides of the drift.
@@ -49,7 +48,6 @@ class LearnerRow:
     settings: Any
     fixed: Mapping[str, float] = field(default_factory=dict)
     configurations: tuple[Configuration, ...] = ()
-    second_try: Mapping[str, tuple[Configuration, ...]] = field(default_factory=dict)
     privileged: str = ""
     tabular: bool = False
     both: bool = True
@@ -58,10 +56,6 @@ class LearnerRow:
     def has_nets(self) -> bool:
         """Whether nets are trained before the lifetimes of the board."""
         return self.module is rl_squared
-
-    def configurations_in(self, env: BoardEnv) -> tuple[Configuration, ...]:
-        """The values that are tried in an environment."""
-        return self.second_try.get(env.name, self.configurations)
 
     def plays(self, env: BoardEnv) -> bool:
         """Whether it can play in an environment."""
@@ -122,7 +116,6 @@ ROWS = (
         rl_squared.MetaSettings,
         {},
         grid(rate=(1e-3, 3e-3), bonus=(0.02,)),
-        {"mountain_car": grid(rate=(3e-3,), bonus=(0.02,), beyond=(1.0,))},
     ),
     LearnerRow("rl_squared_one", "RL², one side", rl_squared, rl_squared.MetaSettings, {}, (), both=False),
     LearnerRow(
