@@ -154,10 +154,11 @@ def test_the_agent_of_the_page_joins(short_regime, tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("model", ["ppo", "dqn", "dqn_copied", "recurrent_ppo"])
 @pytest.mark.parametrize("environment", ["corners", "cart_pole"])
-def test_a_model_of_stable_baselines3_joins(short_regime, environment):
+def test_a_model_of_stable_baselines3_joins(short_regime, environment, model):
     sb3 = pytest.importorskip("baselines.sb3")
-    lines = evaluate.evaluate(sb3.ppo, "PPO of SB3", environment, "tiny", 1)
+    lines = evaluate.evaluate(getattr(sb3, model), model, environment, "tiny", 1)
     assert len(lines) == 4
     assert lines["score"].between(0, 1).all()
     assert lines["score"].any() or environment == "corners"
