@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
-from baselines.exit_status import status_of
-from webshop_server.command_line import Debug, make_app, refuse, run_app
+from baselines.exit_status import run
+from webshop_server.command_line import Debug, make_app
 
 PROGRAM = "python -m baselines"
 RESULTS, PAGE, PICTURES = Path("results/rl_board"), Path("docs/rl_board.md"), Path("docs/pictures")
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    return run_app(app, PROGRAM, arguments, status_of)
+    return run(app, PROGRAM, arguments)
 
 
 def _play(out: Path, short: bool, jobs: int, learners: str, only_tune: bool) -> None:
@@ -116,15 +116,13 @@ def _table(
     import pandas as pd
 
     from baselines import board, report
-    from baselines.measures import make_cells
+    from baselines.measures import COLUMNS, make_cells, read_lines
 
     if folder is not None:
         report.ship(board.collect(folder), results)
     tables = report.load(results)
     for path in joined or []:
-        if not path.exists():
-            raise refuse("--join", "should be a file of `python -m baselines.evaluate --out FILE`", str(path))
-        tables["play"] = pd.concat([tables["play"], pd.read_parquet(path)], ignore_index=True)
+        tables["play"] = pd.concat([tables["play"], read_lines(path, COLUMNS)], ignore_index=True)
     blocks = report.make_blocks(tables)
     if page is not None:
         page.write_text(report.fill_page(page.read_text("utf-8"), blocks), "utf-8")

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ import drift_envs
 from baselines import recurrent_ppo, references, rl_squared
 from baselines.common import make_play, play_course
 from baselines.environments import REGIMES, BoardEnv, Regime, draw_phases, make_course, make_env
+from baselines.measures import read_lines
 from baselines.rows import ROWS, Configuration, LearnerRow
 from drift_envs.errors import ArgumentError
 
@@ -52,11 +54,11 @@ class Plan:
 
     Args:
         seeds: lifetimes of each row in each cell.
-        cells: the regimes that are played in each environment; in `none` only the rows in `undrifted`.
+        cells: the regimes that are played in each environment; in `none` only rows that learn in the lifetime and have
+            no privileges.
         development: lifetimes that each configuration is tried on; 0 to take the first one untried.
         nets: of each row of RL squared.
         updates: of each net.
-        undrifted: the rows that are also played without drift.
     """
 
     seeds: int
@@ -64,12 +66,11 @@ class Plan:
     development: int
     nets: int
     updates: int
-    undrifted: tuple[str, ...] = ("ppo", "recurrent_ppo", "dqn_long", "q_learning")
 
     def regimes(self, row: LearnerRow, env: str) -> tuple[Regime, ...]:
         """The regimes that a row plays in an environment."""
         names = self.cells[env]
-        return tuple(REGIMES[name] for name in names if name != "none" or row.name in self.undrifted)
+        return tuple(REGIMES[name] for name in names if name != "none" or not (row.privileged or row.has_nets))
 
 
 FULL = Plan(seeds=30, cells=_FULL_CELLS, development=5, nets=5, updates=rl_squared.UPDATES)
@@ -123,8 +124,12 @@ class BoardFolder:
 
     def load_net(self, like: Any, *name: str | int) -> Any:
         """Read the weights of a net, as a tree like another one."""
-        with np.load(self.file(*name, "net.npz")) as arrays:
-            return jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(arrays[key]) for key in arrays.files])
+        file = self.file(*name, "net.npz")
+        try:
+            with np.load(file) as arrays:
+                return jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(arrays[key]) for key in arrays.files])
+        except (ValueError, BadZipFile) as error:
+            raise ArgumentError(f"`out` should hold nets that can be read. Received {str(file)!r}: {error}") from error
 
     def has(self, *name: str | int) -> bool:
         """Whether a part is there."""
@@ -156,32 +161,32 @@ def tune(
     folder: BoardFolder, plan: Plan, row: LearnerRow, env: BoardEnv, functions: Any, report: Report
 ) -> Configuration:
     """The configuration with the highest mean score over development lifetimes; each one's score is a part."""
-    if not row.configurations:
+    tried = row.configurations
+    if not tried:
         return {}
     if not plan.development:
-        return row.configurations[0]
+        return tried[0]
     if not folder.has("tune", row.name, env.name):
-        tried = len(row.configurations)
         if row.has_nets:
-            scores = np.array([_score_net(plan, env, each, functions, report) for each in row.configurations])
+            scores = np.array([_score_net(plan, env, each, functions, report) for each in tried])
         else:
-            seeds = [DEVELOPMENT + index for index in range(plan.development)] * tried
-            configurations = [each for each in row.configurations for _ in range(plan.development)]
+            seeds = [DEVELOPMENT + index for index in range(plan.development)] * len(tried)
+            configurations = [each for each in tried for _ in range(plan.development)]
             found = []
             for first in range(0, len(seeds), plan.seeds):  # batches of the board's size are compiled already
                 batch = slice(first, first + plan.seeds)
                 course = make_course(env, REGIMES[TUNED_ON], seeds[batch])
                 played = play_course(functions, settings_of(row, configurations[batch]), course)
                 found += fill(np.asarray(played)).mean(1).tolist()
-            scores = np.array(found).reshape(tried, -1).mean(1)
+            scores = np.array(found).reshape(len(tried), -1).mean(1)
         lines = [
             {"learner": row.name, "environment": env.name, "score": round(float(score), DECIMALS), **configuration}
-            for score, configuration in zip(scores, row.configurations, strict=True)
+            for score, configuration in zip(scores, tried, strict=True)
         ]
         folder.save(pd.DataFrame(lines), "tune", row.name, env.name)
         report(f"tuned {row.name} in {env.name}")
-    scores = pd.read_parquet(folder.file("tune", row.name, env.name, "part.parquet"))["score"]
-    return row.configurations[int(scores.argmax())]
+    scores = read_lines(folder.file("tune", row.name, env.name, "part.parquet"), ["score"])["score"]
+    return tried[int(scores.argmax())]
 
 
 def _score_net(plan: Plan, env: BoardEnv, configuration: Configuration, functions: Any, report: Report) -> float:
@@ -364,7 +369,7 @@ def collect(path: Path) -> dict[str, pd.DataFrame]:
     """
     found: dict[str, pd.DataFrame] = {}
     for kind in ("play", "tune", "reference"):
-        parts = [pd.read_parquet(file) for file in sorted(path.glob(f"{kind}-*-part.parquet"))]
+        parts = [read_lines(file) for file in sorted(path.glob(f"{kind}-*-part.parquet"))]
         if parts:
             found[kind] = pd.concat(parts, ignore_index=True)
         if kind == "play" and parts:

@@ -14,21 +14,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-import numpy as np
-import pandas as pd
 import typer
 
-from baselines.board import bin_scores, lines_of
-from baselines.environments import ENVIRONMENTS, REGIMES
-from baselines.exit_status import status_of
-from baselines.host import EnvParams, HostLifetime, StepResult, make_params
-from baselines.measures import after_drift, make_cells
+from baselines.exit_status import run
 from drift_envs.errors import ArgumentError
 from drift_envs.lazy import find_callable
-from drift_envs.metrics import bootstrap
-from webshop_server.command_line import Debug, make_app, run_app
+from webshop_server.command_line import Debug, make_app
+
+if TYPE_CHECKING:  # they need the extra, and without it `run` says so
+    import numpy as np
+    import pandas as pd
+
+    from baselines.host import EnvParams, HostLifetime, StepResult
 
 PROGRAM = "python -m baselines.evaluate"
 
@@ -46,11 +45,13 @@ class OnlineAgent(Protocol):
         """The next actions, one for each lane; the first call has rewards of 0."""
 
 
-Maker = Callable[[EnvParams, int], Any]
+Maker = Callable[["EnvParams", int], Any]
 
 
 def play_lifetime(make: Maker, lifetime: HostLifetime, key: int) -> np.ndarray:
     """Play a lifetime: the score of each round, `(rounds,)`."""
+    from baselines.host import make_params
+
     params = make_params(lifetime)
     agent = _model_of(make, params, key)
     if hasattr(agent, "act"):
@@ -102,6 +103,13 @@ def evaluate(
     Raises:
         ArgumentError: if there is no such environment or regime, or `make` returns something else.
     """
+    import pandas as pd
+
+    from baselines.board import bin_scores, lines_of
+    from baselines.environments import REGIMES
+    from baselines.host import HostLifetime
+    from baselines.measures import after_drift, make_cells
+
     if regime not in REGIMES:
         raise ArgumentError(f"`regime` should be one of {', '.join(REGIMES)}. Received {regime!r}")
     parts = []
@@ -116,8 +124,8 @@ def evaluate(
 @app.command(epilog=f"Example: {PROGRAM} my_agent:make --environment holes --regime rush --out my_agent.parquet")
 def _evaluate(
     agent: Annotated[str, typer.Argument(metavar="MODULE:NAME", help="A function `make(env_params, key)` or a class.")],
-    environment: Annotated[str, typer.Option(help=f"One of {', '.join(ENVIRONMENTS)}.")] = "corners",
-    regime: Annotated[str, typer.Option(help=f"One of {', '.join(REGIMES)}.")] = "recurring",
+    environment: Annotated[str, typer.Option(help="corners, holes, cart_pole or mountain_car.")] = "corners",
+    regime: Annotated[str, typer.Option(help="none, late, recurring, rush or forty.")] = "recurring",
     seeds: Annotated[int, typer.Option(min=1, max=30, help="Lifetimes; the board has 30.")] = 3,
     name: Annotated[str | None, typer.Option(help="The row's name (default: the agent's).")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Parquet file of the lines.")] = None,
@@ -127,6 +135,9 @@ def _evaluate(
 
     `python -m baselines table --join FILE` shows its row beside the others.
     """
+    from baselines.measures import after_drift, make_cells
+    from drift_envs.metrics import bootstrap
+
     label = name or agent
     lines = evaluate(
         find_callable("agent", agent),
@@ -144,7 +155,7 @@ def _evaluate(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status, as `python -m baselines`."""
-    return run_app(app, PROGRAM, arguments, status_of)
+    return run(app, PROGRAM, arguments)
 
 
 if __name__ == "__main__":

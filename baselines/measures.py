@@ -1,5 +1,6 @@
 """The measures of the board: pure functions over binned scores.
 
+* `read_lines` - reads a Parquet file of a board
 * `ScoreCell` - the scores of one learner in one environment and regime
 * `after_drift`, `regret` - means after the first drift
 * `around_drifts` - the mean curve around drifts
@@ -12,17 +13,43 @@ Scores lie in [0, 1] and every bin counts alike, however many episodes ended in 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from baselines.environments import REGIMES, Regime
+from drift_envs.errors import ArgumentError
 
+COLUMNS = ("learner", "environment", "regime", "seed", "bin", "score")
+"""What a line of the board has."""
 SHARE = 0.9
 """Of the level that a learner reaches which is trained on the phase alone."""
 EARLY, LATE = slice(1, 11), slice(30, 40)
 """The phases that are compared for plasticity beside the first and the last one."""
+
+
+def read_lines(path: Path, columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a Parquet file of a board.
+
+    Args:
+        path: the file.
+        columns: what it has to have.
+
+    Raises:
+        ArgumentError: if it is no such file.
+    """
+    try:
+        lines = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ArgumentError(f"a file of the board should be Parquet. Received {str(path)!r}: {reason}") from error
+    lacking = [name for name in columns if name not in lines]
+    if lacking:
+        raise ArgumentError(f"a file of the board should have the columns {', '.join(lacking)}. Received {str(path)!r}")
+    return lines
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,11 @@ def load(folder: Path) -> dict[str, pd.DataFrame]:
         ArgumentError: if there are none.
     """
     files = sorted(folder.glob("*.parquet"))
-    if not any(file.stem == "play" for file in files):
-        raise ArgumentError(f"`results` should hold play.parquet, from `python -m baselines table`. Received {folder}")
-    return {file.stem: pd.read_parquet(file) for file in files}
+    missing = {"play", "reference", "speed"} - {file.stem for file in files}
+    if missing:
+        names = ", ".join(f"{name}.parquet" for name in sorted(missing))
+        raise ArgumentError(f"`results` should hold {names}, from `python -m baselines table`. Received {folder}")
+    return {file.stem: measures.read_lines(file, measures.COLUMNS if file.stem == "play" else ()) for file in files}
 
 
 # --- tables

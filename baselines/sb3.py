@@ -1,7 +1,7 @@
 """Models of Stable-Baselines3 on the lifetimes of the board.
 
 * `LaneVecEnv` - a lifetime as a `VecEnv`
-* `ppo`, `dqn` - models with the options of this project's own learners, for comparison:
+* `ppo`, `dqn`, `dqn_copied`, `recurrent_ppo` - models with the options of this project's own learners, for comparison:
   `python -m baselines.evaluate baselines.sb3:ppo --environment cart_pole --regime none`
 """
 
@@ -122,8 +122,18 @@ def ppo(params: Any, key: int) -> Any:
 
 
 def dqn(params: Any, key: int) -> Any:
-    """DQN with the network and the number of gradient steps of `baselines.dqn`."""
+    """DQN with the network, gradient steps and running mean of the target network of `baselines.dqn`."""
     ticks = 32 if params.environment in ("corners", "holes") else 64
+    return _make_dqn(params, key, ticks, tau=16 * 0.01 / ticks, target_update_interval=params.lanes)
+
+
+def dqn_copied(params: Any, key: int) -> Any:
+    """The same with a target network that is copied every four rounds, as in Mnih et al. 2015."""
+    ticks = 32 if params.environment in ("corners", "holes") else 64
+    return _make_dqn(params, key, ticks, target_update_interval=4 * ticks * params.lanes)
+
+
+def _make_dqn(params: Any, key: int, ticks: int, **options: Any) -> Any:
     return DQN(
         "MlpPolicy",
         params.vec_env,
@@ -133,10 +143,32 @@ def dqn(params: Any, key: int) -> Any:
         batch_size=64,
         train_freq=ticks,
         gradient_steps=16,
-        target_update_interval=4 * ticks * params.lanes,
         exploration_fraction=0.05,
         exploration_final_eps=0.05,
         policy_kwargs={"net_arch": [32, 32]},
+        seed=key,
+        device="cpu",
+        **options,
+    )
+
+
+def recurrent_ppo(params: Any, key: int) -> Any:
+    """PPO with an LSTM, of sb3-contrib, with the width, rollout and epochs of `baselines.recurrent_ppo`."""
+    try:
+        from sb3_contrib import RecurrentPPO
+    except ImportError as error:
+        message = '`sb3_contrib` is not installed, run `pip install "drift-envs[baselines]"`'
+        raise MissingDependencyError(message) from error
+    ticks = 32 if params.environment in ("corners", "holes") else 64
+    return RecurrentPPO(
+        "MlpLstmPolicy",
+        params.vec_env,
+        learning_rate=1e-3,
+        n_steps=ticks,
+        batch_size=ticks * params.lanes // 4,
+        n_epochs=4,
+        ent_coef=0.01,
+        policy_kwargs={"net_arch": [], "lstm_hidden_size": 32, "shared_lstm": True, "enable_critic_lstm": False},
         seed=key,
         device="cpu",
     )

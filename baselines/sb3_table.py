@@ -22,6 +22,7 @@ import pandas as pd
 
 from baselines.board import BoardFolder, Report, bin_scores, lines_of
 from baselines.environments import LANES, REGIMES, Knobs, schedule_of
+from baselines.measures import read_lines
 from drift_envs.errors import MissingDependencyError
 
 try:
@@ -197,4 +198,4 @@ def play_table(path: Path, seeds: int, jobs: int = 1, report: Report = lambda li
     todo = [(path, name, learner, int(seed)) for learner, name, seed in parts if not folder.has(learner, name, seed)]
     for done, line in enumerate(_play_parts(todo, jobs), start=1):
         report(f"{done} of {len(todo)}: {line}")
-    return pd.concat([pd.read_parquet(folder.file(*part, "part.parquet")) for part in parts], ignore_index=True)
+    return pd.concat([read_lines(folder.file(*part, "part.parquet")) for part in parts], ignore_index=True)

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,17 @@ for package in ("jax", "gymnax", "optax", "pyarrow"):
 import jax
 
 from baselines import __main__ as command
-from baselines import board, evaluate, measures, recurrent_ppo, report
-from baselines.environments import REGIMES, Regime, draw_phases
+from baselines import board, evaluate, exit_status, measures, recurrent_ppo, report
+from baselines.environments import ENVIRONMENTS, REGIMES, Regime, draw_phases
 from baselines.host import HostLifetime
 from drift_envs.errors import ArgumentError
 from drift_envs.lazy import find_callable
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parents[3]
+SHIPPED = ROOT / "results" / "rl_board"
 PAGE = (ROOT / "docs" / "rl_board.md").read_text("utf-8")
-TINY = board.Plan(2, {"corners": ("none", "recurring")}, 1, 1, 10, undrifted=("q_learning",))
+TINY = board.Plan(2, {"corners": ("none", "recurring")}, 1, 1, 10)
 
 
 @pytest.fixture
@@ -134,16 +136,13 @@ def test_plasticity_and_transfer_have_the_right_sign():
 
 
 def test_the_page_is_what_the_shipped_files_give():
-    shipped = ROOT / "results" / "rl_board"
-    if not (shipped / "play.parquet").exists():
-        pytest.skip("the board was not played yet")
-    assert sum(file.stat().st_size for file in shipped.iterdir()) < 5_000_000
-    assert report.fill_page(PAGE, report.make_blocks(report.load(shipped))) == PAGE
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 5_000_000
+    assert report.fill_page(PAGE, report.make_blocks(report.load(SHIPPED))) == PAGE
 
 
 @pytest.mark.integration
 def test_the_agent_of_the_page_joins(short_regime, tmp_path, monkeypatch, capsys):
-    (code,) = [code for code in read_code("docs/rl_board.md") if "Repeater" in code]
+    (code,) = [code for code in read_code("docs/rl_board.md") if "class QLearning" in code]
     (tmp_path / "my_agent.py").write_text(code, "utf-8")
     monkeypatch.chdir(tmp_path)
     options = ["my_agent:make", "--environment", "holes", "--regime", "tiny", "--seeds", "2", "--out", "mine.parquet"]
@@ -155,10 +154,11 @@ def test_the_agent_of_the_page_joins(short_regime, tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("model", ["ppo", "dqn", "dqn_copied", "recurrent_ppo"])
 @pytest.mark.parametrize("environment", ["corners", "cart_pole"])
-def test_a_model_of_stable_baselines3_joins(short_regime, environment):
+def test_a_model_of_stable_baselines3_joins(short_regime, environment, model):
     sb3 = pytest.importorskip("baselines.sb3")
-    lines = evaluate.evaluate(sb3.ppo, "PPO of SB3", environment, "tiny", 1)
+    lines = evaluate.evaluate(getattr(sb3, model), model, environment, "tiny", 1)
     assert len(lines) == 4
     assert lines["score"].between(0, 1).all()
     assert lines["score"].any() or environment == "corners"
@@ -184,10 +184,17 @@ def test_a_lifetime_that_is_stepped_from_python_drifts_as_the_compiled_ones(shor
         (["run", "--learners", "sarsa"], "`learner` should be one of ppo, ppo_told"),
         (["table", "--results", "nowhere"], "`results` should hold play.parquet"),
         (["table", "nowhere"], "`folder` should hold parts of a board"),
+        (["table", "--results", "broken"], "a file of the board should be Parquet"),
+        (["table", "--results", "foreign"], "should have the columns regime, seed, bin"),
+        (["table", "--results", str(SHIPPED), "--join", "none.parquet"], "should be Parquet. Received 'none.parquet'"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    for folder in ("broken", "foreign"):
+        shutil.copytree(SHIPPED, folder)
+    Path("broken/play.parquet").write_text("no Parquet", "utf-8")
+    shutil.copy(SHIPPED / "tune.parquet", "foreign/play.parquet")
     assert command.main(arguments) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -209,6 +216,20 @@ def test_agents_that_cannot_play_are_refused(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_the_help_of_evaluate_names_every_environment_and_regime(capsys):
+    assert evaluate.main(["--help"]) == 0
+    words = set(re.findall(r"\w+", capsys.readouterr().out))
+    assert words >= {*ENVIRONMENTS, *REGIMES}
+
+
+@pytest.mark.parametrize("program", [command, evaluate], ids=lambda program: program.PROGRAM)
+def test_without_the_extra_one_line_names_it(program, monkeypatch, capsys):
+    monkeypatch.setattr(exit_status, "find_spec", lambda name: None if name == "optax" else name)
+    assert program.main(["table"]) == 1
+    error = capsys.readouterr().err
+    assert error == f'{program.PROGRAM}: `optax` is not installed, run `pip install "drift-envs[baselines]"`\n'
 
 
 @pytest.mark.parametrize(

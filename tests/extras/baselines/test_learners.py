@@ -11,11 +11,14 @@ import jax.numpy as jnp
 
 from baselines import common, dqn, ppo, recurrent_ppo, rl_squared
 from baselines.continual_backprop import MATURITY, make_units, replace_units
-from baselines.environments import REGIMES, Course, make_course, make_env
+from baselines.environments import REGIMES, Course, Regime, draw_phases, make_course, make_env
+from baselines.evaluate import evaluate
 from baselines.rows import CONFIGURATIONS, ROWS, find_row
 from baselines.shrink_and_perturb import shrink_and_perturb
+from tests.documents import read_code, run_code
 
 LIFETIMES, ROUNDS = 4, 100
+CORNERS_START = 12
 LEARNS = {"ppo": 0.5, "recurrent_ppo": 0.4, "dqn_short": 0.3, "q_learning": 0.3}
 
 
@@ -45,6 +48,43 @@ def test_it_learns_where_nothing_drifts_and_equal_seeds_give_equal_scores(env, c
     assert scores.shape == (LIFETIMES, ROUNDS)
     assert np.nanmean(scores[:, -20:]) - np.nanmean(scores[:, :5]) > LEARNS[name]
     np.testing.assert_array_equal(scores, common.play_course(functions, settings, course))
+
+
+@pytest.mark.integration
+def test_q_learning_finds_the_values_of_value_iteration_and_the_scores_of_numpy(env, course, monkeypatch):
+    """The agent of the page is the same method, written anew."""
+    row = find_row("q_learning")
+    given = {"rate": 0.6, "explore": 0.05, "hope": 1.0}
+    settings = row.settings(*(jnp.full(LIFETIMES, given[name]) for name in row.settings._fields))
+    (code,) = [code for code in read_code("docs/rl_board.md") if "class QLearning" in code]
+    monkeypatch.setitem(REGIMES, "tiny", Regime("tiny", (0,), (ROUNDS,), 1))
+    agents, make = [], run_code(code)["make"]
+    lines = evaluate(
+        lambda params, key: agents.append(make(params, key)) or agents[-1], "numpy", "corners", "tiny", LIFETIMES
+    )
+    start, play = common.make_play(env, row.module)
+    lives, scores = play(settings, start(settings, course), course.params, course.told, course.facts)
+    assert abs(np.nanmean(scores) - lines["score"].mean()) < 0.02
+    for seed, agent in enumerate(agents):
+        best = iterate_values(draw_phases(env, seed)[0])[CORNERS_START]
+        assert best == pytest.approx(0.95**3)  # the fourth step enters the corner
+        for values in (agent.values, lives.state.values[seed]):
+            assert values[CORNERS_START].max() == pytest.approx(best, abs=1e-3)
+
+
+def iterate_values(knobs):
+    """The value of each tile under an optimal policy, by value iteration."""
+    side = len(knobs["map"])
+    paid = {tuple(map(int, name.split(","))): value for name, value in knobs["goal_rewards"].items()}
+    values = np.zeros((side, side))
+    for _ in range(50):
+        old = np.pad(values, 1, mode="edge")
+        entering = np.pad(np.zeros((side, side)), 1)
+        for (row, column), reward in paid.items():
+            entering[row + 1, column + 1], old[row + 1, column + 1] = reward, 0.0
+        worth = entering + 0.95 * old
+        values = np.max([worth[1:-1, :-2], worth[2:, 1:-1], worth[1:-1, 2:], worth[:-2, 1:-1]], axis=0)
+    return values.reshape(-1)
 
 
 @pytest.mark.integration
