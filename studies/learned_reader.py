@@ -20,7 +20,7 @@ from drift_agents.experiment.folder import write_text
 
 from studies.verify_map.pages import fill_page
 
-EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-"}
+EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-", "smollm2": "smollm2-"}
 """What the names of each experiment's tables begin with."""
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "results" / "learned_reader"

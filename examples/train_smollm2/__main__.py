@@ -2,12 +2,12 @@
 
     pip install "drift-envs[finetune,llm]"
     python -m examples.train_smollm2 --out build/smollm2
-    python -m examples.train_smollm2 --out build/smollm2 --play examples/smollm2.yaml --run runs/smollm2
+    python -m examples.train_smollm2 --out build/smollm2 --serve 8012
+    drift-agents run examples/smollm2.yaml --model NAME --base-url http://127.0.0.1:8012/v1 --concurrency 1
 
 The second command works in parts of `--minutes`, each of which ends with a checkpoint: the same command goes on where
-it was, until all decisions are read. Then it prints what the model does on lakes that it never saw. The third one plays
-an experiment; recorded replies are not requested again, so that it can be stopped and started too. Further options are
-those of `drift-agents run`, as in `--seeds 8`.
+it was, until all decisions are read. Then it prints how well the model answers on lakes that it never saw. The third
+one serves the model until Ctrl-C, and prints the NAME for the fourth one, which another shell runs.
 
 1. The rules (`message_reader`) play development lakes with random actions, under all rules of memory and with both
    drifts, and so do three weights of the learned reader, which go astray in other places. The rules say what they would
@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import numpy as np
-from drift_agents.cli.app import main as run_command
 from drift_agents.cli.serve_local import fetch_model_file
 from drift_agents.llm.openai_compatible import name_file
 
@@ -78,20 +79,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=40, help="of this part")
     parser.add_argument("--decisions", type=int, default=2000, help="that are read in all parts together")
     parser.add_argument("--tests", type=int, default=200, help="decisions for the test before and after, 0 for none")
-    parser.add_argument("--play", metavar="FILE", help="an experiment, to be played with the model")
-    parser.add_argument("--run", type=Path, default=Path("runs/smollm2"), help="the folder of that run")
-    options, further = parser.parse_known_args(arguments)
+    parser.add_argument("--serve", type=int, metavar="PORT", help="serve the model instead; 0 for a free port")
+    options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     tuned, checkpoint = load_model(), options.out / "checkpoint.pt"
-    if options.play is not None:
+    if options.serve is not None:
         tuned.load(checkpoint)
         model = name_file(NAME, hashlib.sha256(checkpoint.read_bytes()).hexdigest())
-        with serve(tuned) as url:
-            words = ["run", options.play, "--model", model, "--base-url", url, "--concurrency", "1", "--fresh"]
-            raise SystemExit(
-                run_command([*words, *(() if options.run is None else ("--out", str(options.run))), *further])
-            )
+        with serve(tuned, options.serve) as url:
+            print(f"--model {model} --base-url {url}", flush=True)
+            with suppress(KeyboardInterrupt):
+                Event().wait()
+        return
     chats = [chat for chat in collect(options.out / "decisions.jsonl", LAKES, LAKE_COUNT) if len(chat.user) <= LONGEST]
     tests = draw_tests(options.out / "held-out.jsonl", options.tests)
     if tests and not checkpoint.is_file():

@@ -15,6 +15,8 @@ from examples.train_smollm2.chats import Chat
 from examples.train_smollm2.tuned import Tuned
 
 HOST = "127.0.0.1"
+MOST = 8
+"""Tokens of an answer where the request names no limit."""
 
 
 @contextmanager
@@ -36,10 +38,12 @@ def serve(tuned: Tuned, port: int = 0) -> Iterator[str]:
             """Answer it."""
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             system, user = (message["content"] for message in request["messages"])
-            text, is_whole, size = tuned.answer(Chat(system, user, ()), request.get("max_tokens", 8))
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}}
-            choice["finish_reason"] = "stop" if is_whole else "length"
-            usage = {"prompt_tokens": size, "completion_tokens": 1, "total_tokens": size + 1}
+            answer = tuned.answer(Chat(system, user, ()), request.get("max_tokens", MOST))
+            message = {"role": "assistant", "content": answer.text}
+            choice = {"index": 0, "message": message, "finish_reason": answer.finish}
+            used = answer.usage
+            usage = {"prompt_tokens": used.tokens_in, "completion_tokens": used.tokens_out}
+            usage["total_tokens"] = sum(usage.values())
             reply = {"id": "", "object": "chat.completion", "created": 0, "model": request["model"]}
             body = json.dumps({**reply, "choices": [choice], "usage": usage}).encode()
             self.send_response(200)

@@ -6,20 +6,21 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from drift_agents.llm.base import Completion
+from drift_agents.types import Usage
 
 from examples.train_smollm2.chats import GROUP, Chat, draw_groups
 
 try:
     import torch
     from peft import LoraConfig, get_peft_model
+    from transformers import DynamicCache
 except ImportError as error:
     raise SystemExit(f'training needs more packages, run `pip install "drift-envs[finetune,llm]"` ({error})') from error
 
@@ -54,7 +55,8 @@ class Tuned:
         self.adapters = {name: part for name, part in self.model.named_parameters() if part.requires_grad}
         self._body = self.model.base_model.model
         self._end = tokenizer.eos_token_id
-        self._read_once = lru_cache(maxsize=8)(self._read)
+        self._cache, self._cached = DynamicCache(), list[int]()
+        """Of the last prompt, with its tokens: the next one mostly begins as it does."""
 
     def load(self, path: Path) -> dict[str, Any]:
         """Take the adapters of a checkpoint, and return it.
@@ -64,7 +66,7 @@ class Tuned:
         """
         saved: dict[str, Any] = torch.load(path, weights_only=True)
         self.model.load_state_dict(saved["adapters"], strict=False)
-        self._read_once.cache_clear()
+        self._cache, self._cached = DynamicCache(), []
         return saved
 
     def encode(self, chat: Chat) -> tuple[tuple[int, ...], list[int]]:
@@ -84,9 +86,6 @@ class Tuned:
         (token,) = self.tokenizer(action, add_special_tokens=False).input_ids
         return int(token)
 
-    def _read(self, system: Sequence[int]) -> Any:
-        return self._body.model(torch.tensor([system]), use_cache=True).past_key_values
-
     def score(self, chats: Sequence[Chat]) -> tuple[torch.Tensor, torch.Tensor]:
         """The log-probabilities of all first tokens of the answers, and of the end after a right one.
 
@@ -97,7 +96,7 @@ class Tuned:
         tokens = torch.full((len(rows), max(map(len, rows))), self._end)  # what follows a row changes nothing before
         for number, row in enumerate(rows):
             tokens[number, : len(row)] = torch.tensor(row)
-        cache = self._read(system)
+        cache = self._body.model(torch.tensor([system]), use_cache=True).past_key_values
         cache.batch_repeat_interleave(len(rows))
         hidden = self._body.model(tokens, past_key_values=cache, use_cache=True).last_hidden_state
         ends = torch.tensor([len(row) for row in rows])
@@ -128,23 +127,28 @@ class Tuned:
         return float(np.mean(right)), float(np.mean([token in map(self._name, actions) for token, _ in first]))
 
     @torch.no_grad()
-    def answer(self, chat: Chat, most: int) -> tuple[str, bool, int]:
-        """The greedy answer, whether it ended by itself, and the number of tokens of the prompt.
+    def answer(self, chat: Chat, most: int) -> Completion:
+        """The greedy answer.
 
         Args:
             chat: the messages.
             most: tokens of the answer.
         """
-        system, tokens = self.encode(chat)
-        cache, written, size = copy.deepcopy(self._read_once(system)), [], len(system) + len(tokens)
-        for _ in range(most):
-            hidden = self._body.model(torch.tensor([tokens]), past_key_values=cache, use_cache=True).last_hidden_state
-            token = int(self._body.lm_head(hidden[:, -1]).argmax())
-            if token == self._end:
-                return self.tokenizer.decode(written), True, size
-            written.append(token)
-            tokens = [token]
-        return self.tokenizer.decode(written), False, size
+        system, rest = self.encode(chat)
+        tokens, written, same = [*system, *rest], list[int](), 0
+        while same < min(len(self._cached), len(tokens) - 1) and tokens[same] == self._cached[same]:
+            same += 1
+        if same < len(self._cached):
+            self._cache.crop(same - len(self._cached))  # negative: so many are removed
+        new = tokens[same:]
+        while len(written) < most and self._end not in written:
+            output = self._body.model(torch.tensor([new]), past_key_values=self._cache, use_cache=True)
+            new = [int(self._body.lm_head(output.last_hidden_state[:, -1]).argmax())]
+            written += new
+        self._cached = [*tokens, *written[:-1]]
+        text = self.tokenizer.decode([token for token in written if token != self._end])
+        finish = "stop" if self._end in written else "length"
+        return Completion(text, usage=Usage(1, len(tokens), len(written)), finish=finish)
 
 
 def train(tuned: Tuned, chats: Sequence[Chat], count: int, path: Path, minutes: float) -> bool:

@@ -11,8 +11,8 @@ pytest.importorskip("peft", reason="needs the extra `finetune`")
 pytest.importorskip("transformers", reason="needs the extra `finetune`")
 
 import torch
-from drift_agents.policy.base import make_policy
-from drift_agents.prompt.view import PromptView
+from drift_agents.llm.base import Message
+from drift_agents.llm.openai_compatible import OpenAICompatible
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -83,13 +83,14 @@ def test_it_learns_plays_and_is_served(tmp_path: Path) -> None:
     assert tuned.test(CHATS, "01") == (1.0, 1.0)
     loaded = make_tuned()
     loaded.load(tmp_path / "checkpoint.pt")
-    assert [loaded.answer(chat, 8)[:2] for chat in CHATS] == [(chat.right[0], True) for chat in CHATS]
+    answers = [loaded.answer(chat, 8) for chat in CHATS]
+    assert loaded.answer(CHATS[-1], 8) == answers[-1]  # with the whole prompt in the cache
+    assert [(answer.text, answer.finish) for answer in answers] == [(chat.right[0], "stop") for chat in CHATS]
     with serve(loaded) as url:
-        policy = make_policy("llm", model="tiny", base_url=url, form="text", max_tokens=8, reasks=0)
-        reply = policy.decide(PromptView("Any task.", '{"at": 1}', ("0", "1")).render(), np.random.default_rng(0))
-        policy.model.close()
-    assert reply.text in ("0", "1")
-    assert reply.usage.tokens_out == 1
+        model = OpenAICompatible("tiny", base_url=url, form="text")
+        served = [model.complete([Message("system", one.system), Message("user", one.user)]) for one in CHATS]
+        model.close()
+    assert [(one.text, one.usage[:3]) for one in served] == [(one.text, one.usage[:3]) for one in answers]
 
 
 def test_decisions_are_those_of_the_rules(tmp_path: Path) -> None:
