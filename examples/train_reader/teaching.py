@@ -117,11 +117,30 @@ class Player:
             self.keep(messages, view.actions, read, right)
         if rng.random() < self.noise:
             chosen = view.actions[int(rng.integers(len(view.actions)))]
-        elif self.network is None:
-            chosen = right[int(rng.integers(len(right)))]
         else:
-            chosen = view.actions[int(self.network.score(*read).argmax())]
+            chosen = self.choose(messages, view.actions, read, right, rng)
         return Reply(next((action for action, name in names.items() if name == chosen), chosen))
+
+    def choose(
+        self,
+        messages: Sequence[Message],
+        actions: Sequence[str],
+        read: ReadMessages,
+        right: Sequence[str],
+        rng: np.random.Generator,
+    ) -> str:
+        """The action of the network, or one of the equally good actions if there is none.
+
+        Args:
+            messages: to a language model.
+            actions: the admissible actions.
+            read: the same as words, under other names of buttons.
+            right: the equally good actions.
+            rng: for ties.
+        """
+        if self.network is None:
+            return right[int(rng.integers(len(right)))]
+        return actions[int(self.network.score(*read).argmax())]
 
     def keep(
         self, messages: Sequence[Message], actions: Sequence[str], read: ReadMessages, right: Sequence[str]

@@ -12,11 +12,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 from examples.train_smollm2.chats import Chat
-from examples.train_smollm2.tuned import Tuned
+from examples.train_smollm2.tuned import MOST, Tuned
 
 HOST = "127.0.0.1"
-MOST = 8
-"""Tokens of an answer where the request names no limit."""
 
 
 @contextmanager

@@ -31,6 +31,8 @@ RANK = 16
 FIRST_LAYER = 10
 """Layers below stay as they are, which saves their gradients."""
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+MOST = 8
+"""Tokens of an answer where no other limit is given."""
 SAVED = 25
 """Steps between two checkpoints."""
 
@@ -127,7 +129,7 @@ class Tuned:
         return float(np.mean(right)), float(np.mean([token in map(self._name, actions) for token, _ in first]))
 
     @torch.no_grad()
-    def answer(self, chat: Chat, most: int) -> Completion:
+    def answer(self, chat: Chat, most: int = MOST) -> Completion:
         """The greedy answer.
 
         Args:
@@ -151,12 +153,12 @@ class Tuned:
         return Completion(text, usage=Usage(1, len(tokens), len(written)), finish=finish)
 
 
-def train(tuned: Tuned, chats: Sequence[Chat], count: int, path: Path, minutes: float) -> bool:
+def train(tuned: Tuned, sets: Sequence[Sequence[Chat]], count: int, path: Path, minutes: float) -> bool:
     """Train for some minutes, from the checkpoint if there is one, and write one.
 
     Args:
         tuned: the model.
-        chats: the decisions.
+        sets: the decisions, of which the sets are read in turn.
         count: how many are read in all parts together.
         path: the checkpoint.
         minutes: of this part.
@@ -170,9 +172,10 @@ def train(tuned: Tuned, chats: Sequence[Chat], count: int, path: Path, minutes: 
         saved = tuned.load(path)
         done, losses = saved["step"], saved["losses"]
         optimizer.load_state_dict(saved["optimizer"])
-    groups = draw_groups(chats, 1 + count // len(chats), np.random.default_rng(0))
+    orders = [draw_groups(chats, 1 + count // len(chats), np.random.default_rng(0)) for chats in sets]
     begin, spent = time.monotonic(), time.process_time()
-    for step, group in zip(range(steps), groups, strict=False):
+    for step in range(steps):
+        group = next(orders[step % len(orders)])
         if step < done:
             continue
         for own in optimizer.param_groups:

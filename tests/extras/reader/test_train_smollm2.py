@@ -69,9 +69,9 @@ def test_every_decision_is_drawn_once_a_pass() -> None:
 def test_parts_train_what_one_part_trains(tmp_path: Path) -> None:
     """A part of no minutes is one step."""
     whole, parted = make_tuned(), tmp_path / "parts.pt"
-    assert train(whole, CHATS, 40, tmp_path / "whole.pt", 10)
+    assert train(whole, [CHATS], 40, tmp_path / "whole.pt", 10)
     parts = 1
-    while not train(last := make_tuned(), CHATS, 40, parted, 0):
+    while not train(last := make_tuned(), [CHATS], 40, parted, 0):
         parts += 1
     assert parts == 5
     assert all(torch.equal(part, last.adapters[name]) for name, part in whole.adapters.items())
@@ -79,7 +79,7 @@ def test_parts_train_what_one_part_trains(tmp_path: Path) -> None:
 
 def test_it_learns_plays_and_is_served(tmp_path: Path) -> None:
     tuned = make_tuned()
-    train(tuned, CHATS, 1600, tmp_path / "checkpoint.pt", 10)
+    train(tuned, [CHATS], 1600, tmp_path / "checkpoint.pt", 10)
     assert tuned.test(CHATS, "01") == (1.0, 1.0)
     loaded = make_tuned()
     loaded.load(tmp_path / "checkpoint.pt")
@@ -95,8 +95,22 @@ def test_it_learns_plays_and_is_served(tmp_path: Path) -> None:
 
 def test_decisions_are_those_of_the_rules(tmp_path: Path) -> None:
     """Played once; names of actions are permuted, and the instruction is that of the policy."""
-    chats = collect(tmp_path / "chats.jsonl", 0, 2, episodes=2)
-    assert collect(tmp_path / "chats.jsonl", 0, 2, episodes=2) == chats
+    chats = collect(tmp_path / "chats", 0, 2, episodes=2)
+    assert collect(tmp_path / "chats", 0, 2, episodes=2) == chats
     assert all(set(chat.right) <= set("0123") and chat.right for chat in chats)
     assert len({chat.system.partition("Actions: ")[2] for chat in chats}) > 4
     assert all(chat.user.endswith("</action>") for chat in chats)
+
+
+def test_the_model_plays_and_the_rules_say_what_was_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes over after some episodes of the rules; only what it visits is kept."""
+    monkeypatch.setattr("examples.train_smollm2.chats.BEGINS", (2,))
+    monkeypatch.setattr("examples.train_smollm2.chats.MODEL_EPISODES", 1)
+    seen: list[Chat] = []
+
+    def answer(chat: Chat) -> str:
+        seen.append(chat)
+        return "nothing" if len(seen) == 1 else chat.right[0]
+
+    chats = collect(tmp_path / "chats", 0, 1, answer)
+    assert chats == [chat._replace(right=list(chat.right)) for chat in seen]
