@@ -34,7 +34,7 @@ from drift_agents.llm.openai_compatible import name_file
 
 from examples.train_smollm2.chats import Chat, collect
 from examples.train_smollm2.serving import serve
-from examples.train_smollm2.tuned import Tuned, torch, train
+from examples.train_smollm2.tuned import Tuned, load_model, train
 
 LAKES, HELD_OUT = 700_000, 90_000
 """The first seeds of the lakes for training and for the test; no experiment plays these."""
@@ -45,20 +45,6 @@ PLAYED, LATER = 16, 560
 LONGEST = 560
 """Characters of a prompt in training: half of them are longer, and cost most."""
 NAME = "smollm2-lakes"
-
-
-def load_model(path: Path | None = None) -> Tuned:
-    """The model of `drift-agents serve-local --fetch`.
-
-    Args:
-        path: another file in the format GGUF.
-    """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    file = path or fetch_model_file()
-    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-    model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-    return Tuned(model.to(torch.bfloat16), tokenizer)
 
 
 def draw_tests(path: Path, count: int) -> list[Chat]:
@@ -87,8 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--serve", type=int, metavar="PORT", help="serve the model instead; 0 for a free port")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)
-    tuned = load_model()
+    tuned = load_model(fetch_model_file())
     if options.serve is not None:
         serve_newest(tuned, options.out, options.serve)
         return

@@ -1,6 +1,7 @@
 """The model with adapters, and its training.
 
 * `Tuned` - the loss of decisions, and the answer to messages
+* `load_model` - reads it from a file
 * `train` - trains it for some minutes
 """
 
@@ -20,7 +21,7 @@ from examples.train_smollm2.chats import GROUP, Chat, draw_groups
 try:
     import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import DynamicCache
+    from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
 except ImportError as error:
     raise SystemExit(f'training needs more packages, run `pip install "drift-envs[finetune,llm]"` ({error})') from error
 
@@ -116,7 +117,6 @@ class Tuned:
         sets = [row[list(map(self._name, chat.right))].logsumexp(0) for row, chat in zip(first, chats, strict=True)]
         return -(torch.stack(sets) + end).mean()
 
-    @torch.no_grad()
     def test(self, chats: Sequence[Chat], actions: Sequence[str]) -> tuple[float, float]:
         """The shares of right answers, and of admissible ones.
 
@@ -124,11 +124,11 @@ class Tuned:
             chats: the decisions.
             actions: the admissible answers.
         """
-        first = [(self.score([chat])[0].argmax().item(), chat.right) for chat in chats]
+        with torch.no_grad():
+            first = [(self.score([chat])[0].argmax().item(), chat.right) for chat in chats]
         right = [token in map(self._name, names) for token, names in first]
         return float(np.mean(right)), float(np.mean([token in map(self._name, actions) for token, _ in first]))
 
-    @torch.no_grad()
     def answer(self, chat: Chat, most: int = MOST) -> Completion:
         """The greedy answer.
 
@@ -144,13 +144,26 @@ class Tuned:
             self._cache.crop(same - len(self._cached))  # negative: so many are removed
         new = tokens[same:]
         while len(written) < most and self._end not in written:
-            output = self._body.model(torch.tensor([new]), past_key_values=self._cache, use_cache=True)
-            new = [int(self._body.lm_head(output.last_hidden_state[:, -1]).argmax())]
+            with torch.no_grad():
+                output = self._body.model(torch.tensor([new]), past_key_values=self._cache, use_cache=True)
+                new = [int(self._body.lm_head(output.last_hidden_state[:, -1]).argmax())]
             written += new
         self._cached = [*tokens, *written[:-1]]
         text = self.tokenizer.decode([token for token in written if token != self._end])
         finish = "stop" if self._end in written else "length"
         return Completion(text, usage=Usage(1, len(tokens), len(written)), finish=finish)
+
+
+def load_model(file: Path) -> Tuned:
+    """A model in 16 bits, on one core.
+
+    Args:
+        file: in the format GGUF.
+    """
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
+    return Tuned(model.to(torch.bfloat16), tokenizer)
 
 
 def train(tuned: Tuned, sets: Sequence[Sequence[Chat]], count: int, path: Path, minutes: float) -> bool:

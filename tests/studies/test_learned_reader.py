@@ -61,6 +61,7 @@ def test_the_page_names_tables_that_there_are(tmp_path: Path) -> None:
     assert write_page(page, tmp_path).read_text("utf-8") == text
 
 
+@pytest.mark.integration
 def test_recorded_replies_are_those_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first lake is replayed without a server."""
     replies, file = FIGURES / "smollm2.sqlite", FIGURES / "smollm2.json"
