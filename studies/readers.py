@@ -1,7 +1,7 @@
 """How rule-based message policies play: the page docs/readers.md, from the figures in results/readers.
 
 * `store_figures` - reads finished runs and stores the figures of the page, a small file a run
-* `read_shipped` - reads a finished run of a whole shipped experiment
+* `read_whole` - reads a finished run of a whole experiment
 * `write_readers` - writes the page from these files
 * `summarise` - the figures of a run
 * `tabulate_phases` - success by phase, of the default format
@@ -30,8 +30,12 @@ from drift_envs.metrics.statistics import paired_difference
 EXPERIMENTS = ("readers", "readers-brief", "readers-kinds", "readers-formats")
 """The experiments of the page."""
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "readers"
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "readers"
 """The folder of the figures."""
+
+EXAMPLES = ROOT / "examples"
+"""The folder of experiments that are played with a model, and so are not shipped with the package."""
 
 VERIFIERS = ("none", "glove", "oracle_reset")
 """The verifiers that every policy was played with, in the order of the table's figures."""
@@ -107,13 +111,13 @@ def store_figures(folders: Sequence[Path], results: Path = RESULTS) -> None:
         ExperimentError: if a run is another one, or cannot be read.
     """
     for folder in folders:
-        name, config_hash, rows = read_shipped(folder, EXPERIMENTS)
+        name, config_hash, rows = read_whole(folder, EXPERIMENTS)
         figures = {"config_hash": config_hash, "schedules": summarise(rows)}
         write_text(results / f"{name}.json", json.dumps(figures, indent=1) + "\n", make_folder=True)
 
 
-def read_shipped(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
-    """The name, the hash and the lines of a run of a shipped experiment as it is, without other seeds or agents.
+def read_whole(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
+    """The name, the hash and the lines of a run of an experiment as it is, without other seeds or agents.
 
     Args:
         folder: of the run.
@@ -126,12 +130,25 @@ def read_shipped(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
     name = manifest["name"]
     if name not in names:
         raise ExperimentError(f"{folder}: the run should be one of {', '.join(names)}. Received a run of {name}")
-    if manifest["config_hash"] != load_experiment(name).config_hash():
+    example = EXAMPLES / f"{name}.yaml"
+    source, command = (example, f"examples/{name}.yaml --model NAME") if example.is_file() else (name, name)
+    if _drop_models(manifest["experiment"]) != _drop_models(load_experiment(source).to_dict()):
         raise ExperimentError(
             f"{folder}: its figures would replace those of the whole experiment {name}, which was changed here. "
-            f"Play it without other options: drift-agents run {name} --trace none"
+            f"Play it without other options: drift-agents run {command} --trace none"
         )
     return name, manifest["config_hash"], rows
+
+
+def _drop_models(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment without the names of models, which the command line gives; `trace` changes no line."""
+    agents = [{**block, "policy": [_drop_model(part) for part in block["policy"]]} for block in experiment["agents"]]
+    return {**{key: value for key, value in experiment.items() if key != "trace"}, "agents": agents}
+
+
+def _drop_model(part: Mapping[str, Any]) -> dict[str, Any]:
+    own = part.get("options", {})
+    return {**part, "options": {key: value for key, value in own.items() if key not in ("model", "base_url", "price")}}
 
 
 def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:

@@ -2,6 +2,7 @@
 
 * `Lessons` - instances of an environment; `LESSONS` has them by name
 * `play` - decisions on some instances
+* `live` - the scores of one agent on one instance
 * `win` - the share of episodes before the drift that are won
 * `rename_actions`, `rename_buttons` - other names in a prompt
 """
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 from drift_agents.agent import Agent
+from drift_agents.llm.base import Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply
@@ -113,7 +115,8 @@ class Player:
             shuffled = [view.actions[place] for place in rng.permutation(len(view.actions))]
             names = dict(zip(view.actions, shuffled, strict=True))
         shown = rename_actions(view, names) if names else view
-        text = "\n".join(message.content for message in self._renderer.messages(shown))
+        messages = self._renderer.messages(shown)
+        text = "\n".join(message.content for message in messages)
         right = self._rules.choices(text, view.actions)
         read = read_messages(text, view.actions)
         if not self.lessons.has_codes:
@@ -122,14 +125,46 @@ class Player:
         seen = self.seen[view.state]
         is_open = not self.lessons.has_codes and len(right) == len(view.actions)  # any action will do
         if (seen <= KEPT or seen.bit_count() == 1) and not is_open:
-            self.decisions.add(read, [action in right for action in view.actions])
+            self.keep(messages, view.actions, read, right)
         if rng.random() < self.noise:
             chosen = view.actions[int(rng.integers(len(view.actions)))]
-        elif self.network is None:
-            chosen = right[int(rng.integers(len(right)))]
         else:
-            chosen = view.actions[int(self.network.score(*read).argmax())]
+            chosen = self.choose(messages, view.actions, read, right, rng)
         return Reply(next((action for action, name in names.items() if name == chosen), chosen))
+
+    def choose(
+        self,
+        messages: Sequence[Message],
+        actions: Sequence[str],
+        read: ReadMessages,
+        right: Sequence[str],
+        rng: np.random.Generator,
+    ) -> str:
+        """The action of the network, or one of the equally good actions if there is none.
+
+        Args:
+            messages: to a language model.
+            actions: the admissible actions.
+            read: the same as words, under other names of buttons.
+            right: the equally good actions.
+            rng: for ties.
+        """
+        if self.network is None:
+            return right[int(rng.integers(len(right)))]
+        return actions[int(self.network.score(*read).argmax())]
+
+    def keep(
+        self, messages: Sequence[Message], actions: Sequence[str], read: ReadMessages, right: Sequence[str]
+    ) -> None:
+        """Keep a decision.
+
+        Args:
+            messages: to a language model.
+            actions: the admissible actions.
+            read: the same as words, under other names of buttons.
+            right: the equally good actions.
+        """
+        self.decisions.add(read, [action in right for action in actions])
 
 
 def rename_buttons(read: ReadMessages, rng: np.random.Generator) -> ReadMessages:
@@ -218,7 +253,7 @@ def play(
         memory, rule = AGENTS[turn % len(AGENTS)]
         player = Player(lessons, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
         rule = rule if episodes > SOURCE else "none"
-        scores += list(_live(player, memory, rule, first + turn, episodes))
+        scores += list(live(player, memory, rule, first + turn, episodes))
         turn += 1
     spent = time.process_time() - begin
     won = np.mean([score >= 1 for score in scores])
@@ -236,12 +271,20 @@ def win(lessons: Lessons, first: int, count: int, network: Network | None = None
         network: what plays; the rules if not given.
     """
     players = (Player(lessons, Decisions(), network) for _ in range(count))
-    lives = (_live(player, AGENTS[0][0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
+    lives = (live(player, AGENTS[0][0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
     return float(np.mean([score >= 1 for life in lives for score in life]))
 
 
-def _live(player: Player, memory: Mapping[str, object], rule: str, seed: int, episodes: int) -> Iterator[float]:
-    """The scores of one agent on one instance."""
+def live(player: Player, memory: Mapping[str, object], rule: str, seed: int, episodes: int) -> Iterator[float]:
+    """The scores of one agent on one instance.
+
+    Args:
+        player: the policy.
+        memory: options of `vanilla`.
+        rule: the verifier.
+        seed: of the instance and of the agent.
+        episodes: how many.
+    """
     lessons = player.lessons
     env = gym.make(lessons.env_id, schedule=lessons.schedule, text=True, max_episode_steps=lessons.limit)
     options = {"prober": ReplayProber(drift_envs.twin(env))} if rule == "glove" else {}
