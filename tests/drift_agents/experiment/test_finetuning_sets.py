@@ -64,6 +64,9 @@ def test_the_command_writes_chats(folder: Path, tmp_path: Path, capsys: pytest.C
 
 
 def test_runs_without_steps_or_strategies_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="holds no run"):
+        export(tmp_path, tmp_path / "out.jsonl")
+    (tmp_path / "run.json").write_bytes((folder / "run.json").read_bytes())
     with pytest.raises(ExperimentError, match="play the experiment with --trace all"):
         export(tmp_path, tmp_path / "out.jsonl")
     bare = tmp_path / "bare"

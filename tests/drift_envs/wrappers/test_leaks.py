@@ -13,7 +13,8 @@ from website.shipped import listed
 
 OURS = [name for name in listed() if load_schedule(name).env in CORE_IDS]
 """Without the points of the map of verification, which differ from their file in rates alone."""
-IMPLICIT = [name for name in OURS if load_schedule(name).visibility == "implicit"]
+IMPLICIT = [name for name in OURS if load_schedule(name).visibility == "implicit" and name != "tools/transient"]
+"""Without the one whose drift loses calls of any kind: every answer is its outcome."""
 OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
 """Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
 LOOKUPS = tuple(f'{{"tool": "{tool}' for tool in ("find_", "get_order", "list_cards", "track_shipment"))
