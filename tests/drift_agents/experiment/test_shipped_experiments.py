@@ -50,18 +50,13 @@ SHORT = {"rounds": 1, "episodes": 3}
 """How much the slow test plays of each schedule: no experiment fills a phase or waits for a drift that comes later."""
 
 
-def folder_of(schedule: str) -> str:
-    """The folder of a schedule, one for each environment."""
-    return schedule.partition("/")[0]
-
-
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
     """As few cells as hold every schedule, every memory, and each verifier, policy and team in each environment."""
     seen: set[str] = set()
     kept = []
     for cell in cells:
         memory, verifier, policy = cell.labels
-        environment = folder_of(cell.schedule)
+        environment = cell.schedule.partition("/")[0]
         names = {cell.place, f"memory {memory}"} | {
             f"{environment} {label}" for label in (verifier, policy, *cell.decision.labels)
         }
@@ -111,27 +106,22 @@ def shorten(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, **{key: min(settings[key], most) for key, most in SHORT.items() if settings.get(key)}}
 
 
-PARTS = [
-    (name, folder)
-    for name in shipped_experiments()
-    for folder in sorted({folder_of(s) for s in load_experiment(name).schedules})
-]
-"""Experiments by environment: one with every memory on all of them takes longer than a test may."""
+PARTS = [(name, schedule) for name in shipped_experiments() for schedule in load_experiment(name).schedules]
+"""Experiments by schedule: one with every memory on all of them takes longer than a test may."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "folder"), PARTS)
-def test_its_smallest_form_is_played_to_the_end(name: str, folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "schedule"), PARTS)
+def test_its_smallest_form_is_played_to_the_end(name: str, schedule: str, tmp_path: Path) -> None:
     if name in FOR_MODELS:
         pytest.skip("needs a language model")
     if name in FOR_EXTRA:
         pytest.importorskip(FOR_EXTRA[name], reason="needs an extra")
     data = shorten(load_experiment(name, {"seeds": 1}).to_dict())
-    data["schedules"] = [schedule for schedule in data["schedules"] if folder_of(schedule) == folder]
+    settings = data.get("environments", {})
+    data["schedules"] = [schedule]
     data["environments"] = {
-        schedule: shorten(settings)
-        for schedule, settings in data.get("environments", {}).items()
-        if schedule in data["schedules"]
+        key: shorten(settings[key]) for key in (schedule.partition(":")[0], schedule) if key in settings
     }
     experiment = load_experiment(data)
     cells = plan_cells(experiment)
