@@ -2,7 +2,8 @@
 
 Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The network of `recurrent_ppo` is trained on
 lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
-can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal.) What it has
+can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal. A truncated one goes
+on with the value of its last state: otherwise the start of an episode would be as bad as its limit.) What it has
 learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the board. `both` tells the
 two rows apart: trained with phases from both sides of the drift (of `BoardEnv.draw`), or of one side only, with phases
 of the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
@@ -82,7 +83,10 @@ def roll_out(env: BoardEnv, weights: Weights, params: Any, key: Any) -> tuple[Re
 
     found = jax.lax.scan(move, (lanes, start), jax.random.split(rolling, ROUNDS * env.ticks))[1]
     seen, inputs, chance, value = found
-    batch = RecurrentRollout(inputs, seen.action, chance, value, seen.reward * env.reward_scale, seen.done, start)
+    reward = seen.reward * env.reward_scale
+    if env.pays_each_step:  # a limit of steps is no end: what was expected stands for what would have come
+        reward += DISCOUNT * (seen.done - seen.terminated) * value
+    batch = RecurrentRollout(inputs, seen.action, chance, value, reward, seen.done, start)
     return batch, common.round_score(env, seen)
 
 
