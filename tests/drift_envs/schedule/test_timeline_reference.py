@@ -14,6 +14,7 @@ from drift_envs.schedule.model import Steps
 from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.streams import Purpose, RandomStream, UniformStream
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* can be played up to tick")
 TICKS = 50
 PROFILE = settings(derandomize=True, deadline=None, max_examples=50)
 
