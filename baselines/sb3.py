@@ -106,30 +106,18 @@ def is_model(found: Any) -> bool:
 
 def ppo(params: Any, key: int) -> Any:
     """PPO with the network, rollout and epochs of `baselines.ppo`."""
-    ticks = 32 if params.environment in ("corners", "holes") else 64
-    return PPO(
-        "MlpPolicy",
-        params.vec_env,
-        learning_rate=1e-3,
-        n_steps=ticks,
-        batch_size=ticks * params.lanes // 4,
-        n_epochs=4,
-        ent_coef=0.01,
-        policy_kwargs={"net_arch": [32, 32]},
-        seed=key,
-        device="cpu",
-    )
+    return PPO("MlpPolicy", **_ppo_options(params, key), policy_kwargs={"net_arch": [32, 32]})
 
 
 def dqn(params: Any, key: int) -> Any:
     """DQN with the network, gradient steps and running mean of the target network of `baselines.dqn`."""
-    ticks = 32 if params.environment in ("corners", "holes") else 64
+    ticks = _ticks_of(params)
     return _make_dqn(params, key, ticks, tau=16 * 0.01 / ticks, target_update_interval=params.lanes)
 
 
 def dqn_copied(params: Any, key: int) -> Any:
     """The same with a target network that is copied every four rounds, as in Mnih et al. 2015."""
-    ticks = 32 if params.environment in ("corners", "holes") else 64
+    ticks = _ticks_of(params)
     return _make_dqn(params, key, ticks, target_update_interval=4 * ticks * params.lanes)
 
 
@@ -159,16 +147,24 @@ def recurrent_ppo(params: Any, key: int) -> Any:
     except ImportError as error:
         message = '`sb3_contrib` is not installed, run `pip install "drift-envs[baselines]"`'
         raise MissingDependencyError(message) from error
-    ticks = 32 if params.environment in ("corners", "holes") else 64
-    return RecurrentPPO(
-        "MlpLstmPolicy",
-        params.vec_env,
-        learning_rate=1e-3,
-        n_steps=ticks,
-        batch_size=ticks * params.lanes // 4,
-        n_epochs=4,
-        ent_coef=0.01,
-        policy_kwargs={"net_arch": [], "lstm_hidden_size": 32, "shared_lstm": True, "enable_critic_lstm": False},
-        seed=key,
-        device="cpu",
-    )
+    network = {"net_arch": [], "lstm_hidden_size": 32, "shared_lstm": True, "enable_critic_lstm": False}
+    return RecurrentPPO("MlpLstmPolicy", **_ppo_options(params, key), policy_kwargs=network)
+
+
+def _ppo_options(params: Any, key: int) -> dict[str, Any]:
+    ticks = _ticks_of(params)
+    return {
+        "env": params.vec_env,
+        "learning_rate": 1e-3,
+        "n_steps": ticks,
+        "batch_size": ticks * params.lanes // 4,
+        "n_epochs": 4,
+        "ent_coef": 0.01,
+        "seed": key,
+        "device": "cpu",
+    }
+
+
+def _ticks_of(params: Any) -> int:
+    """The steps of a rollout, as in `baselines.environments`."""
+    return 32 if params.environment in ("corners", "holes") else 64

@@ -19,8 +19,8 @@ from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
 from drift_envs.schedule.files import variants_of
+from drift_envs.schedule.limits import limits_of
 from drift_envs.schedule.model import MAX_TICK
-from drift_envs.schedule.occurrences import last_readable_tick
 from drift_envs.schedule.variants import split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 
@@ -50,10 +50,9 @@ def validate_schedules(names: Sequence[str]) -> bool:
                 timeline = open_schedule(name).timeline
                 count = len(timeline.first_phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
-                last = timeline.last_phase_tick
-                note += f", found for ticks up to {last}" if last < MAX_TICK else ""
-            last = last_readable_tick(schedule.drifts)
-            note += f"; random drifts: ticks up to {last}" if last < MAX_TICK else ""
+            limits = limits_of(schedule.drifts)
+            note += f", found for ticks up to {limits.phase}" if limits.phase < MAX_TICK else ""
+            note += f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else ""
         except UnknownScheduleError:
             raise
         except ScheduleError as error:

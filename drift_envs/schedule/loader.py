@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, overload
 
-from drift_envs.errors import ArgumentError, DeclaredKnobsError, Problem, ScheduleError
+from drift_envs.errors import ArgumentError, DeclaredKnobsError, DriftWarning, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule.files import read_mapping, read_named, shipped_schedules
 from drift_envs.schedule.findings import Finding, key_path
 from drift_envs.schedule.knob_rules import knob_findings
+from drift_envs.schedule.limits import early_limit, limit_findings
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.reach import combination_findings
 from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
@@ -59,6 +61,9 @@ def load_schedule(
         ScheduleError: with everything that is wrong, in the order of the file; an `UnknownScheduleError` if there
             is no schedule or variant of that name.
         ArgumentError: if `source` is something else.
+
+    Warns:
+        DriftWarning: with a table, if some tick before the ten millionth cannot be played.
 
     Example:
         >>> load_schedule({"version": 1, "drifts": [{"at": 20, "set": {"slip": 0.5}}]}).drifts[0].at
@@ -106,11 +111,16 @@ def _check(document: Document, tables: Tables) -> Schedule:
         findings += [finding for finding in knob_findings(data, table) if finding[0] not in known]
         complete = schedule or _without_unknown_keys(data, findings)
         if complete is not None and not document.problems and all(map(is_unknown_key, findings)):
-            findings += combination_findings(complete, table)
+            findings += [*combination_findings(complete, table), *limit_findings(complete.drifts)]
     problems = _sorted([*document.problems, *_problems(findings, document)], document.mark.where)
     if schedule is None or problems:
         raise ScheduleError(problems)
-    return schedule if table is None else schedule.mark_checked(table)
+    if table is None:
+        return schedule
+    early = early_limit(schedule.drifts)
+    if early is not None:
+        warnings.warn(str(next(_problems([early], document))), DriftWarning, stacklevel=3)
+    return schedule.mark_checked(table)
 
 
 def _without_unknown_keys(data: Mapping[str, Any], findings: Iterable[Finding]) -> Schedule | None:

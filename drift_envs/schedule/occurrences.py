@@ -6,7 +6,6 @@
 * `RandomOccurrences` - at random ticks: a chain of geometric gaps, drawn in blocks
 * `TickWindow` - where ticks stand in the run that holds them
 * `occurrences_of` - the occurrences of a drift
-* `last_readable_tick` - up to which tick the random events of drifts can be drawn
 
 An occurrence that `for` ends is called a run: random ones that overlap join to one run. Without `for`,
 every occurrence is a run that never ends, and they accumulate.
@@ -16,13 +15,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from drift_envs.schedule.model import MAX_TICK, Drift
-from drift_envs.schedule.streams import MOST_EVENTS, Blocks, Purpose, RandomStream, UniformStream, refuse_far
+from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, UniformStream, refuse_far
 
 BEYOND = 4 * MAX_TICK
 """A tick after every tick there is, small enough that sums with it are exact."""
@@ -337,28 +335,3 @@ def occurrences_of(drift: Drift, stream: RandomStream) -> Occurrences:
         return JitteredOccurrences(stream, first, drift.every, drift.duration, drift.jitter)
     alone = JitteredOccurrences(stream, first, BEYOND, drift.duration, drift.jitter)
     return RegularOccurrences(int(alone.start(np.zeros(1, np.int64))[0]), None, drift.duration)
-
-
-def last_readable_tick(drifts: Iterable[Drift]) -> int:
-    """About the last tick before which at most `MOST_EVENTS` random events of each drift lie.
-
-    A tick of `rate`, `walk` and `choice` costs by the events before it, since each adds to the one before.
-
-    Args:
-        drifts: the drifts of a schedule.
-
-    Returns:
-        The tick, `MAX_TICK` without such drifts.
-
-    Example:
-        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "walk": {"slip": 0.05}})
-        >>> last_readable_tick([storms])
-        1000000000
-    """
-    last = MAX_TICK
-    for drift in drifts:
-        if drift.rate is not None:
-            last = min(last, (drift.at or 0) + int(MOST_EVENTS / drift.rate))
-        elif drift.every is not None and (drift.walk or drift.choice):
-            last = min(last, (drift.at or drift.every) + MOST_EVENTS * drift.every)
-    return last

@@ -84,6 +84,7 @@ def test_sums() -> None:
     assert math.isnan(correlation(line[:1]))
 
 
+@pytest.mark.integration
 def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
     path = tmp_path / "few.yaml"
     path.write_text(

@@ -29,6 +29,7 @@ def own_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "read_rules", lambda path: BOOK)
 
 
+@pytest.mark.integration
 def test_the_map_of_some_lines_is_a_page_with_pictures(own_rules: None, tmp_path: Path) -> None:
     write_evidence(evidence(played()), tmp_path / "lines")
     assert main(["map", str(tmp_path / "lines"), "--out", str(tmp_path / "map")]) == 0

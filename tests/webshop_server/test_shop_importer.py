@@ -270,6 +270,7 @@ def test_the_originals_sample(real_inventory):
     assert len(GoalSet(real_inventory.index, "synthetic")) == 6910
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["synthetic", "human"])
 def test_goal_listings_of_the_original_score_one(real_inventory, kind):
     """With the original, 6,452 of the 6,910 do."""

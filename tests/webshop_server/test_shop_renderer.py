@@ -86,6 +86,7 @@ def test_a_parsed_document_equals_its_page_model(inventory, kind):
     assert kinds == set(PageKind)
 
 
+@pytest.mark.integration
 def test_parsed_documents_of_the_originals_catalogue(real_inventory):
     for page in walk(Shop(real_inventory), 1, 300):
         read = parse_html(render_html(page), page.path)

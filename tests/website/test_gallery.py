@@ -9,6 +9,7 @@ from website import gallery
 pytest.importorskip("matplotlib", reason="needs the extra `plots`")
 
 
+@pytest.mark.integration
 def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(gallery, "IDS", {name: gallery.IDS[name] for name in ("DriftFrozenLake-v0",)})
     monkeypatch.setattr(gallery, "shipped_schedules", lambda: ("frozen_lake/thaw", "frozen_lake/thaw:walk"))

@@ -28,6 +28,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 pytest.importorskip("vl_convert", reason="needs the extra `plots`")
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

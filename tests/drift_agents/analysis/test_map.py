@@ -123,6 +123,7 @@ def test_curves_are_means_over_the_points_of_an_environment() -> None:
     assert whole.mean == pytest.approx((95 + 55) / 2)
 
 
+@pytest.mark.integration
 def test_pictures_show_winners_leads_and_doubt(tmp_path: Path) -> None:
     found = list(points().values())
     picture = draw_map(found, BOOK, tmp_path / "pictures")

@@ -84,6 +84,7 @@ EPISODES = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(EPISODES, min_size=1, max_size=4), st.lists(EPISODES, min_size=1, max_size=4))
 def test_a_curve_is_what_playing_up_to_the_budget_gives(best: list[list[Episode]], ours: list[list[Episode]]) -> None:
     def after(episodes: list[Episode]) -> list[Episode]:

@@ -72,6 +72,7 @@ def test_a_dry_run_counts_equal_requests_once_and_memories_apart() -> None:
         assert two.tokens_in == pytest.approx(one.tokens_in * 5 / 3, abs=1)
 
 
+@pytest.mark.integration
 def test_the_table_for_models_fits_its_budget() -> None:
     rows = estimate(load_experiment("llm-table"))
     assert sum(row.decisions for row in rows) <= 4_000

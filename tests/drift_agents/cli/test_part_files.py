@@ -91,6 +91,7 @@ def hashed(name: str) -> str:
     return f"{name}(sha256={sha256(MINE.encode()).hexdigest()[:16]})"
 
 
+@pytest.mark.integration
 def test_parts_of_a_file_play_beside_those_with_names(folder: Path) -> None:
     assert run(out="plain") == 0
     verifiers = ("none", "glove", "mine.py:Trusting", "mine.py:probes")

@@ -90,6 +90,7 @@ def test_what_fell_out_of_memory_is_told(data: dict[str, Any], tmp_path: Path) -
     assert removed > 0
 
 
+@pytest.mark.integration
 def test_lines_do_not_depend_on_it_and_equal_runs_are_equal(data: dict[str, Any], tmp_path: Path) -> None:
     experiment = load_experiment(data)
     for name, trace, jobs in (("plain", "none", 1), ("one", "all", 1), ("two", "all", 2)):

@@ -195,6 +195,7 @@ def test_the_fields_that_enforce_a_form() -> None:
     assert sent["tool_choice"] == "required"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "unit",
     [

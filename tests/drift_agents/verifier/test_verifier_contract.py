@@ -113,6 +113,7 @@ def test_it_is_a_verifier(name: str, drifting) -> None:
     assert type(verifier).__doc__
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "options"),
     [(name, {}) for name in NAMES if name != "majority"] + [(name, PATIENT) for name in (*PROBING, "forget")],

@@ -1,7 +1,9 @@
+import warnings
+
 import numpy as np
 import pytest
 
-from drift_envs.errors import KnobError
+from drift_envs.errors import DriftWarning, KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable
 
 
@@ -51,7 +53,9 @@ def make(table):
 
     def make_timeline(*drifts, seed=0, base=None, **top):
         data = {"version": 1, "drifts": list(drifts), "base": base or {}, **top}
-        return Timeline(load_schedule(data, table=table), table, seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* can be played up to tick", DriftWarning)
+            return Timeline(load_schedule(data, table=table), table, seed)
 
     return make_timeline
 

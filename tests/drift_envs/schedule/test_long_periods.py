@@ -55,6 +55,7 @@ def count_phases(drifts):
     return found
 
 
+@pytest.mark.integration
 @settings(derandomize=True, deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     count=st.sampled_from([3, 20, 85]),
@@ -87,6 +88,7 @@ def test_every_tick_up_to_the_limit_has_its_phase(make, monkeypatch, count, abov
                 timeline.phase(last + 1)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("count", [20, 85, 300])
 def test_far_ticks_have_values_and_a_phase_or_a_limit_at_once(make, count):
     """The bound is about twenty times what it takes; without a limit it would be minutes."""

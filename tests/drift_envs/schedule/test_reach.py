@@ -10,7 +10,7 @@ from drift_envs.knobs import Knob, KnobTable
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.schedule.reach import MOST_COMBINATIONS, combination_findings
 
-PROFILE = settings(derandomize=True, deadline=None, max_examples=80)
+PROFILE = settings(derandomize=True, deadline=None)
 
 
 def schedule_of(*drifts, base=None):

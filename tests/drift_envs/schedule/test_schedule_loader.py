@@ -183,6 +183,7 @@ def test_a_broken_rule_is_told_alone_and_by_name(drift, rule, table):
     assert lines[0].startswith(rule)
 
 
+@pytest.mark.integration
 def test_a_thousand_drifts_are_enough(table):
     drifts = [{"at": tick, "set": {"slip": 0.5}} for tick in range(1001)]
     assert lines_of({"version": 1, "drifts": drifts}, table) == [

@@ -163,6 +163,7 @@ def test_the_schedules_own_seed_goes_first(make, series):
     assert series(Timeline(schedule, table, 0), "slip", 50) == series(Timeline(schedule, table, 1), "slip", 50)
 
 
+@pytest.mark.integration
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**128), other=st.integers(0, 2**128), asked=st.lists(st.integers(0, 5000), max_size=5))
 def test_copies_and_equal_seeds_agree_and_other_seeds_differ(make, series, seed, other, asked):

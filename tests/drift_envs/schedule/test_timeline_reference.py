@@ -14,8 +14,11 @@ from drift_envs.schedule.model import Steps
 from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.streams import Purpose, RandomStream, UniformStream
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* can be played up to tick")
 TICKS = 50
-PROFILE = settings(derandomize=True, deadline=None, max_examples=50)
+PROFILE = settings(
+    derandomize=True, deadline=None
+)  # the profile of the suite has 50 examples, that of `make check` fewer
 
 
 def curve_of(curve, u):

@@ -194,6 +194,7 @@ def test_seeds_that_are_none(seed):
         env.reset(seed=seed)
 
 
+@pytest.mark.integration
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(["plain", "hold", "jump", "rewind"]), st.integers(0, 4)), max_size=12))
 def test_knobs_are_always_those_of_the_tick(moves):

@@ -39,6 +39,7 @@ def first_ticks(env):
     return [phase.start for phase in env.get_wrapper_attr("timeline").phases(100)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", IMPLICIT)
 @pytest.mark.parametrize("text", [False, True])
 def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
@@ -64,6 +65,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
         assert data_equivalence(runs[0], run, exact=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [name for name in OURS if name.partition(":")[0] not in VISIBLE])
 def test_the_first_sight_of_an_episode_tells_no_tick(name):
     """Before the first action, phases look alike."""

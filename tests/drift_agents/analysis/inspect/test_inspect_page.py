@@ -19,6 +19,8 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES
 from drift_agents.experiment.logs import read_rows
 
+pytestmark = pytest.mark.integration  # a run is played
+
 
 def test_the_index_has_every_episode(traced_run: Path) -> None:
     contents = gather(traced_run)

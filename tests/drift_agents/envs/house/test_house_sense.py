@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import gymnasium as gym
+import pytest
 from drift_agents.agent import Agent
 from drift_agents.envs.house import HOUSE
 from drift_agents.memory.vanilla import VanillaMemory
@@ -21,6 +22,7 @@ EPISODES = 12
 """Each of the six tasks comes twice, so that its own way is known the second time."""
 
 
+@pytest.mark.integration
 def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() -> None:
     env = gym.make("DriftHouse-v0", text=True)
     rule = HOUSE.make("matching")

@@ -16,6 +16,7 @@ import drift_envs  # noqa: F401 - registers the environments
 EPISODES = 24
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["ranked", "react"])
 @pytest.mark.parametrize("temper", TEMPERS)
 def test_a_reader_meets_requests_and_finds_new_names(temper: str, form: str) -> None:

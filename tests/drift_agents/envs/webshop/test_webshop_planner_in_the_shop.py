@@ -21,6 +21,7 @@ from drift_agents.verifier.prober.replay import ReplayProber
 
 import drift_envs
 
+pytestmark = pytest.mark.integration
 ROUNDS = 12
 
 

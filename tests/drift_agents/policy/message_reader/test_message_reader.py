@@ -423,6 +423,7 @@ class KeptNotes(Silent):
         self.texts.append(text)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("form", "warnings"), [("brief", 0), ("ranked", 0), ("paper", 2)])
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
     """Two lines whatever the number of cells; the report names the agents."""

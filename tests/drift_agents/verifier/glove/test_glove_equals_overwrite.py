@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from drift_agents.agent import Agent
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.verifier.controls import Forget, Overwrite
@@ -44,6 +45,7 @@ def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:
     return [lambda target=target: change(target) for target in later]
 
 
+@pytest.mark.integration
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**16), changed=st.lists(st.integers(0, 30), min_size=1, max_size=8))
 def test_identical_episodes(seed: int, changed: list[int], random_rules, TableEnv, Reader) -> None:

@@ -89,6 +89,7 @@ def test_distances_are_those_of_relaxation(lake):
     assert distances(lake) == [-1 if far == 10**6 else far for far in best]
 
 
+@pytest.mark.integration
 @settings(max_examples=150, deadline=None)
 @given(lakes(), st.randoms(use_true_random=False))
 def test_broken_paths_are_those_that_enumeration_finds(old, random):

@@ -217,6 +217,7 @@ class TestResponses:
         assert oracle.action(3, 0) == 2
         assert oracle.action(3, 0, left=3) == 0
 
+    @pytest.mark.integration
     def test_the_oracles_policy_reaches_its_value(self) -> None:
         lake = draw_map({"size": 6, "holes": 9, "slip": 0.2, "optimum": 0.7}, None, np.random.default_rng(3))
         oracle = make_lake_oracle({"map": list(lake), "slip": 0.2})

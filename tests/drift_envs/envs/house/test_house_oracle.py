@@ -36,6 +36,7 @@ def test_following_it_completes_every_task_in_every_phase(name):
         assert reward == 1.0, (tick, info["task"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["house/explicit", "house/renamed", "house/implicit", "house/keys", "house/tidy"])
 def test_what_has_changed_is_what_answers_otherwise(name):
     """Random commands in an environment and in one of another tick, from the same history."""
@@ -63,6 +64,7 @@ def test_what_has_changed_is_what_answers_otherwise(name):
     assert differing or name in ("house/keys", "house/implicit", "house/tidy")
 
 
+@pytest.mark.integration
 def test_a_lost_command_is_a_response_that_does_not_hold():
     _, state, _, oracle = make("house/explicit:transient")
     answers = oracle.response(state, "go to fridge 1", 0)

@@ -88,6 +88,7 @@ def test_replaying_at_the_same_desk_pays_and_every_tie_counts():
     assert ways == {1.0}, "a plan without the renamed tool is as short"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["tools/explicit", "tools/implicit", "tools/silent", "tools/order", "tools/policy"])
 def test_what_has_changed_is_what_answers_otherwise(name):
     """The calls of a plan in two environments, one of another tick, after the same calls."""
@@ -197,6 +198,7 @@ def test_what_it_refuses():
         DeskOracle(env.get_wrapper_attr("timeline"), lambda shop: None, lambda: 1, 0)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["tools/explicit:family", "tools/rush"])
 def test_seeds_draw_requests_and_families_draw_shops(name):
     pools = {make(name, seed)[0].unwrapped.task_pool for seed in range(3)}

@@ -161,6 +161,7 @@ def test_every_drift_affects_the_goals_of_the_pool(make_shop):
         assert is_touched == (max(paid) <= 0.95)
 
 
+@pytest.mark.integration
 def test_unaffected_goals_fill_a_pool(make_shop, tmp_path):
     schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:absent"]}}]}
     env = make_shop(schedule)
@@ -235,6 +236,7 @@ class TestOracle:
                     break
         assert won >= 30
 
+    @pytest.mark.integration
     def test_the_value_with_lost_actions(self):
         schedule = {"version": 1, "name": "t", "base": {"transient": 0.4}}
         env = gym.make("DriftWebShop-v0", schedule=schedule, text=True, max_episode_steps=10)
@@ -252,6 +254,7 @@ class TestOracle:
         with pytest.raises(ArgumentError, match="`state` should be a JSON text with `html` and `url`"):
             env.get_wrapper_attr("oracle").action(state, 0)
 
+    @pytest.mark.integration
     def test_unreachable_pages(self, make_shop):
         env = make_shop(text=True)
         state, _ = env.reset(seed=0)

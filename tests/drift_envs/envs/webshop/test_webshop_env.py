@@ -385,6 +385,7 @@ def test_environments_share_one_inventory(make_shop):
     assert other.unwrapped.page.text == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mode", ["rgb_array", "human", "ansi"])
 def test_pictures(make_shop, mode):
     env = make_shop(render_mode=mode, overlay=False)

@@ -8,6 +8,7 @@ import pytest
 from drift_envs.errors import ArgumentError
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("schedule", ["webshop/explicit", "webshop/implicit"])
 def test_other_tasks_are_disjoint_and_depend_on_the_seed_alone(schedule: str) -> None:
     env = gym.make("DriftWebShop-v0", schedule=schedule, text=True)
@@ -46,6 +47,7 @@ def test_other_tasks_do_not_change_the_order_of_the_pool() -> None:
     assert orders[0] == orders[1]
 
 
+@pytest.mark.integration
 def test_more_other_tasks_than_goals() -> None:
     env = gym.make("DriftWebShop-v0", schedule="webshop/implicit", text=True)
     env.reset(seed=0)
