@@ -2,8 +2,8 @@
 
 Duan et al. 2016, arXiv:1611.02779; Wang et al. 2016, arXiv:1611.05763. The network of `recurrent_ppo` is trained on
 lifetimes that drift at random steps, with rewards of later episodes counted, so that noticing a drift and searching
-can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal. A truncated one goes
-on with the value of its last state: otherwise the start of an episode would be as bad as its limit.) What it has
+can pay. (Where each step pays the same, returns end with the episode; otherwise all would be equal. A truncated one
+goes on with the value of its last state: otherwise an episode's start would be as bad as its limit.) What it has
 learned is a policy that adapts by its recurrent state alone. Training uses other seeds than the board. `both` tells the
 two rows apart: trained with phases from both sides of the drift (of `BoardEnv.draw`), or of one side only, with phases
 of the other side never seen. Departures from the papers: PPO instead of TRPO or A3C, a lifetime has no fixed number of
