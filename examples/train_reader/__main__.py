@@ -37,7 +37,7 @@ from drift_agents.policy.learned_reader.reader import SHIPPED, SUFFIX
 
 from examples.train_reader.decisions import Decisions, learn_vocabulary
 from examples.train_reader.network import make_weights
-from examples.train_reader.teaching import ALL, LESSONS, SOURCE, play, win
+from examples.train_reader.teaching import ALL, LESSONS, play, win
 from examples.train_reader.training import BATCH, train
 
 INSTANCES = 100_000
@@ -49,6 +49,8 @@ DAGGER = 5
 WORDS = 800
 """Words that the reader of several environments knows at the most, so that all weights together stay small."""
 TOGETHER = "together"
+LAKES = ("lake", "goals")
+"""Of `LESSONS`, what all readers learn."""
 
 Say = Callable[[str], None]
 
@@ -57,15 +59,15 @@ class Amounts(NamedTuple):
     """How much is played and trained.
 
     Args:
-        taught: decisions of the rules in each set.
+        taught: decisions of the rules in each environment, before the first drift and in all phases.
         played: decisions of the network in each environment and each round of DAgger.
         first: decisions that the first training reads.
         further: decisions that each further training reads.
         last: decisions that the last one reads.
     """
 
-    taught: int = 50_000
-    played: int = 9_000
+    taught: int = 30_000
+    played: int = 5_000
     first: int = 75_000
     further: int = 30_000
     last: int = 90_000
@@ -101,22 +103,24 @@ def teach(out: Path, name: str, share: float, say: Say) -> tuple[list[Decisions]
         say: prints the parts.
     """
 
-    def taught(part: str, environment: str, first: int, count: int, episodes: int) -> Decisions:
+    def taught(environment: str, part: int, count: int, episodes: int | None) -> Decisions:
+        first = (2 * tuple(LESSONS).index(environment) + part + 1) * INSTANCES
         make = partial(play, LESSONS[environment], first, scale(count, share), episodes, say=say)
-        return make_part(out / f"taught-{part}.npz", make, say)
+        return make_part(out / f"taught-{environment}-{part}.npz", make, say)
 
-    count = Amounts().taught
-    source = taught("source", "lake", INSTANCES, count, SOURCE)
-    drifting = taught("all", "lake", 2 * INSTANCES, count, ALL)
+    count, source, drifting = Amounts().taught, Decisions(), Decisions()
+    for environment in LAKES:
+        source.extend(taught(environment, 0, count, None))
     if name == "source":
         return [source], learn_vocabulary(source)
+    for environment in LAKES:
+        drifting.extend(taught(environment, 1, count, ALL))
     words = {*learn_vocabulary(source), *learn_vocabulary(drifting)}
     if name != TOGETHER:
         return [source, drifting], tuple(sorted(words))
     everything = Decisions()
-    for number, environment in enumerate(LESSONS, 1):
-        if environment != "lake":
-            everything.extend(taught(environment, environment, number * INSTANCES, MORE.taught, ALL))
+    for environment in environments_of(name)[len(LAKES) :]:
+        everything.extend(taught(environment, 1, MORE.taught, ALL))
     words.update(learn_vocabulary(everything, max(0, WORDS - len(words))))
     for one in (source, drifting):
         everything.extend(one)
@@ -132,17 +136,17 @@ def train_reader(out: Path, name: str, share: float, say: Say) -> ReaderWeights:
         share: of the amounts.
         say: prints the parts.
     """
-    seed, episodes = SHIPPED.index(name), SOURCE if name == "source" else ALL
+    seed, episodes = SHIPPED.index(name), None if name == "source" else ALL
     amounts = MORE if name == TOGETHER else Amounts()
     sets, vocabulary = teach(out, name, share, say)
     weights = make_weights(vocabulary, np.random.default_rng(seed))
     for number in range(DAGGER + 1):
         path = out / f"{name}-{number}{SUFFIX}"
         if number:
-            network, first = Network(weights), (3 + seed) * INSTANCES + 10_000 * number
+            network, first = Network(weights), (10 + seed) * INSTANCES + 10_000 * number
             played = Decisions()
             for environment in environments_of(name):
-                part = out / (f"{name}-{number}-played" + (f"-{environment}" if name == TOGETHER else "") + ".npz")
+                part = out / f"{name}-{number}-played-{environment}.npz"
                 make = partial(play, LESSONS[environment], first, scale(amounts.played, share), episodes, network, say)
                 played.extend(make_part(part, make, say))
             sets.append(played)
@@ -164,7 +168,7 @@ def environments_of(name: str) -> tuple[str, ...]:
     Args:
         name: one of `SHIPPED`.
     """
-    return tuple(LESSONS) if name == TOGETHER else ("lake",)
+    return tuple(LESSONS) if name == TOGETHER else LAKES
 
 
 def scale(amount: int, share: float) -> int:

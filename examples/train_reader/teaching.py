@@ -35,8 +35,8 @@ from drift_agents.verifier.prober.replay import ReplayProber
 import drift_envs
 from examples.train_reader.decisions import Decisions
 
-SOURCE, ALL = 20, 60
-"""Episodes before the first drift, and of all phases."""
+ALL = 60
+"""Episodes of all phases."""
 NEWEST = {"k": 1, "order": "newest"}
 AGENTS: tuple[tuple[Mapping[str, object], str], ...] = (
     ({"k": 5}, "none"),
@@ -44,6 +44,8 @@ AGENTS: tuple[tuple[Mapping[str, object], str], ...] = (
     ({"k": 5}, "glove"),
     (NEWEST, "none"),
     ({"k": 5}, "announce_only"),
+    ({"k": 5}, "glove"),
+    (NEWEST, "none"),
     ({"k": 5}, "glove"),
     (NEWEST, "none"),
 )
@@ -66,16 +68,19 @@ class Lessons(NamedTuple):
         schedule: the schedule, a seed of which is an instance.
         limit: steps of an episode, so that a network that walks in circles costs little.
         has_codes: whether actions are numbers with meanings that the task tells, and so are permuted.
+        source: episodes before the first drift.
     """
 
     env_id: str
     schedule: str
     limit: int
     has_codes: bool = False
+    source: int = 20
 
 
 LESSONS = {
     "lake": Lessons("DriftFrozenLake-v0", "frozen_lake/explicit:family", 60, has_codes=True),
+    "goals": Lessons("DriftFrozenLake-v0", "frozen_lake/implicit:choice", 60, has_codes=True, source=11),
     "shop": Lessons("DriftWebShop-v0", "webshop/explicit", 30),
     "house": Lessons("DriftHouse-v0", "house/explicit", 50),
 }
@@ -234,7 +239,7 @@ def play(
     lessons: Lessons,
     first: int,
     count: int,
-    episodes: int,
+    episodes: int | None = None,
     network: Network | None = None,
     say: Callable[[str], None] = print,
 ) -> Decisions:
@@ -244,7 +249,7 @@ def play(
         lessons: the instances.
         first: the seed of the first instance.
         count: how many decisions at the least.
-        episodes: of each instance.
+        episodes: of each instance; those before the first drift if not given.
         network: what plays; the rules if not given.
         say: prints the result.
     """
@@ -252,8 +257,8 @@ def play(
     while len(decisions.prompts) < count:
         memory, rule = AGENTS[turn % len(AGENTS)]
         player = Player(lessons, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
-        rule = rule if episodes > SOURCE else "none"
-        scores += list(live(player, memory, rule, first + turn, episodes))
+        rule = "none" if episodes is None else rule
+        scores += list(live(player, memory, rule, first + turn, episodes or lessons.source))
         turn += 1
     spent = time.process_time() - begin
     won = np.mean([score >= 1 for score in scores])
@@ -271,7 +276,7 @@ def win(lessons: Lessons, first: int, count: int, network: Network | None = None
         network: what plays; the rules if not given.
     """
     players = (Player(lessons, Decisions(), network) for _ in range(count))
-    lives = (live(player, AGENTS[0][0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
+    lives = (live(player, AGENTS[0][0], "none", first + turn, lessons.source) for turn, player in enumerate(players))
     return float(np.mean([score >= 1 for life in lives for score in life]))
 
 

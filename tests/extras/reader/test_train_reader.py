@@ -17,7 +17,7 @@ from drift_agents.policy.learned_reader.reading import read_messages
 from examples.train_reader import __main__ as command
 from examples.train_reader.decisions import Decisions, learn_vocabulary
 from examples.train_reader.network import make_batch, make_weights, score_batch
-from examples.train_reader.teaching import LESSONS, SOURCE, Player, play
+from examples.train_reader.teaching import LESSONS, Player, play
 from examples.train_reader.training import train
 from tests.drift_agents.views import LAKE_VIEW
 
@@ -68,7 +68,7 @@ def test_it_learns_what_the_lines_say() -> None:
 @pytest.mark.parametrize("environment", LESSONS)
 def test_the_rules_teach_in_every_environment(environment: str) -> None:
     """Every decision has a right answer; no listing's code is left, which is a word that no other shop has."""
-    decisions = play(LESSONS[environment], 0, 60, SOURCE, say=lambda text: None)
+    decisions = play(LESSONS[environment], 0, 60, say=lambda text: None)
     assert all(map(any, decisions.right))
     assert [len(candidates) for candidates in decisions.candidates] == list(map(len, decisions.right))
     assert not any(len(word) == 10 and any(map(str.isdigit, word)) for line in decisions.lines for word in line)
@@ -76,7 +76,7 @@ def test_the_rules_teach_in_every_environment(environment: str) -> None:
 
 def test_words_of_few_lines_that_every_prompt_has_are_known() -> None:
     """What an action does is said in as many distinct lines as there are actions."""
-    decisions = play(LESSONS["lake"], 0, 300, SOURCE, say=lambda text: None)
+    decisions = play(LESSONS["lake"], 0, 300, say=lambda text: None)
     assert {"left", "down", "right", "up"} <= set(learn_vocabulary(decisions))
     assert len(learn_vocabulary(decisions, 20)) == 20
 
@@ -90,14 +90,16 @@ def test_a_loop_is_kept_in_part() -> None:
     assert len(decisions.prompts) == 7
 
 
-@pytest.mark.parametrize(("name", "environments"), [("source", ["lake"]), ("together", ["lake", "shop", "house"])])
+@pytest.mark.parametrize(
+    ("name", "environments"), [("source", ["lake", "goals"]), ("together", ["lake", "goals", "shop", "house"])]
+)
 def test_what_is_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, environments: list[str]
 ) -> None:
     """A second start plays and trains nothing; equal starts give equal weights."""
     monkeypatch.setattr(command, "DAGGER", 1)
     monkeypatch.setattr(command, "GATE_COUNT", 1)
-    monkeypatch.setattr(command, "ALL", SOURCE + 1)
+    monkeypatch.setattr(command, "ALL", 21)
     words = ["--share", "0.0001", "--only", name, "--out"]
     command.main([*words, str(tmp_path / "parts"), "--weights", str(tmp_path / "weights")])
     first = {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
