@@ -79,7 +79,7 @@ def guard(app: Any, hosts: HostRule) -> Any:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, origin = headers.get(b"host"), headers.get(b"origin")
         if not hosts.allows(host):
-            await refuse(scope, receive, send, 421, "the server is known as localhost and by the names that it was started with")
+            await refuse(scope, receive, send, 421, "the server is known as localhost and by the names it was given")
             return
         if origin is not None and _is_foreign(origin.lower(), host):
             await refuse(scope, receive, send, 403, "the request was sent by a page of another site")
