@@ -184,6 +184,7 @@ def test_an_unknown_member_is_refused() -> None:
         TeamAgent(UnknownMemberTeam([Member("only", FixedPolicy("0"))])).train_episode(lake())
 
 
+@pytest.mark.integration
 def test_glove_repairs_what_a_team_agreed_on() -> None:
     """After the drift the shared way ends in a hole: with GLOVE its item is cut or falls, without it stays."""
     from drift_agents.verifier.glove.glove import Glove

@@ -24,6 +24,7 @@ def shorten(demo, monkeypatch):
     monkeypatch.setitem(demo["play"].__globals__, "load_experiment", lambda path: load(path, values))
 
 
+@pytest.mark.integration
 def test_the_demo_prints_a_small_table_and_resumes(demo, tmp_path, monkeypatch, capsys):
     shorten(demo, monkeypatch)
     monkeypatch.chdir(tmp_path)

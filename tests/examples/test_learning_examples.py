@@ -14,6 +14,7 @@ def load(name):
     return runpy.run_path(str(EXAMPLES / name))
 
 
+@pytest.mark.integration
 def test_q_learning_falls_and_recovers(capsys, tmp_path):
     pytest.importorskip("matplotlib", reason="the picture needs the extra `plots`")
     example = load("q_learning.py")

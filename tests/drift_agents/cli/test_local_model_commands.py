@@ -58,6 +58,7 @@ def test_a_dry_run_prints_price_and_hours_and_plays_nothing(tmp_path: Path, caps
     assert not out.exists()
 
 
+@pytest.mark.integration
 def test_a_dry_run_counts_equal_requests_once_and_memories_apart() -> None:
     """Before the first drift verifiers change no prompt: of three phases the two after it count twice."""
     data = {"name": "tiny", "schedules": "webshop/explicit", "seeds": 2, "rounds": 2}

@@ -50,6 +50,7 @@ def test_workers_that_are_always_lost_stop_the_run() -> None:
         list(play_on_cluster(Threads(lost=range(9)), basename, [("x",)] * 3))
 
 
+@pytest.mark.integration
 def test_a_run_writes_the_same_bytes(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
     experiment = parse_experiment(data)
     here = run_experiment(experiment, tmp_path / "here", trace="all")

@@ -227,6 +227,7 @@ def experiment(data: dict[str, Any]) -> Experiment:
     return parse_experiment(data | {"train": {"episodes": 2, "where": "same"}})
 
 
+@pytest.mark.integration
 def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     whole = run_experiment(experiment, folder, trace="all").read_bytes()

@@ -47,6 +47,7 @@ def test_it_is_the_plain_agent_until_glove_probes() -> None:
     assert extra[first]["score"] == plain[first]["score"], "the extra episodes come behind the ordinary one"
 
 
+@pytest.mark.integration
 def test_the_budget_is_that_of_the_verifier_it_is_compared_with() -> None:
     like = {"glove": {"budget": 4}}
     assert sum(r["probe_steps"] for r in rows_of(cell(like=like))) == sum(

@@ -26,6 +26,7 @@ def cells(memory: Any, schedule: str = "frozen_lake/explicit:family", seeds: int
     return experiment, list(plan_cells(experiment))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "webshop/explicit", "mountain_car/reversed"])
 def test_what_is_shown_first_is_correct_and_of_the_cells_own_environment(schedule: str) -> None:
     experiment, (cell, other) = cells({"managed": {"addition": "fixed", "initial": 2}}, schedule)

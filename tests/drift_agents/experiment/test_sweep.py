@@ -20,6 +20,7 @@ from drift_envs.errors import ScheduleError
 from drift_envs.schedule.loader import load_schedule
 
 
+@pytest.mark.integration
 def test_every_value_is_a_schedule_of_its_own(data: dict[str, Any], tmp_path: Path) -> None:
     experiment = parse_experiment({**data, "sweep": {"base.slip": [0.0, 0.5]}, "seeds": 1})
     cells = plan_cells(experiment)
@@ -38,6 +39,7 @@ def test_every_value_is_a_schedule_of_its_own(data: dict[str, Any], tmp_path: Pa
     assert schedules["puddle/slip-0.5"]["sweep"] == {"of": "puddle", "path": "base.slip", "value": 0.5}
 
 
+@pytest.mark.integration
 def test_the_value_in_place_changes_nothing(data: dict[str, Any], tmp_path: Path) -> None:
     plain = read_rows(run_experiment(parse_experiment(data), tmp_path / "plain"))
     swept = read_rows(run_experiment(parse_experiment({**data, "sweep": {"base.slip": 0.0}}), tmp_path / "swept"))

@@ -103,6 +103,7 @@ def test_lines_do_not_depend_on_it_and_equal_runs_are_equal(data: dict[str, Any]
     assert len(one) == len(read_cells(tmp_path / "one"))
 
 
+@pytest.mark.integration
 def test_failures_alone(data: dict[str, Any], tmp_path: Path) -> None:
     experiment = load_experiment(data)
     run_experiment(experiment, tmp_path / "all", trace="all")

@@ -256,6 +256,7 @@ def test_glove_removes_same_transitions_and_their_dependents(OneAnswer) -> None:
     assert memory.weight(record.id, at(10)) == pytest.approx(math.exp(-1)), "a summary fades like any other record"
 
 
+@pytest.mark.integration
 def test_glove_recovers_a_lake() -> None:
     """Sixty rounds over two drifts: plain, the strong old records stand; with GLOVE they fall."""
     scores, size = {}, {}

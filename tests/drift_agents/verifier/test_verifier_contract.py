@@ -160,6 +160,7 @@ def test_costs_add_up(name: str, drifting, Reader) -> None:
         assert episode.realignments == sum(verdict.realigned for verdict in verdicts)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_seeds_equal_runs(name: str, drifting, Reader) -> None:
     runs = []
@@ -243,6 +244,7 @@ class TableEnvTwin:
         return self.env.step(action)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", PROBING)
 def test_a_budget_that_is_never_spent_changes_nothing(name: str, drifting, Reader) -> None:
     played = []

@@ -80,6 +80,7 @@ def test_what_cannot_be_seen_is_learned_from_failures(base: dict[str, Any]) -> N
     assert score(learned[-EPISODES:]) == 1.0
 
 
+@pytest.mark.integration
 def test_what_worked_is_not_checked_again_and_a_drift_costs_until_it_is_known() -> None:
     episodes = play({}, "vanilla", rounds=4, units="cents")
     first, at_drift, last = episodes[:EPISODES], episodes[EPISODES : 2 * EPISODES], episodes[-EPISODES:]

@@ -207,6 +207,7 @@ def test_glove_removes_same_transitions_and_their_dependents(OneAnswer) -> None:
     assert memory.archive("s", "1") == ()
 
 
+@pytest.mark.integration
 def test_a_deterministic_lake_is_recovered_without_probing() -> None:
     """One contradiction resets all rivals, so the newest outcome wins: GLOVE has nothing to add there."""
     scores = {}

@@ -98,6 +98,7 @@ def test_success_is_zero_if_the_engine_is_too_weak() -> None:
     assert solve_car(CarSetting(0.0001), 300).success == 0.0
 
 
+@pytest.mark.integration
 def test_false_responses_increase_the_steps() -> None:
     sure, false = solve_car(CarSetting(0.001), 300), solve_car(CarSetting(0.001, transient=0.3), 300)
     assert sure.mean_steps + 10 < false.mean_steps
@@ -118,12 +119,14 @@ def test_values_carried_to_the_same_setting_are_equal() -> None:
     assert replayed_success(setting, setting, 300) == 1.0
 
 
+@pytest.mark.integration
 def test_replayed_sequences_fail_where_policies_succeed() -> None:
     old, new = CarSetting(0.001), CarSetting(0.0008)
     assert carried_success(old, new, 300) == 1.0
     assert replayed_success(old, new, 300) == 0.0
 
 
+@pytest.mark.integration
 def test_all_actions_are_allowed_beyond_the_old_goal() -> None:
     low, high = CarSetting(0.001, goal_position=-0.3), CarSetting(0.001, goal_position=0.5)
     assert carried_success(low, high, 300) == 1.0

@@ -76,6 +76,7 @@ def test_every_drift_lowers_the_score_of_old_optimal_policies(make_shop, seed, n
                 assert session.reward <= 0.95
 
 
+@pytest.mark.integration
 def test_a_wrong_colour_scores_three_quarters(make_shop):
     env = make_shop("webshop/implicit", text=True)
     for seed in SEEDS:
@@ -108,6 +109,7 @@ def test_pages_do_not_depend_on_the_right_button(make_shop):
     assert len(seen) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pick", range(3))
 def test_labels_and_positions_of_the_right_button(make_shop, pick):
     """An agent without memory that picks by place (or label) wins once in n environments, whatever stands where."""
