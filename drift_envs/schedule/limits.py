@@ -54,32 +54,32 @@ def limits_of(drifts: Sequence[Drift]) -> Limits:
     return Limits(PhaseTable(ramps).last_tick, value)
 
 
-def limit_findings(drifts: Sequence[Drift]) -> Iterator[Finding]:
+def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]:
     """The drifts that begin beyond the limits, so that no episode could reach them.
 
     Args:
         drifts: those of a schedule.
+        limits: their `limits_of`.
 
     Example:
         >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "set": {"slip": 0.5}})
         >>> late = Drift.model_validate({"name": "late", "at": 2_000_000_000, "set": {"slip": 0.1}})
-        >>> [path for path, rule in limit_findings([storms, late])]
+        >>> [path for path, rule in limit_findings([storms, late], limits_of([storms, late]))]
         [('drifts', 1, 'at')]
     """
-    last = min(limits_of(drifts))
+    last = min(limits)
     for index, drift in enumerate(drifts):
         if drift.at is not None and drift.at > last:
             rule = f"should be at most {last}: with these drifts later ticks would take minutes. Received {drift.at}"
             yield ("drifts", index, "at"), rule
 
 
-def early_limit(drifts: Sequence[Drift]) -> Finding | None:
+def early_limit(limits: Limits) -> Finding | None:
     """The limit that long experiments may meet, with the place in the schedule.
 
     Args:
-        drifts: those of a schedule.
+        limits: the `limits_of` a schedule's drifts.
     """
-    limits = limits_of(drifts)
     if min(limits) >= EARLY:
         return None
     reason = "random events" if limits.value < limits.phase else "phases that do not repeat"

@@ -17,7 +17,7 @@ from drift_envs.knobs import KnobTable
 from drift_envs.schedule.files import read_mapping, read_named, shipped_schedules
 from drift_envs.schedule.findings import Finding, key_path
 from drift_envs.schedule.knob_rules import knob_findings
-from drift_envs.schedule.limits import early_limit, limit_findings
+from drift_envs.schedule.limits import early_limit, limit_findings, limits_of
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.reach import combination_findings
 from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
@@ -104,20 +104,21 @@ def _check(document: Document, tables: Tables) -> Schedule:
     if "drifts" in data:
         data["drifts"] = named_drifts(data["drifts"])
     schedule, structure = validate_structure(data)
-    known = {path for path, _ in findings}
+    known, early = {path for path, _ in findings}, None
     findings += [finding for finding in (*structure, *_rule_findings(data)) if finding[0] not in known]
     if table is not None:
         known = {path for path, _ in findings}
         findings += [finding for finding in knob_findings(data, table) if finding[0] not in known]
         complete = schedule or _without_unknown_keys(data, findings)
         if complete is not None and not document.problems and all(map(is_unknown_key, findings)):
-            findings += [*combination_findings(complete, table), *limit_findings(complete.drifts)]
+            limits = limits_of(complete.drifts)
+            findings += [*combination_findings(complete, table), *limit_findings(complete.drifts, limits)]
+            early = early_limit(limits)
     problems = _sorted([*document.problems, *_problems(findings, document)], document.mark.where)
     if schedule is None or problems:
         raise ScheduleError(problems)
     if table is None:
         return schedule
-    early = early_limit(schedule.drifts)
     if early is not None:
         warnings.warn(str(next(_problems([early], document))), DriftWarning, stacklevel=3)
     return schedule.mark_checked(table)

@@ -306,7 +306,10 @@ class _EventBlocks(Blocks[_Events, _Carry]):
     def _build(self, number: int, size: int, carry: _Carry) -> tuple[_Events, _Carry]:
         gaps = self._stream.generator(Purpose.TIMES, number).geometric(self._rate, size)
         ticks = np.cumsum(gaps) + carry.tick
-        begins = gaps >= max(self._duration, 1)
+        if self._duration <= 1:  # no event joins the one before
+            runs = np.arange(size) + carry.runs + 1
+            return _Events(ticks, runs, ticks), _Carry(int(ticks[-1]), int(runs[-1]), int(ticks[-1]))
+        begins = gaps >= self._duration
         if carry.runs < 0:
             begins[0] = True
         runs = np.cumsum(begins) + carry.runs

@@ -1,13 +1,12 @@
 """The learned reader as a policy.
 
 * `LearnedReader` - the policy
-* `choose` - the action of some messages
+* `choose` - an action by its scores
 * `SHIPPED` - the names of the shipped weights
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -18,7 +17,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
-from drift_agents.policy.learned_reader.network import Network, load_weights
+from drift_agents.policy.learned_reader.network import Array, Network, load_weights
 from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
@@ -29,15 +28,23 @@ and houses together."""
 SUFFIX = ".npz"
 
 
-def choose(text: str, actions: Sequence[str], network: Network) -> str:
-    """The action with the highest score; of equal ones the first.
+def choose(scores: Array, temperature: float, rng: np.random.Generator) -> int:
+    """The place of an action, drawn from the softmax of the scores.
 
     Args:
-        text: the messages.
-        actions: the admissible actions.
-        network: the network.
+        scores: of each action, of the shape (actions,).
+        temperature: divides the scores; with 0 the highest one is taken, of equal ones the first.
+        rng: draws.
+
+    Example:
+        >>> scores = np.array([0.0, 3.0], np.float32)
+        >>> [choose(scores, 1.0, rng) for rng in map(np.random.default_rng, range(3))], choose(scores, 0, None)
+        ([1, 1, 1], 1)
     """
-    return actions[int(network.score(*read_messages(text, actions)).argmax())]
+    if not temperature:
+        return int(scores.argmax())
+    shares = np.exp((scores.astype(np.float64) - scores.max()) / temperature)
+    return int(rng.choice(len(shares), p=shares / shares.sum()))
 
 
 @lru_cache(maxsize=8)
@@ -68,9 +75,11 @@ class LearnedReader:
 
     Args:
         weights: one of `SHIPPED`, or the path of a file that `examples/train_reader` wrote.
+        temperature: an action is drawn with its probability at this temperature, since a network that always takes the
+            likeliest one walks in circles where it is undecided; 0 takes the likeliest.
 
     Raises:
-        ArgumentError: if there are no such weights, or the file cannot be used.
+        ArgumentError: if there are no such weights, the file cannot be used, or the temperature is below 0.
 
     Example:
         >>> LearnedReader(weights="fifth")
@@ -82,8 +91,10 @@ class LearnedReader:
     name = "learned_reader"
     needs_history = True
 
-    def __init__(self, *, weights: str = SHIPPED[0]) -> None:
-        self._network = load_network(weights)
+    def __init__(self, *, weights: str = SHIPPED[0], temperature: float = 1.0) -> None:
+        if not 0 <= temperature < np.inf:
+            raise ArgumentError(f"`temperature` should be a number from 0 on. Received {temperature}")
+        self._network, self._temperature = load_network(weights), temperature
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
@@ -91,7 +102,7 @@ class LearnedReader:
 
         Args:
             prompt: the rendered text.
-            rng: is not used: equal prompts have equal answers.
+            rng: draws the action.
 
         Raises:
             ArgumentError: if the prompt cannot be parsed.
@@ -100,4 +111,5 @@ class LearnedReader:
         if len(view.actions) == 1:
             return Reply(view.actions[0])
         text = "\n".join(message.content for message in self._renderer.messages(view))
-        return Reply(choose(text, view.actions, self._network))
+        scores = self._network.score(*read_messages(text, view.actions))
+        return Reply(view.actions[choose(scores, self._temperature, rng)])

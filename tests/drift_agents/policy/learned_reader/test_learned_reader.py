@@ -19,7 +19,7 @@ from drift_agents.policy.learned_reader.network import (
     load_weights,
     save_weights,
 )
-from drift_agents.policy.learned_reader.reader import SUFFIX
+from drift_agents.policy.learned_reader.reader import SUFFIX, choose
 from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.learned_reader.words import read_words, split_text
 from drift_agents.prompt.view import PromptView
@@ -120,12 +120,27 @@ def test_weights_survive_their_file(tmp_path: Path) -> None:
 
 def test_it_answers_with_an_admissible_action(tmp_path: Path) -> None:
     save_weights(tmp_path / "one.npz", make_weights())
-    policy, rng = make_policy("learned_reader", weights=str(tmp_path / "one.npz")), np.random.default_rng(0)
+    weights = str(tmp_path / "one.npz")
+    policy, greedy = (make_policy("learned_reader", weights=weights, **options) for options in ({}, {"temperature": 0}))
+    rng = np.random.default_rng(0)
     shop = PromptView("Buy.", '{"url": "http://h/x", "html": "Hi"}', ("click[a]", "click[b]"))
     for view in (with_history(LAKE_VIEW), LAKE_VIEW, shop, PromptView("Any.", "{}", ("-", "..."))):
-        replies = {policy.decide(view.render(), rng).text for _ in range(3)}
-        assert len(replies) == 1
-        assert replies <= set(view.actions)
+        assert {policy.decide(view.render(), rng).text for _ in range(9)} <= set(view.actions)
+        assert len({policy.decide(view.render(), np.random.default_rng(7)).text for _ in range(3)}) == 1
+        assert len({greedy.decide(view.render(), rng).text for _ in range(9)}) == 1
+
+
+def test_actions_are_drawn_with_the_probabilities_of_their_scores() -> None:
+    scores, rng = np.log(np.array([1.0, 2.0, 5.0], np.float32)), np.random.default_rng(0)
+    for temperature, shares in ((1.0, [1 / 8, 2 / 8, 5 / 8]), (0.5, [1 / 30, 4 / 30, 25 / 30]), (0.0, [0, 0, 1])):
+        drawn = [choose(scores, temperature, rng) for _ in range(4000)]
+        np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 4000, shares, atol=0.03)
+
+
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
+def test_no_other_temperature(temperature: float) -> None:
+    with pytest.raises(ArgumentError, match="`temperature` should be a number from 0 on"):
+        make_policy("learned_reader", temperature=temperature)
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04torn", None])
