@@ -66,14 +66,14 @@ class Amounts(NamedTuple):
         last: decisions that the last one reads.
     """
 
-    taught: int = 40_000
-    played: int = 7_000
-    first: int = 90_000
+    taught: int = 30_000
+    played: int = 5_000
+    first: int = 75_000
     further: int = 30_000
-    last: int = 120_000
+    last: int = 90_000
 
 
-MORE = Amounts(taught=40_000, played=5_000, first=240_000, further=40_000, last=120_000)
+MORE = Amounts(taught=40_000, played=5_000, first=240_000, further=70_000, last=70_000)
 """Those of `TOGETHER`."""
 
 
@@ -203,7 +203,7 @@ def pass_gate(path: Path, name: str, weights: ReaderWeights, say: Say) -> Mappin
     found: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
     for environment, rate in found.items():
         say(
-            f"  gate, {GATE_COUNT} untouched instances of {environment!r}: {name} wins "
+            f"  gate, {GATE_COUNT} untouched instances of {LESSONS[environment].schedule}: {name} wins "
             f"{rate['reader']:.0%} of the episodes before the drift, the rules {rate['rules']:.0%}"
         )
     return found

@@ -1,7 +1,6 @@
 """What the network learns from: it or the rules play, and the rules say what they would have done.
 
 * `Lessons` - instances of an environment; `LESSONS` has them by name
-* `draw_goals` - a schedule of lakes with several goals
 * `play` - decisions on some instances
 * `live` - the scores of one agent on one instance
 * `win` - the share of episodes before the drift that are won
@@ -26,7 +25,6 @@ from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Network
-from drift_agents.policy.learned_reader.reader import choose
 from drift_agents.policy.learned_reader.reading import ReadMessages, Words, read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel
@@ -37,8 +35,8 @@ from drift_agents.verifier.prober.replay import ReplayProber
 import drift_envs
 from examples.train_reader.decisions import Decisions
 
-SOURCE, ALL = 20, 60
-"""Episodes before the first drift, and of all phases."""
+ALL = 60
+"""Episodes of all phases."""
 NEWEST = {"k": 1, "order": "newest"}
 AGENTS: tuple[tuple[Mapping[str, object], str], ...] = (
     ({"k": 5}, "none"),
@@ -67,51 +65,22 @@ class Lessons(NamedTuple):
 
     Args:
         env_id: its id in Gymnasium.
-        schedule: the schedule, a seed of which is an instance; or what makes it for a seed.
+        schedule: the schedule, a seed of which is an instance.
         limit: steps of an episode, so that a network that walks in circles costs little.
         has_codes: whether actions are numbers with meanings that the task tells, and so are permuted.
+        source: episodes before the first drift.
     """
 
     env_id: str
-    schedule: str | Callable[[int], Mapping[str, object]]
+    schedule: str
     limit: int
     has_codes: bool = False
-
-
-GOALS = ("0,5", "2,5", "5,5", "5,2", "5,0")
-"""Places of goals; none makes another one hard to reach."""
-
-
-def draw_goals(seed: int) -> Mapping[str, object]:
-    """A schedule with two or three goals at drawn places, of which another one pays most after 20 and 40 episodes.
-
-    Args:
-        seed: draws the goals, and in which order each is the best.
-
-    Example:
-        >>> draw_goals(0)["base"]["goal_rewards"], draw_goals(0)["drifts"][0]["set"]["goal_rewards"]
-        ({'5,5': 1.0, '5,0': 0.5}, {'5,5': 0.5, '5,0': 1.0})
-    """
-    rng = np.random.default_rng(seed)
-    places = [GOALS[place] for place in rng.permutation(len(GOALS))[: rng.integers(2, 4)]]
-    rewards = [{place: 1.0 if place == best else 0.5 for place in places} for best in places]
-    return {
-        "version": 1,
-        "name": "lessons/goals",
-        "env": "DriftFrozenLake-v0",
-        "clock": "episode",
-        "visibility": "implicit",
-        "base": {"map": {"draw": {"size": 6, "holes": 6, "goals": places}}, "goal_rewards": rewards[0]},
-        "drifts": [
-            {"name": f"favour-{number}", "at": 20 * number, "set": {"goal_rewards": rewards[number % len(places)]}}
-            for number in (1, 2)
-        ],
-    }
+    source: int = 20
 
 
 LESSONS = {
     "lake": Lessons("DriftFrozenLake-v0", "frozen_lake/explicit:family", 60, has_codes=True),
-    "goals": Lessons("DriftFrozenLake-v0", draw_goals, 60, has_codes=True),
+    "goals": Lessons("DriftFrozenLake-v0", "frozen_lake/implicit:choice", 60, has_codes=True, source=11),
     "shop": Lessons("DriftWebShop-v0", "webshop/explicit", 30),
     "house": Lessons("DriftHouse-v0", "house/explicit", 50),
 }
@@ -183,11 +152,11 @@ class Player:
             actions: the admissible actions.
             read: the same as words, under other names of buttons.
             right: the equally good actions.
-            rng: for ties, and for the network's actions.
+            rng: for ties.
         """
         if self.network is None:
             return right[int(rng.integers(len(right)))]
-        return actions[choose(self.network.score(*read), 1.0, rng)]
+        return actions[int(self.network.score(*read).argmax())]
 
     def keep(
         self, messages: Sequence[Message], actions: Sequence[str], read: ReadMessages, right: Sequence[str]
@@ -289,7 +258,7 @@ def play(
         memory, rule = AGENTS[turn % len(AGENTS)]
         player = Player(lessons, decisions, network, NOISE[turn % len(NOISE)] if network is None else 0.0)
         rule = "none" if episodes is None else rule
-        scores += list(live(player, memory, rule, first + turn, episodes or SOURCE))
+        scores += list(live(player, memory, rule, first + turn, episodes or lessons.source))
         turn += 1
     spent = time.process_time() - begin
     won = np.mean([score >= 1 for score in scores])
@@ -307,7 +276,7 @@ def win(lessons: Lessons, first: int, count: int, network: Network | None = None
         network: what plays; the rules if not given.
     """
     players = (Player(lessons, Decisions(), network) for _ in range(count))
-    lives = (live(player, AGENTS[0][0], "none", first + turn, SOURCE) for turn, player in enumerate(players))
+    lives = (live(player, AGENTS[0][0], "none", first + turn, lessons.source) for turn, player in enumerate(players))
     return float(np.mean([score >= 1 for life in lives for score in life]))
 
 
@@ -322,8 +291,7 @@ def live(player: Player, memory: Mapping[str, object], rule: str, seed: int, epi
         episodes: how many.
     """
     lessons = player.lessons
-    schedule = lessons.schedule if isinstance(lessons.schedule, str) else lessons.schedule(seed)
-    env = gym.make(lessons.env_id, schedule=schedule, text=True, max_episode_steps=lessons.limit)
+    env = gym.make(lessons.env_id, schedule=lessons.schedule, text=True, max_episode_steps=lessons.limit)
     options = {"prober": ReplayProber(drift_envs.twin(env))} if rule == "glove" else {}
     agent = Agent(player, make_memory("vanilla", **memory), make_verifier(rule, **options), seed=seed, keep_trace=False)
     for episode in range(episodes):
