@@ -19,7 +19,8 @@ from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
 from drift_envs.schedule.knob_rules import draw_arguments, draws_once
 from drift_envs.schedule.ramps import DriftEffect, DriftRamp
-from drift_envs.schedule.streams import Purpose, RandomStream, RandomWalk
+from drift_envs.schedule.streams import Purpose, RandomStream
+from drift_envs.schedule.walks import CircleSteps, NormalSteps, RandomWalk
 
 _HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
 _MOST_STATES = 4096
@@ -60,14 +61,11 @@ class DriftLayer:
         self._sums: RandomWalk | None = None
         if operation == "walk":
             self._sums = RandomWalk(
-                lambda block: stream.generator(Purpose.WALK, knob.name, block),
-                lambda generator, size: generator.normal(0.0, argument, size),
+                lambda block: stream.generator(Purpose.WALK, knob.name, block), NormalSteps(argument)
             )
         elif operation == "choice":
-            # a step of 1 to m - 1 around the circle of options never ends where it began
             self._sums = RandomWalk(
-                lambda block: stream.generator(Purpose.CHOICE, knob.name, block),
-                lambda generator, size: generator.integers(1, len(argument), size),
+                lambda block: stream.generator(Purpose.CHOICE, knob.name, block), CircleSteps(len(argument))
             )
 
     @property

@@ -70,7 +70,7 @@ def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]
     last = min(limits)
     for index, drift in enumerate(drifts):
         if drift.at is not None and drift.at > last:
-            rule = f"should be at most {last}: with these drifts later ticks would take minutes. Received {drift.at}"
+            rule = f"should be at most {last}: with these drifts later ticks would take too long. Received {drift.at}"
             yield ("drifts", index, "at"), rule
 
 

@@ -266,6 +266,7 @@ class _EventBlocks(Blocks[_Events, _Carry]):
         super().__init__(_Carry(first - 1, -1, -1))
         self._stream, self._first, self._rate = stream, first, rate
         self._duration = 0 if duration is None else duration
+        self._joins = self._duration > 1  # whether a run may hold several events
         self._ends = [first - 1]  # the tick of the last event before each block
 
     def ticks(self, events: np.ndarray) -> np.ndarray:
@@ -303,10 +304,30 @@ class _EventBlocks(Blocks[_Events, _Carry]):
         super().extend()
         self._ends.append(self.carries[-1].tick)
 
+    def _draw_span(self, generator: np.random.Generator, size: int) -> int:
+        """The sum of so many geometric gaps."""
+        return size + int(generator.negative_binomial(size, self._rate))
+
+    def _leap(self, number: int, size: int, carry: _Carry) -> _Carry:
+        generator = self._stream.generator(Purpose.TIMES, number)
+        if not self._joins:
+            last = carry.tick + self._draw_span(generator, size)
+            return _Carry(last, carry.runs + size, last)
+        gaps = generator.geometric(self._rate, size)  # where the last run begins depends on all of them
+        begins = np.flatnonzero(gaps >= self._duration)
+        start = carry.tick + int(gaps[: begins[-1] + 1].sum()) if len(begins) else carry.run_start
+        return _Carry(carry.tick + int(gaps.sum()), carry.runs + len(begins), start)
+
     def _build(self, number: int, size: int, carry: _Carry) -> tuple[_Events, _Carry]:
-        gaps = self._stream.generator(Purpose.TIMES, number).geometric(self._rate, size)
-        ticks = np.cumsum(gaps) + carry.tick
-        if self._duration <= 1:  # no event joins the one before
+        generator = self._stream.generator(Purpose.TIMES, number)
+        if self._joins or not self.is_far(number):
+            gaps = generator.geometric(self._rate, size)
+            ticks = np.cumsum(gaps) + carry.tick
+        else:  # given the last one, the others are equally likely to lie anywhere before it
+            ticks = np.full(size, self._draw_span(generator, size))
+            ticks[:-1] = np.sort(generator.choice(ticks[-1] - 1, size - 1, replace=False, shuffle=False)) + 1
+            ticks += carry.tick
+        if not self._joins:
             runs = np.arange(size) + carry.runs + 1
             return _Events(ticks, runs, ticks), _Carry(int(ticks[-1]), int(runs[-1]), int(ticks[-1]))
         begins = gaps >= self._duration

@@ -4,7 +4,6 @@
 * `Purpose` - what a generator is for
 * `refuse_far` - refuses a question that would take too long
 * `Blocks` - a long chain, cut into blocks that are computed on demand; the state at the end of each block is stored
-* `RandomWalk` - the running sum of random increments, for random walks and chains of choices
 * `UniformStream` - one uniform number a tick
 """
 
@@ -15,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ BASE_KEY = 0xBA5E
 """Stands for the base in the place where drifts have their index."""
 
 MOST_EVENTS = 100_000_000
-"""Maximum number of random events to draw for one query; more would take minutes."""
+"""Maximum number of random events before a tick that is asked for; more would take long."""
 
 _SLACK = 1_000_000  # those up to the end of the last block, and what random gaps add to the mean
 
@@ -37,6 +36,7 @@ _GROWING = 8  # blocks double until they hold 65,536 events: a short run draws l
 _LARGEST_BLOCK = _FIRST_BLOCK << _GROWING
 _GROWN = _LARGEST_BLOCK - _FIRST_BLOCK  # the events in all blocks that are smaller than the largest
 _KEPT = 4
+_FAR = 24  # more than a million events lie before this block
 _COINS = 1024
 
 Block = TypeVar("Block")
@@ -81,7 +81,8 @@ class Blocks(ABC, Generic[Block, Carry]):
 
     A block depends on its number and on what is carried over from the block before. What is carried is
     remembered for every block, the last few blocks are kept, so that a chain of ten million events
-    takes a few megabytes.
+    takes a few megabytes. Of far blocks what is carried on is computed first, where possible by a
+    single draw, and their events once they are wanted, given what was carried on.
 
     Args:
         first: what is carried into the first block.
@@ -94,6 +95,15 @@ class Blocks(ABC, Generic[Block, Carry]):
     @abstractmethod
     def _build(self, number: int, size: int, carry: Carry) -> tuple[Block, Carry]:
         """The block of that number, and what is carried into the next."""
+
+    @abstractmethod
+    def _leap(self, number: int, size: int, carry: Carry) -> Carry:
+        """What a far block of that number carries into the next; its events are not kept."""
+
+    @staticmethod
+    def is_far(number: int) -> bool:
+        """Whether a block is so far that its events are drawn only when they are wanted."""
+        return number >= _FAR
 
     def block(self, number: int) -> Block:
         """The block of that number."""
@@ -115,9 +125,13 @@ class Blocks(ABC, Generic[Block, Carry]):
         """
         number = len(self.carries) - 1
         refuse_far(self.offset(number))
-        block, carry = self._build(number, self.size(number), self.carries[number])
-        self._keep(number, block)
-        self.carries.append(carry)
+        place = number, self.size(number), self.carries[number]
+        if self.is_far(number):
+            self.carries.append(self._leap(*place))
+        else:
+            block, carry = self._build(*place)
+            self._keep(number, block)
+            self.carries.append(carry)
 
     def _keep(self, number: int, block: Block) -> None:
         self._kept[number] = block
@@ -134,7 +148,7 @@ class Blocks(ABC, Generic[Block, Carry]):
         """How many events lie before a block.
 
         Example:
-            >>> [RandomWalk.offset(number) for number in (0, 1, 2, 8, 9)]
+            >>> [Blocks.offset(number) for number in (0, 1, 2, 8, 9)]
             [0, 256, 768, 65280, 130816]
         """
         if number <= _GROWING:
@@ -146,7 +160,7 @@ class Blocks(ABC, Generic[Block, Carry]):
         """The number of the block that holds an event.
 
         Example:
-            >>> [RandomWalk.number(event) for event in (0, 255, 256, 65279, 65280, 130816)]
+            >>> [Blocks.number(event) for event in (0, 255, 256, 65279, 65280, 130816)]
             [0, 0, 1, 7, 8, 9]
         """
         if event < _GROWN:
@@ -189,42 +203,6 @@ def refuse_far(events: float) -> None:
         raise ArgumentError(
             f"`tick` should have at most {MOST_EVENTS} random events before it. Received about {events:.3g}"
         )
-
-
-class RandomWalk(Blocks[tuple[np.ndarray, np.ndarray], Any]):
-    """The running sum of random increments.
-
-    Args:
-        generator: gives the generator of a block.
-        draw: draws that many increments.
-
-    Example:
-        >>> stream = RandomStream(0, 0)
-        >>> ones = RandomWalk(lambda block: stream.generator(Purpose.WALK, block), lambda rng, n: np.ones(n, int))
-        >>> ones.totals(np.array([0, 1, 300]))
-        array([  1,   2, 301])
-    """
-
-    def __init__(
-        self,
-        generator: Callable[[int], np.random.Generator],
-        draw: Callable[[np.random.Generator, int], np.ndarray],
-    ) -> None:
-        super().__init__(0)
-        self._generator, self._draw = generator, draw
-
-    def totals(self, events: np.ndarray) -> np.ndarray:
-        """The sum of all increments up to and with each event."""
-        return self.gather(events, lambda block: block[1])
-
-    def increments(self, events: np.ndarray) -> np.ndarray:
-        """The increment of each event."""
-        return self.gather(events, lambda block: block[0])
-
-    def _build(self, number: int, size: int, carry: Any) -> tuple[tuple[np.ndarray, np.ndarray], Any]:
-        increments = self._draw(self._generator(number), size)
-        totals = np.cumsum(increments) + carry
-        return (increments, totals), totals[-1]
 
 
 class UniformStream:

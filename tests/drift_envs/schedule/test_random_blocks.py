@@ -8,7 +8,8 @@ import pytest
 from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.model import Drift
 from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences, occurrences_of
-from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, RandomWalk, UniformStream
+from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, UniformStream
+from drift_envs.schedule.walks import CircleSteps, NormalSteps, RandomWalk
 
 TICKS = np.arange(4000)
 
@@ -57,15 +58,77 @@ def test_runs_join_across_blocks(rate, duration):
 
 def test_sums_and_increments_agree_across_blocks():
     stream = RandomStream(0, 1)
-    chain = RandomWalk(
-        lambda block: stream.generator(Purpose.WALK, block), lambda generator, size: generator.normal(size=size)
-    )
+    chain = RandomWalk(lambda block: stream.generator(Purpose.WALK, block), NormalSteps(1.0))
     events = np.arange(3000)
     assert np.allclose(np.cumsum(chain.increments(events)), chain.totals(events))
     shuffled = np.random.default_rng(0).permutation(events)
     assert (chain.totals(shuffled) == chain.totals(events)[shuffled]).all()
     assert chain.totals(np.array([2_000_000]))[0] == chain.totals(np.array([2_000_000, 5]))[0]
     assert len(chain._kept) <= 4
+
+
+FAR = Blocks.offset(30)
+"""An event that lies in a far block."""
+
+
+@pytest.mark.parametrize("steps", [NormalSteps(0.1), CircleSteps(2), CircleSteps(7)])
+def test_far_sums_are_those_of_their_steps(steps):
+    stream = RandomStream(0, 1)
+
+    def make():
+        return RandomWalk(lambda block: stream.generator(Purpose.WALK, block), steps)
+
+    events = np.arange(FAR - 100, FAR + Blocks.size(30) + 100)  # the end of a block, a whole one, the next begins
+    totals, increments = make().totals(events), make().increments(events)
+    np.testing.assert_allclose(np.diff(totals), increments[1:], atol=1e-9)
+    last = events[-1:]
+    assert make().totals(last)[0] == totals[-1], "the order of asking does not matter"
+    near = make().increments(np.arange(len(events)))
+    tolerance = 5 * near.std() / len(events) ** 0.5
+    assert increments.mean() == pytest.approx(near.mean(), abs=2 * tolerance)
+    assert increments.std() == pytest.approx(near.std(), rel=0.02)
+    assert abs(np.corrcoef(increments[1:], increments[:-1])[0, 1] if near.std() else 0) < 0.02
+
+
+def test_sums_of_far_blocks_spread_as_sums_of_steps_do():
+    for steps in (NormalSteps(0.1), CircleSteps(5)):
+        drawn = [steps.draw_sum(np.random.default_rng(seed), 400) for seed in range(2000)]
+        single = steps.draw(np.random.default_rng(0), 100_000)
+        assert np.mean(drawn) == pytest.approx(400 * single.mean(), abs=5 * 20 * single.std() / 2000**0.5 + 2)
+        assert np.std(drawn) == pytest.approx(20 * single.std(), rel=0.1)
+        for seed in range(5):
+            with_sum = steps.draw_with_sum(np.random.default_rng(seed), 400)
+            assert with_sum.sum() == pytest.approx(steps.draw_sum(np.random.default_rng(seed), 400), abs=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
+def test_far_events_lie_as_near_ones_do(rate):
+    asked = occurrences(rate, None, first=7)
+    events = np.arange(FAR - 100, FAR + Blocks.size(30) + 100)
+    starts = asked.start(events)
+    gaps = np.diff(starts)
+    assert gaps.min() >= 1
+    assert gaps.mean() == pytest.approx(1 / rate, rel=0.03)
+    assert (gaps == 1).mean() == pytest.approx(rate, abs=0.01)
+    assert starts[0] == pytest.approx(events[0] / rate, rel=0.01)
+    picked = events[::997]
+    assert (occurrences(rate, None, first=7).count(starts[::997]) == picked + 1).all()
+    assert (asked.count(starts[::997] - 1) == picked).all()
+    assert occurrences(rate, None, first=7).start(events[-1:])[0] == starts[-1]
+
+
+@pytest.mark.parametrize(("rate", "duration"), [(0.3, 3), (0.05, 40), (1.0, 2)])
+def test_far_runs_are_those_of_their_events(rate, duration):
+    whole = occurrences(rate, duration)
+    first = Blocks.number(FAR)
+    for number in range(first, first + 3):
+        carried, block = whole._events.carries, whole._events.block(number)
+        whole._events.block(number + 1)
+        assert tuple(carried[number + 1]) == (block.ticks[-1], block.runs[-1], block.run_starts[-1])
+        begins = np.diff(block.ticks) >= duration
+        assert (np.diff(block.runs) == begins).all()
+        assert (block.run_starts[1:][begins] == block.ticks[1:][begins]).all()
+        assert (np.diff(block.run_starts)[~begins] == 0).all()
 
 
 def test_blocks_lie_end_to_end():
