@@ -69,7 +69,11 @@ chromium:
 check: $(STAMP) lint types  ## between edits: lint, types, the tests that start no process, server or browser
 	$(BIN)/python -m pytest -n 2 -m "not slow and not integration" --hypothesis-profile=check
 
-test: $(STAMP) chromium lint types  ## lint, types, the whole test suite: what CI runs
+test: $(STAMP) chromium  ## lint, types, the whole test suite: what CI runs
+	@$(MAKE) --no-print-directory -j 2 lint types suite
+
+.PHONY: suite
+suite: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(STAMP)  ## the long tests too
