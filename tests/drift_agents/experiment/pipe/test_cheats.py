@@ -23,6 +23,7 @@ from drift_agents.experiment.pipe.process import AgentProcess
 from drift_agents.experiment.runner import run_experiment
 
 from tests.drift_agents.experiment.pipe import cheats
+from tests.processes import wait_until
 
 pytestmark = [
     pytest.mark.integration,
@@ -170,7 +171,12 @@ def test_without_the_sandbox_the_cheats_succeed(evaluator: Evaluator) -> None:
         path.unlink(missing_ok=True)
     failed = {one["cheat"] for one in outcomes if evaluator.secret not in json.dumps(one["found"])}
     assert failed <= {"outliving_child", "tracing", "memory_of_the_evaluator"}, "the last two are root's, or Yama's"
-    (child,) = [path for path in Path("/proc").glob("[0-9]*/cmdline") if evaluator.token in read(path)]
+
+    def children() -> list[Path]:
+        return [path for path in Path("/proc").glob("[0-9]*/cmdline") if evaluator.token in read(path)]
+
+    assert wait_until(children), "one that was started last may not have its own command yet"
+    (child,) = children()
     os.kill(int(child.parent.name), 9)
 
 
