@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.base import Reply
@@ -79,7 +80,7 @@ class LearnedReader:
             likeliest one walks in circles where it is undecided; 0 takes the likeliest.
 
     Raises:
-        ArgumentError: if there are no such weights, the file cannot be used, or the temperature is below 0.
+        ArgumentError: if there are no such weights, the file cannot be used, or the temperature is no number from 0 on.
 
     Example:
         >>> LearnedReader(weights="fifth")
@@ -92,9 +93,10 @@ class LearnedReader:
     needs_history = True
 
     def __init__(self, *, weights: str = SHIPPED[0], temperature: float = 1.0) -> None:
-        if not 0 <= temperature < np.inf:
-            raise ArgumentError(f"`temperature` should be a number from 0 on. Received {temperature}")
-        self._network, self._temperature = load_network(weights), temperature
+        self._temperature = check_number("temperature", temperature, "[0, inf)")
+        if not isinstance(weights, str):
+            raise ArgumentError(f"`weights` should be a name or a path. Received {weights!r}")
+        self._network = load_network(weights)
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:

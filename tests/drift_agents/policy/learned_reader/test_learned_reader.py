@@ -137,10 +137,16 @@ def test_actions_are_drawn_with_the_probabilities_of_their_scores() -> None:
         np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 4000, shares, atol=0.03)
 
 
-@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
-def test_no_other_temperature(temperature: float) -> None:
-    with pytest.raises(ArgumentError, match="`temperature` should be a number from 0 on"):
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf"), "hot", None, True])
+def test_no_other_temperature(temperature: object) -> None:
+    with pytest.raises(ArgumentError, match=re.escape("`temperature` should be in the interval [0, inf)")):
         make_policy("learned_reader", temperature=temperature)
+
+
+@pytest.mark.parametrize("weights", [3, None, ["first"]])
+def test_weights_have_a_name_or_a_path(weights: object) -> None:
+    with pytest.raises(ArgumentError, match="`weights` should be a name or a path"):
+        make_policy("learned_reader", weights=weights)
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04torn", None])
