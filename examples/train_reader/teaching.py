@@ -19,6 +19,7 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 from drift_agents.agent import Agent
+from drift_agents.environment import find_environment
 from drift_agents.llm.base import Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import make_memory
@@ -28,6 +29,7 @@ from drift_agents.policy.learned_reader.network import Network
 from drift_agents.policy.learned_reader.reading import ReadMessages, Words, read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel
+from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
@@ -290,10 +292,19 @@ def live(player: Player, memory: Mapping[str, object], rule: str, seed: int, epi
         seed: of the instance and of the agent.
         episodes: how many.
     """
-    lessons = player.lessons
+    lessons, environment = player.lessons, find_environment(player.lessons.env_id)
+    matching, recall = environment.make("matching"), Recall(**environment.recall)  # as experiments have them
     env = gym.make(lessons.env_id, schedule=lessons.schedule, text=True, max_episode_steps=lessons.limit)
     options = {"prober": ReplayProber(drift_envs.twin(env))} if rule == "glove" else {}
-    agent = Agent(player, make_memory("vanilla", **memory), make_verifier(rule, **options), seed=seed, keep_trace=False)
+    agent = Agent(
+        player,
+        make_memory("vanilla", matching=matching, **memory),
+        make_verifier(rule, **options),
+        matching=matching,
+        recall=recall,
+        seed=seed,
+        keep_trace=False,
+    )
     for episode in range(episodes):
         player.seen.clear()
         yield agent.run_episode(env, seed=None if episode else seed).score
