@@ -385,12 +385,18 @@ def walk(env: gym.Env, episodes: int, steps: int) -> dict[str, Any]:
     return {**told, "changes": log.count("\n") - 1, "log": digest(log)}
 
 
-def environments() -> dict[str, Any]:
-    """Trajectories and drift logs of shipped schedules, of environments without one, and of native vector forms."""
+def environments(short: bool = False) -> dict[str, Any]:
+    """Trajectories and drift logs of shipped schedules, of environments without one, and of native vector forms.
+
+    Args:
+        short: leave out the variants of schedules.
+    """
     digests: dict[str, Any] = {}
     for schedule in drift_envs.shipped_schedules():
         if schedule.partition("/")[0] not in PREFIXES:
             continue  # the arithmetic of classic control, MuJoCo and Minigrid is that of other packages
+        if short and ":" in schedule:
+            continue  # a variant differs from its file by a line
         name = environment_of(schedule)
         in_words = name in IN_WORDS
         env = gym.make(name, schedule=schedule, notify="full", text=in_words)
@@ -503,14 +509,14 @@ def record(short: bool = False) -> Recorded:
     """Compute everything, or the short form: some experiments, environments and prompts.
 
     Args:
-        short: leave out the other experiments and the leaderboard.
+        short: leave out the other experiments, the leaderboard and the variants of schedules.
     """
     files = [file for file in sorted(FOLDER.glob("*.yaml")) if not short or file.stem in SHORT]
     digests: dict[str, Any] = {}
     texts: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(play, file, Path(folder) / file.stem) for file in files]
-        digests |= environments()
+        digests |= environments(short)
         texts |= prompts()
         for file, run in zip(files, runs, strict=True):
             try:
@@ -574,6 +580,8 @@ def differences(now: Recorded, before: Recorded, short: bool = False) -> list[st
 
 def _in_short(key: str) -> bool:
     kind, _, rest = key.partition("/")
+    if kind in ("schedule", "schedule content", "vector"):
+        return ":" not in rest
     return kind not in ("cell", "config", "asked") or rest.partition("/")[0] in SHORT
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
+from itertools import product
 
 import gymnasium as gym
 import numpy as np
@@ -123,8 +124,14 @@ def test_wrappers_put_on_by_hand_are_in_the_spec():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("env_id", "schedule"), [*kinds_of_schedules(), *((env_id, None) for env_id in CORE_IDS)])
-@pytest.mark.parametrize(("clone", "text"), [("copy", False), ("pickle", True)])
+@pytest.mark.parametrize(
+    ("env_id", "schedule", "clone", "text"),
+    [
+        *((env_id, name, "copy", False) for env_id, name in kinds_of_schedules()),
+        *((env_id, name, "pickle", True) for env_id, entry in CORE_IDS.items() for name in (None, entry.schedule)),
+        *((env_id, None, "copy", False) for env_id in CORE_IDS),
+    ],
+)
 def test_clones_have_the_same_future(env_id, schedule, clone, text):
     env = gym.make(env_id, schedule=schedule, text=text)
     actions = actions_of(env, 150)
@@ -133,17 +140,16 @@ def test_clones_have_the_same_future(env_id, schedule, clone, text):
     assert data_equivalence(play(env, actions), play(other, actions), exact=True)
 
 
+def _rendered_clones():
+    """Environments by mode and clone; windows keep the pace of people, and those of cars a fast one."""
+    for env_id in CORE_IDS:
+        for mode, clone in product(("rgb_array", "human"), CLONES):
+            is_slow = mode == "human" and "Car" not in env_id
+            yield pytest.param(env_id, mode, clone, marks=[pytest.mark.slow] if is_slow else [])
+
+
 @pytest.mark.integration
-@ids
-@pytest.mark.parametrize(
-    ("mode", "clone"),
-    [
-        ("rgb_array", "copy"),
-        ("rgb_array", "pickle"),
-        ("human", "copy"),
-        pytest.param("human", "pickle", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("env_id", "mode", "clone"), list(_rendered_clones()))
 def test_clones_after_a_render(env_id, mode, clone):
     env = gym.make(env_id, render_mode=mode)
     env.reset(seed=2)

@@ -24,7 +24,7 @@ pytest.importorskip("openai")
 FILE = """\
 name: short
 about: two agents on a lake
-schedules: frozen_lake/explicit
+schedules: frozen_lake/null
 agents: {memory: [none, vanilla], policy: planner}
 seeds: 1
 rounds: 1
@@ -196,7 +196,11 @@ def test_a_missing_client_is_reported_before_the_first_episode(
 @pytest.mark.integration
 @pytest.mark.parametrize(
     "where",
-    [pytest.param(("--jobs", "1"), marks=pytest.mark.slow), ("--jobs", "2"), ("--backend", "ray")],
+    [
+        pytest.param(("--jobs", "1"), marks=pytest.mark.slow),
+        ("--jobs", "2"),
+        pytest.param(("--backend", "ray"), marks=pytest.mark.slow),
+    ],
     ids=" ".join,
 )
 def test_nonsense_of_all_workers_is_counted_together_and_stops_the_run(
@@ -209,6 +213,7 @@ def test_nonsense_of_all_workers_is_counted_together_and_stops_the_run(
         yield Threads()
 
     monkeypatch.setattr(dispatch, "open_cluster", connect)
+    file.write_text(FILE.replace("/null", "/explicit"))
     with serve(lambda _: said("Hm.", tokens=(50, 5))) as server:
         assert run(file, "run", "--model", "tiny", "--base-url", server.url, *where) == 1
         counts, line = capsys.readouterr().err.strip().splitlines()[-2:]

@@ -51,13 +51,14 @@ SHORT = {"rounds": 1, "episodes": 3}
 
 
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
-    """As few cells as hold every schedule, every memory, and each verifier, policy and team in each environment."""
+    """Few cells with every file of schedules, every memory, and each verifier, policy and team by environment."""
     seen: set[str] = set()
     kept = []
     for cell in cells:
         memory, verifier, policy = cell.labels
         environment = cell.schedule.partition("/")[0]
-        names = {cell.place, f"memory {memory}"} | {
+        place = cell.place.partition(":")[0]  # a variant differs from its file by a line
+        names = {place, f"memory {memory}"} | {
             f"{environment} {label}" for label in (verifier, policy, *cell.decision.labels)
         }
         if not names <= seen:

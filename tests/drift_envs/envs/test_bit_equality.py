@@ -94,7 +94,7 @@ def test_a_turned_lake_is_the_lake_built_that_way(name, slip):
         assert exact(our) == exact(their), f"answer {number} differs"
 
 
-@pytest.mark.parametrize("goal_velocity", [0, 0.02])
+@pytest.mark.parametrize("goal_velocity", [0, pytest.param(0.02, marks=pytest.mark.slow)])
 def test_mountain_car_is_gymnasiums(goal_velocity):
     generator = np.random.default_rng(8)
     actions = np.repeat(generator.integers(3, size=STEPS // 20), 20).tolist()  # long pushes reach walls and the flag

@@ -188,20 +188,12 @@ def check_drifts_matter(name: str, found: Iterable[tuple[str, ChangeEffect]]) ->
         assert effect.magnitude > 0, f"{phase}: {effect}"
 
 
-QUICK = ("none-10", "rush-10")
-"""Of the points of the map, those that are checked every time: others differ in their rates and seeds alone."""
+BY_FILE = [pytest.param(name, marks=[pytest.mark.slow] if ":" in name else []) for name in NAMES]
+"""Of each file the schedule itself every time; its variants differ from it by a line."""
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name, marks=[pytest.mark.slow] if name in VERIFY and ":" in name and not name.endswith(QUICK) else []
-        )
-        for name in NAMES
-    ],
-)
+@pytest.mark.parametrize("name", BY_FILE)
 def test_every_drift_matters_and_leaves_the_task_solvable(name: str) -> None:
     first, *others = effects(name)
     if name in ROWS and name not in DAILY:

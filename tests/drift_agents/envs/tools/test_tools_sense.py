@@ -8,7 +8,7 @@ from drift_agents.agent import Agent
 from drift_agents.envs.tools import TOOLS
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import make_policy
-from drift_agents.policy.message_reader.reader import TEMPERS
+from drift_agents.policy.message_reader.reader import EAGER, TEMPERS
 from drift_agents.prompt.builder import Recall
 
 import drift_envs  # noqa: F401 - registers the environments
@@ -17,8 +17,13 @@ EPISODES = 24
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("form", ["ranked", "react"])
-@pytest.mark.parametrize("temper", TEMPERS)
+@pytest.mark.parametrize(
+    ("temper", "form"),
+    [
+        *((temper, "ranked") for temper in TEMPERS),
+        *(pytest.param(temper, "react", marks=[] if temper == EAGER else [pytest.mark.slow]) for temper in TEMPERS),
+    ],
+)
 def test_a_reader_meets_requests_and_finds_new_names(temper: str, form: str) -> None:
     """The tools are renamed after 20 episodes: what is known by old names cannot be called any more."""
     env = gym.make("DriftTools-v0", schedule="tools/names", text=True)

@@ -78,10 +78,10 @@ def decisions(
 
 HALF_IN_L1 = [
     (UNIFORM, (7 / 12, 1 / 12, 1 / 3)),
-    (UNIFORM, (7 / 12, 5 / 24, 5 / 24)),
-    ((0.5, 0.25, 0.25), (0.25, 0.5, 0.25)),
+    pytest.param(UNIFORM, (7 / 12, 5 / 24, 5 / 24), marks=pytest.mark.slow),
+    pytest.param((0.5, 0.25, 0.25), (0.25, 0.5, 0.25), marks=pytest.mark.slow),
     ((0.8, 0.1, 0.1), (0.55, 0.35, 0.1)),
-    ((0.8, 0.1, 0.1), (0.55, 0.225, 0.225)),
+    pytest.param((0.8, 0.1, 0.1), (0.55, 0.225, 0.225), marks=pytest.mark.slow),
     ((0.5, 0.5, 0.0), (0.25, 0.5, 0.25)),
     ((1.0, 0.0, 0.0), (0.75, 0.25, 0.0)),
 ]
@@ -129,7 +129,15 @@ def test_the_trigger_is_no_evidence_against_memory() -> None:
     assert np.mean(tried) <= 0.04, "0.06 when memory alone stands against the probes"
 
 
-@pytest.mark.parametrize("truth", [UNIFORM, (0.8, 0.1, 0.1), (0.98, 0.01, 0.01), (0.5, 0.5, 0.0)])
+@pytest.mark.parametrize(
+    "truth",
+    [
+        UNIFORM,
+        pytest.param((0.8, 0.1, 0.1), marks=pytest.mark.slow),
+        (0.98, 0.01, 0.01),
+        (0.5, 0.5, 0.0),
+    ],
+)
 def test_the_strict_tests_false_alarms_stay_below_delta_for_every_distribution(truth: Sequence[float]) -> None:
     rng = np.random.default_rng(9)
     assert sum(decide(rng, truth, truth, delta=0.1, strict=True).drift for _ in range(200)) <= 20

@@ -16,6 +16,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.schedule import load_schedule, shipped_schedules
 
 NAMES = [name for name in shipped_schedules() if load_schedule(name).env == "DriftTools-v0"]
+BY_FILE = [pytest.param(name, marks=[pytest.mark.slow] if ":" in name else []) for name in NAMES]
+"""Of each file the schedule itself every time."""
 SHOP = 7
 
 
@@ -25,7 +27,7 @@ def make(name, seed=1):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BY_FILE)
 def test_following_it_meets_every_request_in_every_phase(name):
     env, state, _, oracle = make(name)
     timeline = env.get_wrapper_attr("timeline")
