@@ -74,7 +74,7 @@ test: $(STAMP) chromium  ## lint, types, the whole test suite: what CI runs
 
 .PHONY: suite
 suite: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 3 -m "not slow"
 
 test-slow: $(STAMP)  ## the long tests too
 	$(BIN)/python -m pytest -n 2

@@ -11,13 +11,16 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `reader`")
 
 import torch
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.policy.learned_reader.network import Network, ReaderWeights, load_weights
 from drift_agents.policy.learned_reader.reading import read_messages
 
 from examples.train_reader import __main__ as command
 from examples.train_reader.decisions import Decisions, learn_vocabulary
 from examples.train_reader.network import make_batch, make_weights, score_batch
-from examples.train_reader.teaching import LESSONS, Player, play
+from examples.train_reader.teaching import LESSONS, Player, play, win
 from examples.train_reader.training import train
 from tests.drift_agents.views import LAKE_VIEW
 
@@ -72,6 +75,16 @@ def test_the_rules_teach_in_every_environment(environment: str) -> None:
     assert all(map(any, decisions.right))
     assert [len(candidates) for candidates in decisions.candidates] == list(map(len, decisions.right))
     assert not any(len(word) == 10 and any(map(str.isdigit, word)) for line in decisions.lines for word in line)
+
+
+def test_lessons_are_played_as_experiments_are(tmp_path: Path) -> None:
+    """In the shop the rules win twice as much where pages of other listings count as the same, as they do there."""
+    lessons = LESSONS["shop"]
+    asked = {"memory": "vanilla", "verifier": "none", "policy": {"message_reader": {"ties": "random"}}}
+    file = {"name": "shop", "schedules": [lessons.schedule], "agents": asked, "seeds": 4, "rounds": lessons.source}
+    rows = read_rows(run_experiment(load_experiment(file), tmp_path / "run"))
+    played = float(np.mean([row["success"] for row in rows if row["phase"] == "source"]))
+    assert win(lessons, 0, 4) == pytest.approx(played, abs=0.1)
 
 
 def test_words_of_few_lines_that_every_prompt_has_are_known() -> None:
