@@ -55,7 +55,7 @@ import drift_envs
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "digests"
 INDEX = HERE / "digests.json"
-SHORT = ("memories-lake", "teams", "verifiers-shop")
+SHORT = ("memories-lake", "policies", "teams")
 """The experiments of the short form."""
 MODELS, RANKED = "models", "worlds"
 """The experiment that asks language models, and the one that is ranked."""
