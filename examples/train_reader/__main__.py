@@ -6,7 +6,7 @@
 It writes the weights of the policy `learned_reader`: three trainings on lakes that differ in their seeds, one on
 decisions before any drift alone, and one on lakes, shops and houses together. Every part is a file in `--out`; a part
 that is there is not made again, so that the command can be stopped at any time. About an hour of one idle core for the
-lakes, and another one for `together`.
+lakes, and another hour and a half for `together`.
 
 1. A rule-based message policy (`message_reader`) plays development instances with random ties and random actions. Each
    prompt in the format `brief` is kept with the set of the equally good actions.
