@@ -19,7 +19,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 gc.disable()
 
 # Equal runs on every machine: no random start, no deadline that a busy machine would miss.
-hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("check", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.load_profile("suite")
 

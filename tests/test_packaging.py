@@ -48,9 +48,10 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     install of this environment stays out and only the wheel can provide our packages.
     """
     place = tmp_path_factory.mktemp("venv")
-    run([sys.executable, "-m", "venv", str(place)], place)
+    run([sys.executable, "-m", "venv", "--without-pip", str(place)], place)
     python = place / "bin" / "python"
-    run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], place)
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], place)
     asked = run([str(python), "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], place)
     (Path(asked.stdout.strip()) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
@@ -94,7 +95,7 @@ def test_the_commands_work_from_the_wheel(python: Path, tmp_path: Path) -> None:
     commands = python.parent
     assert "frozen_lake/explicit" in run([str(commands / "drift-envs"), "list"], tmp_path).stdout
     command = [str(commands / "drift-agents"), "run", "glove-quick", "--out", "out", "--seeds", "1", "--rounds", "1"]
-    run([*command, "--memory", "none,vanilla", "--jobs", "1"], tmp_path)
+    run([*command, "--memory", "vanilla", "--schedules", "frozen_lake/implicit", "--jobs", "1"], tmp_path)
     assert (tmp_path / "out" / "episodes.jsonl").stat().st_size > 0
     run([str(commands / "drift-agents"), "report", "out"], tmp_path)
     assert (tmp_path / "out" / "report.md").stat().st_size > 0

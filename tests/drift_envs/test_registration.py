@@ -18,7 +18,7 @@ from drift_envs.envs.house import HOUSE
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Schedule, load_schedule
-from tests.core_ids import CORE_IDS, kinds_of_schedules
+from tests.core_ids import CORE_IDS, by_file, kinds_of_schedules
 from tests.drift_envs.envs.registered_contract import CLONES, actions_of, play
 from website.shipped import listed
 
@@ -48,7 +48,7 @@ def test_gymnasiums_checker_is_content(env_id, drifts, text):
 
 @pytest.mark.integration
 @ids
-@pytest.mark.parametrize("overlay", [False, True])
+@pytest.mark.parametrize("overlay", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
     env = gym.make(env_id, render_mode="rgb_array", overlay=overlay)
     check_env(env)  # asserts, and what it warns of is an error in these tests
@@ -65,7 +65,7 @@ def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("env_id", "schedule"), OURS)
+@pytest.mark.parametrize(("env_id", "schedule"), by_file(OURS))
 def test_spaces_never_change(env_id, schedule):
     env = gym.make(env_id, schedule=schedule)
     before = copy.deepcopy((env.observation_space, env.action_space))
@@ -134,7 +134,7 @@ def test_wrappers_put_on_by_hand_are_in_the_spec():
 )
 def test_clones_have_the_same_future(env_id, schedule, clone, text):
     env = gym.make(env_id, schedule=schedule, text=text)
-    actions = actions_of(env, 150)
+    actions = actions_of(env, 80)
     play(env, actions[:30], seed=2)
     other = CLONES[clone](env)
     assert data_equivalence(play(env, actions), play(other, actions), exact=True)
@@ -212,7 +212,12 @@ def test_make_vec(env_id):
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("env_id", "inner_video"), [("DriftFrozenLake-v0", True), ("DriftFrozenLake-v0", False), ("DriftWebShop-v0", True)]
+    ("env_id", "inner_video"),
+    [
+        ("DriftFrozenLake-v0", True),
+        ("DriftFrozenLake-v0", False),
+        pytest.param("DriftWebShop-v0", True, marks=pytest.mark.slow),
+    ],
 )
 def test_videos_and_statistics_in_both_orders(env_id, inner_video, tmp_path):
     env = gym.make(env_id, render_mode="rgb_array", overlay=True, max_episode_steps=4)

@@ -17,7 +17,7 @@ from tests.processes import children_of, command_of, wait_until
 pytestmark = pytest.mark.integration
 
 CORPUS = list(read_corpus(Path(__file__).parent / "corpus"))
-SHORT = 1000
+SHORT = 600
 """Inputs in all."""
 
 

@@ -46,6 +46,9 @@ FIRST = {
 OTHERS = {("readers-brief", "house/explicit"): 2000}
 """The first instance of a schedule on whose first instances something was found."""
 
+LARGE = ("verify-map", "tools")
+"""Experiments with the most parts and schedules; their parts are those of others too."""
+
 SHORT = {"rounds": 1, "episodes": 3}
 """How much the slow test plays of each schedule: no experiment fills a phase or waits for a drift that comes later."""
 
@@ -68,7 +71,9 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", shipped_experiments())
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] if one in LARGE else []) for one in shipped_experiments()]
+)
 def test_everything_in_it_can_be_made(name: str) -> None:
     if name in FOR_EXTRA:
         pytest.importorskip(FOR_EXTRA[name], reason="needs an extra")

@@ -20,7 +20,7 @@ from drift_envs.knobs import thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.effects import effect_knobs
-from tests.core_ids import CORE_IDS
+from tests.core_ids import CORE_IDS, by_file
 
 COMMANDS = (
     "list",
@@ -189,7 +189,7 @@ def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", [*LAKES, "mountain_car/reversed", "mountain_car_continuous/goal"])
+@pytest.mark.parametrize("name", by_file([*LAKES, "mountain_car/reversed", "mountain_car_continuous/goal"]))
 def test_show_works_for_every_shipped_schedule(name: str, capsys: pytest.CaptureFixture) -> None:
     assert main(["show", name]) == 0
     text = capsys.readouterr().out

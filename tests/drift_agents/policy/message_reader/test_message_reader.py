@@ -151,9 +151,13 @@ def board(schedule: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
-    ("seeds", "rounds"), [pytest.param(1, 1, id="short"), pytest.param(3, 5, id="long", marks=pytest.mark.slow)]
+    ("schedule", "seeds", "rounds"),
+    [
+        (SCHEDULES[0], 1, 1),
+        *(pytest.param(schedule, 1, 1, marks=pytest.mark.slow) for schedule in SCHEDULES[1:]),
+        *(pytest.param(schedule, 3, 5, marks=pytest.mark.slow) for schedule in SCHEDULES),
+    ],
 )
 def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: str, seeds: int, rounds: int) -> None:
     rounds = 1 if "car" in schedule else rounds
@@ -166,7 +170,7 @@ def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: s
     assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tmp_path: Path) -> None:
     """Two development instances, the first ten rounds of every phase."""
     policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]

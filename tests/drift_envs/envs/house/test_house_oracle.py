@@ -9,6 +9,7 @@ from drift_envs.envs.house.oracle import HouseOracle
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import make_oracle
 from drift_envs.schedule import load_schedule, shipped_schedules
+from tests.core_ids import by_file
 
 NAMES = [name for name in shipped_schedules() if load_schedule(name).env == "DriftHouse-v0"]
 
@@ -19,7 +20,7 @@ def make(name):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", by_file(NAMES))
 def test_following_it_completes_every_task_in_every_phase(name):
     env, _, _, oracle = make(name)
     for tick in (5, 20):

@@ -43,8 +43,15 @@ def copy_states(sync, states, mask, precision):
         sync.envs[index].unwrapped.state = np.array(states[index], precision)
 
 
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-@pytest.mark.parametrize("env_id", [CAR, CONTINUOUS])
+@pytest.mark.parametrize(
+    ("env_id", "mode"),
+    [
+        (CAR, "SameStep"),
+        (CONTINUOUS, "NextStep"),
+        pytest.param(CAR, "NextStep", marks=pytest.mark.slow),
+        pytest.param(CONTINUOUS, "SameStep", marks=pytest.mark.slow),
+    ],
+)
 def test_cars_equal_single_cars_bit_by_bit(make_pair, make_schedule, env_id, mode):
     number, precision = 4, np.float64 if env_id == CAR else np.float32
     for schedule in drifting_schedules(env_id, make_schedule):

@@ -14,10 +14,9 @@ from drift_envs.envs.tools.requests import find_goal, list_requests, score
 from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
 from drift_envs.errors import ArgumentError
 from drift_envs.schedule import load_schedule, shipped_schedules
+from tests.core_ids import by_file
 
 NAMES = [name for name in shipped_schedules() if load_schedule(name).env == "DriftTools-v0"]
-BY_FILE = [pytest.param(name, marks=[pytest.mark.slow] if ":" in name else []) for name in NAMES]
-"""Of each file the schedule itself every time."""
 SHOP = 7
 
 
@@ -27,7 +26,7 @@ def make(name, seed=1):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", BY_FILE)
+@pytest.mark.parametrize("name", by_file(NAMES))
 def test_following_it_meets_every_request_in_every_phase(name):
     env, state, _, oracle = make(name)
     timeline = env.get_wrapper_attr("timeline")
@@ -91,7 +90,14 @@ def test_replaying_at_the_same_desk_pays_and_every_tie_counts():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["tools/explicit", "tools/implicit", "tools/silent", "tools/order", "tools/policy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tools/explicit",
+        "tools/silent",
+        *(pytest.param(f"tools/{name}", marks=pytest.mark.slow) for name in ("implicit", "order", "policy")),
+    ],
+)
 def test_what_has_changed_is_what_answers_otherwise(name):
     """The calls of a plan in two environments, one of another tick, after the same calls."""
     env, *_, oracle = make(name)

@@ -16,12 +16,15 @@ from drift_envs.envs.webshop.tasks import check_goal, score_repetition
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.schedule import shipped_schedules
 from drift_envs.schedule.loader import load_schedule
+from tests.core_ids import by_file
 from webshop_server.generate import generate
 from webshop_server.oracle import best_purchase, best_purchases, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
 NAMES = [name for name in shipped_schedules() if name.startswith("webshop/")]
+PLAYED = [(number % 4, name) for number, name in enumerate(NAMES)]
+"""Schedules with a seed of their own."""
 SEEDS = range(4)
 
 
@@ -40,7 +43,7 @@ def play(env, oracle, tick, most=30):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("seed", "name"), [(number % 4, name) for number, name in enumerate(NAMES)])
+@pytest.mark.parametrize(("seed", "name"), by_file(PLAYED))
 def test_the_oracle_scores_one_in_every_phase(make_shop, seed, name):
     env = make_shop(name, text=True)
     env.reset(seed=seed)
@@ -53,7 +56,8 @@ def test_the_oracle_scores_one_in_every_phase(make_shop, seed, name):
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("seed", "name"), [(number % 4, name) for number, name in enumerate(NAMES) if not load_schedule(name).control]
+    ("seed", "name"),
+    by_file((number % 4, name) for number, name in enumerate(NAMES) if not load_schedule(name).control),
 )
 def test_every_drift_lowers_the_score_of_old_optimal_policies(make_shop, seed, name):
     """All ties: every listing that paid 1.0, however it is bought again."""
@@ -181,7 +185,7 @@ class TestOracle:
     """The oracle against the shop itself."""
 
     @pytest.mark.integration
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", by_file(NAMES))
     def test_its_responses_equal_the_environments(self, make_shop, walker, name):
         env = make_shop(name, text=True)
         env.reset(seed=1)
