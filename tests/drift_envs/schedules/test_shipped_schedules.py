@@ -172,7 +172,7 @@ def test_the_file_says_what_it_is_and_fits_its_environment(name: str) -> None:
 
 
 QUICK = {name for name in NAMES if ":" not in name and not name.startswith("mountain_car_continuous/")}
-"""Those of the short form: a variant differs from its file by a line, the continuous car from the other by its engine."""
+"""Those of the short form: a variant differs from its file by a line, the continuous car by its engine."""
 
 
 def check_drifts_matter(name: str, found: Iterable[tuple[str, ChangeEffect]]) -> None:
