@@ -72,7 +72,7 @@ def test_writers_at_the_same_time_have_files_of_their_own(tmp_path: Path) -> Non
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("limit", [9_001, 20_500])
+@pytest.mark.parametrize("limit", [9_000, 9_001, 20_500])
 def test_a_full_disk_loses_no_whole_line(data: dict[str, Any], tmp_path: Path, limit: int) -> None:
     """A process whose files may not grow any more fails as on a full disk: in the middle of a line."""
     experiment, file, folder = parse_experiment(data), tmp_path / "tiny.yaml", tmp_path / "run"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.schedule import load_schedule
-from tests.core_ids import CORE_IDS, by_file
+from tests.core_ids import CORE_IDS
 from website.shipped import listed
 
 OURS = [name for name in listed() if load_schedule(name).env in CORE_IDS]
@@ -40,7 +40,7 @@ def first_ticks(env):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", by_file(IMPLICIT))
+@pytest.mark.parametrize("name", IMPLICIT)
 @pytest.mark.parametrize("text", [False, True])
 def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
     runs = []
@@ -66,7 +66,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", by_file(name for name in OURS if name.partition(":")[0] not in VISIBLE))
+@pytest.mark.parametrize("name", [name for name in OURS if name.partition(":")[0] not in VISIBLE])
 def test_the_first_sight_of_an_episode_tells_no_tick(name):
     """Before the first action, phases look alike."""
     env = make(name, text=True)
