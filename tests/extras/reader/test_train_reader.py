@@ -78,7 +78,7 @@ def test_the_rules_teach_in_every_environment(environment: str) -> None:
 
 
 def test_lessons_are_played_as_experiments_are(tmp_path: Path) -> None:
-    """In the shop the rules win twice as much where pages of other listings count as the same, as they do there."""
+    """In the shop the rules win half as much if the advertisements of two listings are two states."""
     lessons = LESSONS["shop"]
     asked = {"memory": "vanilla", "verifier": "none", "policy": {"message_reader": {"ties": "random"}}}
     file = {"name": "shop", "schedules": [lessons.schedule], "agents": asked, "seeds": 4, "rounds": lessons.source}
