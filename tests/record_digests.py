@@ -4,10 +4,6 @@
     python tests/record_digests.py --short    # the part that the test suite checks every time
     python tests/record_digests.py --write    # record anew: only where behaviour was meant to change
 
-Schedules that were renamed since are digested under their former names, after `renamed_schedules.json`, so that what
-was recorded shows that nothing else of them changed; the names of digests are the new ones. Renamed keys of experiment
-files and renamed values of lines are digested under their former names too (`FORMER_KEYS`, `FORMER_STAGES`).
-
 It uses what people use: the command line, the ids of Gymnasium, and the names of `drift_agents` and
 `drift_envs`. No other module is imported, so files may move as they like.
 
@@ -20,9 +16,9 @@ It uses what people use: the command line, the ids of Gymnasium, and the names o
 * `record` - all of it as data: name -> digest, and name -> text
 * `differences` - what differs from what is recorded, by name
 
-Kept out: `milliseconds` (wall-clock), descriptions of schedules in the heads of trace files (prose), versions, and the
-configuration hash and the report of the experiment with language models (the one holds the port of the server, the
-other seconds that were measured).
+Kept out: fields of lines that `FIELDS` and `EXTRA` do not name, descriptions of schedules (prose), versions, and the
+configuration and the report of the experiment with language models (the one holds the port of the server, the other
+seconds that were measured).
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -112,13 +108,12 @@ def play(file: Path, out: Path) -> Recorded:
         digests: dict[str, Any] = {f"asked/{name}": {"requests": len(asked), "bodies": digest(*sorted(asked))}}
     else:
         command("run", str(file), "--out", str(out), "--jobs", "1")
-        digests = {f"config/{name}": former_config_hash(json.loads((out / "run.json").read_text(encoding="utf-8")))}
-    hashes = former_hashes(json.loads((out / "run.json").read_text(encoding="utf-8")))
+        manifest = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        digests = {f"config/{name}": digest(_only(manifest["experiment"], CONFIGURATION))}
     lines: dict[str, list[dict[str, Any]]] = {}
     for text in (out / "episodes.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        former = {"schedule": former_names(line["schedule"]), "schedule_hash": hashes[line["schedule"]]}
-        lines.setdefault(_who(line), []).append(_timeless({**line, **former}))
+        lines.setdefault(_who(line), []).append(_kept(line))
     traces = dict(_traces(out))
     for who, of_cell in lines.items():
         digests[f"cell/{name}/{who}"] = {
@@ -139,46 +134,11 @@ def play(file: Path, out: Path) -> Recorded:
     return Recorded(digests, texts)
 
 
-FORMER: dict[str, str] = {
-    new: entry["was"]
-    for new, entry in json.loads((HERE / "renamed_schedules.json").read_text(encoding="utf-8")).items()
-}
-"""Name of a schedule -> its name when the digests were recorded, where that was another one."""
-_RENAMED = re.compile(rf"({'|'.join(sorted(map(re.escape, FORMER), key=len, reverse=True))})(?![\w-])")
-
-
-def former_names(value: Any) -> Any:
-    """The same text or plain data with the former names of schedules."""
-    if isinstance(value, str):
-        return _RENAMED.sub(lambda found: FORMER[found[0]], value)
-    if isinstance(value, Mapping):
-        return {former_names(key): former_names(item) for key, item in value.items()}
-    return [former_names(item) for item in value] if isinstance(value, list) else value
-
-
-def former_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The hash that each schedule of a run has under its former name; it is made from name and description too."""
-    found = {}
-    for name, about in manifest["schedules"].items():
-        texts = {key: former_names(about["content"][key]) for key in ("name", "description") if key in about["content"]}
-        found[name] = drift_envs.load_schedule({**about["content"], **texts}).content_hash()
-    return found
-
-
-def former_config_hash(manifest: Mapping[str, Any]) -> str:
-    """The hash of a configuration that has the recorded names of schedules and of the planner's options."""
-
-    def hash_of(content: Mapping[str, Any]) -> str:
-        text = json.dumps({key: content[key] for key in content if key not in ("about", "trace")}, **_CANONICAL)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    content = manifest["experiment"]
-    if hash_of(content) != manifest["config_hash"]:
-        raise RuntimeError(f"the hash of the configuration of {manifest['name']} is made in another way")
-    return hash_of(_as_recorded(former_names(content)))
-
-
-_CANONICAL: Any = {"sort_keys": True, "separators": (",", ":")}
+CONFIGURATION = (
+    *("name", "schedules", "sweep", "agents", "references", "seeds", "rounds", "episodes", "train", "learning"),
+    *("recall", "environments"),
+)
+"""Keys of an experiment that say what is played."""
 
 
 def command(*arguments: str) -> str:
@@ -192,64 +152,91 @@ def command(*arguments: str) -> str:
     return done.stdout
 
 
-PLANNER_OPTIONS = {"frozen_lake": "lake", "mountain_car": "car", "webshop": "shop"}
-"""Options of the planner, and their names when digests were recorded; labels and configurations hold them."""
-
-
-FORMER_KEYS = {"environments": "worlds", "train": "construct"}
-"""Keys of experiment files, and their names when digests were recorded."""
-FORMER_STAGES = {"train": "construct"}
-"""Values of the field `stage` of lines and traces, and their names when digests were recorded."""
-
-
-def _as_recorded(value: Any) -> Any:
-    if isinstance(value, dict):
-        names = PLANNER_OPTIONS if value.get("name") == "planner" else {}
-        options = value.get("options")
-        if names and isinstance(options, dict):
-            return {**value, "options": {names.get(key, key): _as_recorded(one) for key, one in options.items()}}
-        return {FORMER_KEYS.get(key, key): _as_recorded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_as_recorded(one) for one in value]
-    return value
-
-
-def _label(policy: str) -> str:
-    """The label of a policy with the planner's options under their recorded names."""
-    for now, before in PLANNER_OPTIONS.items():
-        policy = policy.replace(f"planner({now}=", f"planner({before}=")
-    return policy
-
-
 def _who(line: Mapping[str, Any]) -> str:
-    return " ".join(_label(str(line[key])) for key in WHO)
+    return " ".join(str(line[key]) for key in WHO)
 
 
-LEFT_OUT = ("milliseconds", "loops", "loop_steps")
-"""Fields that digests leave out: wall-clock time, and counts that lines have since later than the first record."""
+FIELDS = (
+    *("env", "schedule", "schedule_hash", "memory", "verifier", "controller", "team", "policy", "seed", "stage"),
+    *("episode", "round", "phase", "tick", "success", "score", "steps"),
+    *("probe_steps", "probe_resets", "probe_falls", "probe_purchases"),
+    *("surprises", "realignments", "false_realignments", "detected", "detection_delay"),
+    *("memory_size", "memory_truth_rate", "loop_steps", "regret"),
+)
+EXTRA = (
+    *("items", "item_truth_rate", "shared_hits", "private_hits", "invalid_actions"),
+    *("model_calls", "tokens_in", "tokens_out", "cost", "reasks", "fallbacks", "dropped_records"),
+    *("refreshes", "tokens_estimated"),
+)
+"""Fields of a line that stand there only where they are neither zero nor null; `milliseconds` is wall-clock time."""
 
 
-def _timeless(value: Any) -> Any:
-    """The same without `LEFT_OUT`, with former labels and stages."""
-    if isinstance(value, dict):
-        kept = {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
-        if isinstance(kept.get("policy"), str):
-            kept["policy"] = _label(kept["policy"])
-        if "stage" in kept:
-            kept["stage"] = FORMER_STAGES.get(kept["stage"], kept["stage"])
-        return kept
-    return [_timeless(item) for item in value] if isinstance(value, list) else value
+def _only(data: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}
+
+
+def _kept(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a line that are digested."""
+    flat = {**line, **line.get("extra", {})}
+    return {**{key: flat[key] for key in FIELDS}, **{key: flat[key] for key in EXTRA if flat.get(key)}}
 
 
 def _traces(out: Path) -> Iterator[tuple[str, str]]:
-    for file in sorted(out.glob("traces/*.gz")):
-        head, *rest = [json.loads(text) for text in gzip.decompress(file.read_bytes()).decode().splitlines()]
-        who = _who(head)
-        head["schedule"] = former_names(head["schedule"])
-        if "content" in head:
-            head["content"].pop("description", None)
-            head["content"]["name"] = former_names(head["content"]["name"])
-        yield who, digest(*map(_timeless, [head, *rest]))
+    for file in sorted(out.glob("traces/*")):
+        content = file.read_bytes()
+        text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
+        head, *rest = [json.loads(line) for line in text.splitlines()]
+        head.pop("format", None)
+        head.get("content", {}).pop("description", None)
+        yield _who(head), digest(head, *_in_place(rest))
+
+
+def _in_place(episodes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The episodes of a trace with their texts and knobs in place, where lines name them by number."""
+    texts: list[str] = []
+    knobs: list[Any] = []
+
+    def text(value: Any) -> Any:
+        return texts[value] if isinstance(value, int) else value
+
+    def lines(value: Any) -> Any:
+        return "\n".join(map(text, value)) if isinstance(value, list) else value
+
+    def outcome(value: Sequence[Any]) -> list[Any]:
+        return [text(value[0]), *value[1:]]
+
+    def removed(value: Mapping[str, Any]) -> dict[str, Any]:
+        known = {"state": text(value["state"]), "outcome": outcome(value["outcome"])} if "state" in value else {}
+        return {**value, **known}
+
+    def verdict(value: Mapping[str, Any]) -> dict[str, Any]:
+        told = dict(value)
+        if "about" in told:
+            told["about"] = [text(told["about"][0]), told["about"][1]]
+        for key, change in (("probed", outcome), ("removed", removed)):
+            if key in told:
+                told[key] = list(map(change, told[key]))
+        return told
+
+    def knob(value: Any) -> Any:
+        return knobs[value] if isinstance(value, int) else value
+
+    def step(value: Mapping[str, Any]) -> dict[str, Any]:
+        told = {**value, "knobs": knob(value["knobs"]), "state": text(value["state"])}
+        told |= {"outcome": outcome(value["outcome"]), "prompt": lines(value["prompt"])}
+        told |= {"verdict": verdict(value["verdict"])}
+        told |= {key: list(map(verdict, value[key])) for key in ("checks",) if key in value}
+        told |= {key: change(value[key]) for key, change in (("reply", text), ("strategy", lines)) if key in value}
+        if "thought" in value:
+            told["thought"] = {key: lines(part) for key, part in value["thought"].items()}
+        return told
+
+    for episode in episodes:
+        texts += episode.pop("texts", [])
+        knobs += episode.pop("knobs", [])
+        told = {**episode, "knobs_at_start": knob(episode["knobs_at_start"]), "task": text(episode["task"])}
+        told |= {"steps": list(map(step, episode["steps"])), "closing": list(map(verdict, episode["closing"]))}
+        yield told
 
 
 NUMBER = re.compile(r"(?<![\w.])(?<!\w[-−])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
@@ -393,16 +380,16 @@ def environments(short: bool = False) -> dict[str, Any]:
     """
     digests: dict[str, Any] = {}
     for schedule in drift_envs.shipped_schedules():
-        if schedule.partition("/")[0] not in PREFIXES:
-            continue  # the arithmetic of classic control, MuJoCo and Minigrid is that of other packages
         if short and ":" in schedule:
             continue  # a variant differs from its file by a line
+        content = _without_prose(drift_envs.load_schedule(schedule).to_dict())
+        digests[f"schedule content/{schedule}"] = digest(content)
+        if schedule.partition("/")[0] not in PREFIXES:
+            continue  # the arithmetic of classic control, MuJoCo and Minigrid is that of other packages
         name = environment_of(schedule)
         in_words = name in IN_WORDS
         env = gym.make(name, schedule=schedule, notify="full", text=in_words)
         digests[f"schedule/{schedule}"] = walk(env, 62 if in_words else 205, 8 if in_words else 5)
-        content = _without_prose(drift_envs.load_schedule(schedule).to_dict())
-        digests[f"schedule content/{schedule}"] = digest({**content, "name": former_names(schedule)})
         env.close()
         if not in_words and not schedule.endswith(":poison"):  # refused: visits are not counted there
             digests[f"vector/{schedule}"] = walk_vector(name, schedule)

@@ -1,8 +1,7 @@
-"""Variants: what a file declares, what a suffix chooses, and the names that schedules had before."""
+"""Variants: what a file declares and what a suffix chooses."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.errors import ScheduleError, UnknownScheduleError
-from drift_envs.schedule import Schedule, load_schedule, schedule_schema, shipped_schedules
+from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.schedule.files import variants_of
 from drift_envs.schedule.variants import choose_variant, is_suffix, split_suffix
 from drift_envs.schedule.yaml12 import Document, Mark
 
-RENAMED: dict[str, dict[str, str]] = json.loads(
-    (Path(__file__).parents[2] / "renamed_schedules.json").read_text(encoding="utf-8")
-)
 LAKE = """version: 1
 name: my/lake
 env: DriftFrozenLake-v0
@@ -47,27 +43,8 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "lake.yaml"
 
 
-def before(schedule: Schedule, name: str, old_names: dict[str, str]) -> dict[str, Any]:
-    """The content that the schedule had under its former name, in which descriptions name others as they were."""
-    data = schedule.to_dict()
-    pattern = "|".join(re.escape(one) for one in sorted(old_names, key=len, reverse=True))
-    description = re.sub(rf"({pattern})(?![\w-])", lambda match: old_names[match[0]], data["description"])
-    return {**data, "name": old_names[name], "description": description}
-
-
-@pytest.mark.parametrize("name", RENAMED)
-def test_a_renamed_schedule_has_the_content_of_before(name: str) -> None:
-    schedule = load_schedule(name)
-    assert schedule.content_hash() == RENAMED[name]["hash"]
-    old_names = {new: entry["was"] for new, entry in RENAMED.items()}
-    assert load_schedule(before(schedule, name, old_names)).content_hash() == RENAMED[name]["hash_was"]
-    with pytest.raises(UnknownScheduleError, match=re.escape("there is no shipped schedule")):
-        load_schedule(old_names[name])
-
-
 def test_all_shipped_variants_can_be_loaded() -> None:
     shipped = [name for name in shipped_schedules() if ":" in name]
-    assert set(RENAMED) <= set(shipped)
     assert shipped == sorted(f"{name}:{one}" for name in shipped_schedules() for one in variants_of(name))
     assert all(load_schedule(name).name == name for name in shipped)
 
