@@ -1,7 +1,6 @@
 """How the learned reader plays: the tables of docs/learned_reader.md, from the figures in results/learned_reader.
 
 * `store_figures` - reads a finished run of one of `EXPERIMENTS` and stores its figures
-* `make_answers_table` - how a language model's recorded answers compare with those of the rules
 * `write_page` - fills the tables of the page from these
 * `make_tables` - the tables of an experiment by name: `success`, `gains`
 """
@@ -18,22 +17,16 @@ from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
-from drift_agents.llm.cache import ReplyStore
-from drift_agents.policy.message_reader.common_sense import ENOUGH
-from drift_agents.policy.message_reader.reader import MessageModel
-from drift_agents.policy.message_reader.text import read_text
 
 from studies.readers import read_whole
 from studies.verify_map.pages import fill_page
 
-EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-", "smollm2": "model-"}
+EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-"}
 """What the names of each experiment's tables begin with."""
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "results" / "learned_reader"
 PAGE = ROOT / "docs" / "learned_reader.md"
 SOURCE = "source"
-PAYS, FAILS, NEITHER = "an action that reaches score 1", "none, but a hole beside the state", "neither"
-"""What a prompt shows of the present state."""
 AGENT = ("schedule", "policy", "memory", "verifier")
 
 Figures = Mapping[str, Any]
@@ -77,29 +70,6 @@ def summarise(rows: Sequence[Mapping[str, Any]], key: tuple[str, ...]) -> dict[s
     return {**dict(zip(AGENT, key, strict=True)), "before": rates(True), "after": rates(False), **sums}
 
 
-def make_answers_table(replies: Path) -> str:
-    """What a language model answered to distinct prompts, by what these show of the present state, as Markdown.
-
-    Args:
-        replies: the recorded replies to the policy `llm`.
-    """
-    counts = {kind: np.zeros(3, int) for kind in (PAYS, FAILS, NEITHER)}
-    with ReplyStore(replies, read_only=True) as store:
-        for question, reply in store.questions():
-            actions = tuple(question["schema"]["properties"]["action"]["enum"])
-            text = "\n".join(content for _, content in question["messages"])
-            known = read_text(text, actions).known
-            failing = {one.action for one in known if one.ended and not one.score}
-            kind = PAYS if any(one.score >= ENOUGH for one in known) else FAILS if failing else NEITHER
-            counts[kind] += (1, reply["text"] in MessageModel().choices(text, actions), reply["text"] in failing)
-    table = Table(
-        "Answers to distinct prompts", ("the prompt shows", "prompts", "as the rules, %", "into a known hole, %")
-    )
-    for kind, (prompts, *numbers) in counts.items():
-        table.add(kind, str(prompts), *(f"{100 * number / max(1, prompts):.0f}" for number in numbers))
-    return to_markdown(table)
-
-
 def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
     """Fill the tables of the page.
 
@@ -119,9 +89,6 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
         if not file.is_file():
             raise ExperimentError(f"{file}: is missing; `python -m studies learned-reader RUN` stores those of a run")
         own = make_tables(json.loads(file.read_text("utf-8"))["agents"])
-        replies = file.with_suffix(".sqlite")
-        if replies.is_file():
-            own["answers"] = make_answers_table(replies)
         tables.update({f"{prefix}{name}": text for name, text in own.items()})
     write_text(page, fill_page(page.read_text("utf-8"), tables, page.name))
     return page

@@ -27,7 +27,6 @@ OUTSIDE = {"browser", "chat", "chromium", "server"}
 """Fixtures that start a browser or a server, or that tests start one with."""
 OUTSIDE_EXAMPLES = {
     "drift_envs.integrations.loopback.listen",
-    "drift_agents.experiment.pipe.process.AgentProcess",
     "drift_envs.vector.watched.WatchedAsyncVectorEnv",
 }
 """Docstrings whose example does."""

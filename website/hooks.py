@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, gallery, schedules, boards and the site's own files
+* `on_files` - adds the start page, the root's documents, gallery, schedules, the board and the site's own files
 * `on_page_markdown` - rewrites links to files outside `docs/`, keeps `a ± b` on one line, gives wide tables room
 * `on_page_content` - marks the cells that hold sentences
 """
@@ -16,7 +16,6 @@ from typing import Any
 from drift_agents.analysis.evidence import SUFFIX, read_evidence
 from drift_agents.analysis.html.board import to_board_page
 from drift_agents.analysis.rules import read_rules
-from drift_agents.submission.board import gather_board, to_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -31,12 +30,10 @@ FROM_ROOT = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-BOARD = {"results/board": "submissions.md"}
-"""A folder of results, and the page of the site that shows it."""
 LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
-GENERATED = {*FROM_ROOT.values(), *BOARD.values(), "gallery.md", SCHEDULES}
+GENERATED = {*FROM_ROOT.values(), "gallery.md", SCHEDULES}
 WIDE = {"leaderboard.md", "rl_board.md", "tools_results.md", "when_to_verify.md"}
 """Pages whose tables get the place of the table of contents."""
 SENTENCE = 40
@@ -81,8 +78,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "gallery.md", content=gallery.page(gallery.draw(pictures))))
     for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
         files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
-    for folder, page in BOARD.items():
-        files.append(File.generated(config, page, content=to_page(gather_board(ROOT / folder))))
     if has_lines():
         book = read_rules(ROOT / "studies" / "verify_map" / "rules.yaml")
         page = to_board_page(read_evidence([ROOT / LINES]), book)
@@ -109,8 +104,8 @@ def link(page: str, target: str) -> str:
     if path.is_relative_to(ROOT / "docs"):
         return up + path.relative_to(ROOT / "docs").as_posix()
     name = path.relative_to(ROOT).as_posix()
-    if name in FROM_ROOT | BOARD:
-        return up + (FROM_ROOT | BOARD)[name]
+    if name in FROM_ROOT:
+        return up + FROM_ROOT[name]
     if name == LINES and has_lines():
         return up + INTERACTIVE
     return f"{ADDRESS}/blob/main/{name}" if ADDRESS else ""

@@ -103,14 +103,6 @@ class ModelNameError(ExperimentError, PartError):
     """A policy of an experiment needs a language model, and neither the file nor an option names one."""
 
 
-class AgentProcessError(DriftAgentsError):
-    """An agent in a process of its own has ended, does not answer in time, or sends what the protocol forbids."""
-
-
-class SubmissionError(DriftAgentsError, ValueError):
-    """A submission, a track or a result file cannot be used; the message says file, rule and value."""
-
-
 class MemoryStateError(DriftAgentsError, ValueError):
     """Data handed to `restore` is not a snapshot of that memory."""
 

@@ -357,10 +357,6 @@ STORES = Registry(
             "drift_agents.stores.chroma:ChromaStore",
             "A collection of Chroma with the cosine distance, searched by its HNSW index.",
         ),
-        "letta": Part(
-            "drift_agents.stores.letta:LettaStore",
-            "Passages in the archival memory of an agent on a Letta server, through Letta's own client.",
-        ),
         "mem0": Part(
             "drift_agents.stores.mem0:Mem0Store",
             "mem0 with `infer=False`: texts are stored as they are, without a language model.",
@@ -458,21 +454,6 @@ VERIFIERS = Registry(
         "announce_only": Part(
             "drift_agents.verifier.controls:AnnounceOnly",
             "GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.",
-        ),
-        "probe_keep": Part(
-            "drift_agents.verifier.controls:ProbeKeep",
-            "GLOVE's detection and probes without removal: the summary is added to what it contradicts.",
-        ),
-        "random_probe": Part(
-            "drift_agents.verifier.controls:RandomProbe",
-            "GLOVE's detection and number of probes, spent on a random known pair instead of the surprising one.",
-        ),
-        "base+extra": Part(
-            "drift_agents.verifier.controls:BaseExtra",
-            "The agent without a verifier, with as many more interactions as a verifier spends on probes.",
-        ),
-        "periodic_wipe": Part(
-            "drift_agents.verifier.controls:PeriodicWipe", "Removes all records at a fixed interval of episodes."
         ),
         "window": Part(
             "drift_agents.verifier.detectors:SlidingWindow",

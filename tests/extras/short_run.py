@@ -1,4 +1,4 @@
-"""An experiment of 12 short cells, for runs on clusters and in object stores."""
+"""An experiment of 12 short cells, for runs on clusters."""
 
 from __future__ import annotations
 

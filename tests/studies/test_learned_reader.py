@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.runs import read_run
-from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.llm.cache import ReplyStore
 
 from studies.learned_reader import (
     AGENT,
     EXPERIMENTS,
-    FIGURES,
     PAGE,
     make_tables,
     store_figures,
@@ -61,7 +56,6 @@ def test_the_gain_is_paired_by_lake() -> None:
 def test_the_page_names_tables_that_there_are(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE.read_text("utf-8"))
-    shutil.copy(FIGURES / "smollm2.sqlite", tmp_path)
     for experiment in EXPERIMENTS:
         with pytest.raises(ExperimentError, match=f"{experiment}.json: is missing"):
             write_page(page, tmp_path)
@@ -79,18 +73,3 @@ def test_a_run_of_one_instance_replaces_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="Play it without other options: drift-agents run learned-reader --trace"):
         store_figures(tmp_path / "run", tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
-
-
-@pytest.mark.integration
-def test_recorded_replies_are_those_of_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first lake is replayed without a server."""
-    replies, file = FIGURES / "smollm2.sqlite", FIGURES / "smollm2.json"
-    with ReplyStore(replies, read_only=True) as store:
-        (model,) = {question["model"] for question, _ in store.questions()}
-    words = ["run", "examples/smollm2.yaml", "--model", model, "--replies", str(replies), "--replay", "--seeds", "1"]
-    monkeypatch.chdir(PAGE.parents[1])
-    assert main([*words, "--out", str(tmp_path / "run"), "--quiet"]) == 0
-    _, rows = read_run(tmp_path / "run")
-    for agent in json.loads(file.read_text("utf-8"))["agents"]:
-        own = summarise(rows, tuple(agent[name] for name in AGENT))
-        assert (own["before"], own["after"]) == (agent["before"][:1], agent["after"][:1])

@@ -88,13 +88,12 @@ class Report(NamedTuple):
     cells: list[CellGroup]
 
 
-def write_report(folder: Path, console: Console | None = None, name: str | None = None, *, full: bool = False) -> Path:
+def write_report(folder: Path, console: Console | None = None, *, full: bool = False) -> Path:
     """Read a run's folder, print the headline and the overview, and write the report to `report.md` there.
 
     Args:
         folder: the run's folder.
         console: where to print; nothing is printed if not given.
-        name: how the printed text calls the folder; its path if not given.
         full: whether the tables of each schedule are printed too.
 
     Returns:
@@ -119,7 +118,7 @@ def write_report(folder: Path, console: Console | None = None, name: str | None 
         if report.overview.rows:
             _print_overview(console, report.overview, sys.maxsize if full else room)
         console.print(last)
-        console.print(f"{name or folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
+        console.print(f"{folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
     return path
 
 

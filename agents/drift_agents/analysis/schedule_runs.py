@@ -34,7 +34,6 @@ VERIFIER_NAMES = {
     "glove_active": "GLOVE, active test",
     "glove_passive": "GLOVE, passive test",
     "glove_spread": "GLOVE, doubt spreads",
-    "base+extra": "extra episodes",
 }
 REFERENCE_NAMES = {
     "oracle_realign": "oracle realign",

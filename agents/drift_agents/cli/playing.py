@@ -1,16 +1,15 @@
-"""The commands that play: `drift-agents run` and `drift-agents serve-local`."""
+"""The command that plays: `drift-agents run`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Literal
 
 import typer
 
-from drift_agents.cli.root import app, main, make_console
+from drift_agents.cli.root import app, make_console
 from webshop_server.command_line import refuse, verbosity_of
 
 
@@ -83,13 +82,7 @@ def _run(
             metavar="NAME|FILE", autocompletion=_complete_experiments, help="Shipped experiment, or path of a file."
         ),
     ],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of the run, or an address as s3://bucket/run (extra `remote`) (default: runs/NAME).",
-        ),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
     ] = None,
@@ -278,50 +271,3 @@ def _run(
         ),
         make_console(),
     )
-
-
-@app.command(
-    "serve-local",
-    short_help="Serve a small language model on this machine.",
-    epilog="Example: drift-agents serve-local --fetch --port 8011",
-)
-def _serve_local(
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 for a free one.")] = 8011,
-    file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Another model, as a GGUF file (default: SmolLM2-135M-Instruct)."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="N", help="Name of the model (default: that of the file).")
-    ] = None,
-    play: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Play this experiment with the model, and end.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of that run.")] = None,
-    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests at the same time.")] = 1,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Download the model first, if it is missing (93 MB).")] = False,
-) -> None:
-    """Serve SmolLM2-135M-Instruct at a loopback address, by llama.cpp (extra `local-model`).
-
-    A model of 135 million parameters: it answers in form, it does not win. It shows that everything around a
-    language model works, without a key and without a network.
-    """
-    if out is not None and play is None:
-        raise refuse("--out", "`--out` should stand with `--play`", str(out))
-    from drift_agents.cli.serve_local import fetch_model_file, find_model_file, name_model, serve_model
-
-    if fetch:
-        print(f"the model is in {fetch_model_file()}", flush=True)
-    path = file or find_model_file()
-    names = name_model(path, name)
-    with serve_model(path, port, parallel, names) as url:
-        print(f"serving {names[0]} at {url}" + ("" if play else "; Ctrl-C ends it"), flush=True)
-        print(f"--model {names[1]} --base-url {url} records replies that do not depend on the port", flush=True)
-        if play is not None:
-            words = ["run", play, "--model", names[1], "--base-url", url, "--concurrency", str(parallel)]
-            status = main([*words, "--keep-going", "--fresh", *(() if out is None else ("--out", str(out)))])
-            raise typer.Exit(status)
-        try:
-            Event().wait()
-        except KeyboardInterrupt:
-            return  # the documented way to end it

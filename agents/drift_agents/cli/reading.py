@@ -30,22 +30,18 @@ def _report(
     """
     if json and (html or full):
         raise refuse("--json", "should not be given with `--html` or `--full`", "both")
-    from drift_agents.experiment.remote import open_run
-
     if json:
         from drift_agents.analysis.as_json import describe_run
 
-        with open_run(folder) as path:
-            print_json(describe_run(path))
+        print_json(describe_run(folder))
         return
     from drift_agents.analysis.report import write_report
 
-    with open_run(folder, steps=html) as path:
-        write_report(path, make_console(), folder, full=full)
-        if html:
-            from drift_agents.analysis.html.report import write_html
+    write_report(folder, make_console(), full=full)
+    if html:
+        from drift_agents.analysis.html.report import write_html
 
-            print(f"With the curve, and links to the steps: {folder}/{write_html(path).name}")
+        print(f"With the curve, and links to the steps: {write_html(folder)}")
 
 
 @app.command(
@@ -74,19 +70,17 @@ def _inspect(
         raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
     from drift_agents.analysis.inspect.page import LARGE, write_page
     from drift_agents.analysis.inspect.serve import make_server
-    from drift_agents.experiment.remote import open_run
 
     if serve:
-        with open_run(folder, steps=True) as run, make_server(run, port or 0, allow_host or ()) as server:
+        with make_server(folder, port or 0, allow_host or ()) as server:
             print(f"serving {folder} at {server.url}; Ctrl-C ends it", flush=True)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
                 return  # the documented way to end it
-    with open_run(folder, steps=True) as run:
-        path = write_page(run, out)
-        size = path.stat().st_size
-    print(f"wrote {f'{folder}/{path.name}' if out is None else path} ({size / 2**20:.1f} MB)")
+    path = write_page(folder, out)
+    size = path.stat().st_size
+    print(f"wrote {path} ({size / 2**20:.1f} MB)")
     if size > LARGE:
         print(
             f"drift-agents: browsers are slow with a file of this size; use: drift-agents inspect {folder} --serve",
@@ -101,10 +95,8 @@ def _inspect(
 )
 def _leaderboard(
     sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DIR|FILE...", help="Folders of runs, addresses of runs, Parquet files, or folders of these."
-        ),
+        list[Path],
+        typer.Argument(metavar="DIR|FILE...", help="Folders of runs, Parquet files, or folders of these."),
     ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The Markdown page.")] = None,
     charge: Annotated[
@@ -125,22 +117,17 @@ def _leaderboard(
         raise refuse("--out", "should be given, or `--json`", "neither")
     if json and (out is not None or page is not None):
         raise refuse("--json", "should not be given with `--out` or `--html`", "both")
-    from contextlib import ExitStack
-
     from drift_agents.analysis.as_json import describe_board
     from drift_agents.analysis.leaderboard import write_leaderboard
-    from drift_agents.experiment.remote import open_run
 
-    with ExitStack() as runs:
-        paths = [runs.enter_context(open_run(source)) for source in sources]
-        if out is None:
-            print_json(describe_board(paths, int(charge)))
-            return
-        print(f"wrote {write_leaderboard(paths, out, int(charge))}")
-        if page is not None:
-            from drift_agents.analysis.html.board import write_board_page
+    if out is None:
+        print_json(describe_board(sources, int(charge)))
+        return
+    print(f"wrote {write_leaderboard(sources, out, int(charge))}")
+    if page is not None:
+        from drift_agents.analysis.html.board import write_board_page
 
-            print(f"wrote {write_board_page(paths, page)}")
+        print(f"wrote {write_board_page(sources, page)}")
 
 
 @app.command(
@@ -162,10 +149,8 @@ def _export_stepmft(
     adamem with effort high.
     """
     from drift_agents.experiment.finetuning_sets import export
-    from drift_agents.experiment.remote import open_run
 
-    with open_run(folder, steps=True) as path:
-        kept, made = export(path, out, outcome_only)
+    kept, made = export(folder, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")
 
 
@@ -195,7 +180,5 @@ def _export_choices(
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
     from drift_agents.experiment.finetuning_sets import export_choices
-    from drift_agents.experiment.remote import open_run
 
-    with open_run(folder, steps=True) as path:
-        print(f"wrote {out}: {export_choices(path, out, format, only == 'successes', prompt)} decisions")
+    print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes', prompt)} decisions")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,10 +39,7 @@ app = make_app(
     version=_version,
 )
 
-FolderArgument = Annotated[
-    str,
-    typer.Argument(metavar="DIR", help="Folder of the run, or its address in an object store (extra `remote`)."),
-]
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

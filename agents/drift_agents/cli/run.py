@@ -40,7 +40,6 @@ from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST, TRACKING
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.mistakes import AXES
-from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 from drift_agents.part_file import PartFile
@@ -61,7 +60,7 @@ class RunOptions:
 
     Args:
         experiment: a shipped name or the path of a file.
-        out: folder of the run, a path or an address of an object store; `None` for `runs/NAME`.
+        out: folder of the run; `None` for `runs/NAME`.
         seeds: number of the file's seeds to play; `None` for all.
         rounds: episodes of every phase to play; `None` for the file's.
         schedules: which schedules of the file are played; all if empty.
@@ -81,7 +80,7 @@ class RunOptions:
     """
 
     experiment: str
-    out: str | None
+    out: Path | None
     seeds: int | None
     rounds: int | None
     schedules: Sequence[str]
@@ -117,8 +116,8 @@ def run(options: RunOptions, console: Console) -> None:
         else:
             print_playing_time(experiment, options.jobs, console)
         return
-    folder = options.out or str(Path("runs") / experiment.name)
-    logged = Path(Path("runs") / experiment.name if is_remote(folder) else folder).absolute() / TRACKING
+    folder = options.out or Path("runs") / experiment.name
+    logged = folder.absolute() / TRACKING
     trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
     is_quiet = options.verbosity is Verbosity.QUIET
     service = make_service(experiment, options.models, _print_nothing if is_quiet else _print_note)
@@ -128,21 +127,19 @@ def run(options: RunOptions, console: Console) -> None:
         jobs = min(options.models.concurrency, jobs or options.models.concurrency)
     try:
         with _interrupted_by_signals(), ProgressBars(service, options.verbosity) as bars:
-            settings: dict[str, Any] = {
-                "jobs": jobs,
-                "backend": options.backend,
-                "address": options.address,
-                "resume": options.resume,
-                "fresh": options.fresh,
-                "trace": options.trace,
-                "progress": bars,
-                "service": service,
-                "trackers": trackers,
-            }
-            if is_remote(folder):
-                run_remote_experiment(experiment, folder, **settings)
-            else:
-                run_experiment(experiment, Path(folder), **settings)
+            run_experiment(
+                experiment,
+                folder,
+                jobs=jobs,
+                backend=options.backend,
+                address=options.address,
+                resume=options.resume,
+                fresh=options.fresh,
+                trace=options.trace,
+                progress=bars,
+                service=service,
+                trackers=trackers,
+            )
     except KeyboardInterrupt:
         if hint := _describe_resume(options, folder):
             print(f"drift-agents: {hint}", file=sys.stderr)
@@ -159,8 +156,7 @@ def run(options: RunOptions, console: Console) -> None:
             if not is_quiet and (totals.answered or totals.recorded):
                 print(f"language models: {describe_totals(totals)}", file=sys.stderr)
     seconds = round(time.monotonic() - begun)
-    with open_run(folder) as path:
-        write_report(path, console, folder)
+    write_report(folder, console)
     if not is_quiet:
         for name in options.trackers:
             _print_note(f"{name} has the run in {logged / name}")
@@ -224,15 +220,9 @@ def _choose_parts(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> l
     return chosen
 
 
-def _describe_resume(options: RunOptions, folder: str) -> str:
+def _describe_resume(options: RunOptions, folder: Path) -> str:
     """How to continue the run; empty if nothing has been played."""
-    try:
-        begun = (
-            RemoteFolder(folder).read(MANIFEST) is not None if is_remote(folder) else (Path(folder) / MANIFEST).exists()
-        )
-    except DriftAgentsError:  # the store cannot be reached, which the error itself says
-        begun = True
-    if not begun:
+    if not (folder / MANIFEST).exists():
         return ""
     words = shlex.join(word for word in options.words if word not in ("--fresh", "--resume"))
     return f"What is done is kept; continue with: drift-agents {words} --resume"

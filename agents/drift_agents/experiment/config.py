@@ -300,8 +300,6 @@ class Experiment(_Model):
         training: in a file `train`; what is played before the test, to fill memory; nothing if not given.
         learning: what the test does to memory.
         trace: which episodes are kept step by step, unless the command says otherwise.
-        isolated: agents play in processes of their own, over a pipe (`drift_agents.experiment.pipe`); references do
-            not. What they report of themselves is not checked, and their memory is not judged.
         environments: schedule -> what is different there; a name without its suffix holds for all variants of that
             schedule that have no settings of their own.
 
@@ -326,7 +324,6 @@ class Experiment(_Model):
     training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning = "online"
     trace: Kept = "none"
-    isolated: Annotated[bool, Field(strict=True)] = False
     environments: dict[str, ScheduleSettings] = Field(default_factory=dict)
 
     def settings_of(self, schedule: str) -> ScheduleSettings:

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -27,10 +27,8 @@ from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
 from drift_agents.experiment.environments import make_env, make_prober, read_schedule
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.evaluator import EpisodeEvaluator
-from drift_agents.experiment.extra_episodes import ExtraEpisodes, read_like
 from drift_agents.experiment.logs import TEST, TRAIN
 from drift_agents.experiment.memory_dependencies import memory_dependencies
-from drift_agents.experiment.pipe.player import PipedAgent, make_piped_agent
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
 from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
@@ -48,7 +46,6 @@ from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
 from drift_envs.schedule.model import Schedule
-from drift_envs.wrappers.twin import twin
 
 AGENT_STREAM = 0xA6E7
 """Separates the random streams of agents from those of episodes and drifts."""
@@ -65,10 +62,9 @@ class CellSetup:
         schedule: the schedule.
         env: the environment; it is not seeded yet.
         agent: the agent, the team or the reference.
-        memory: its memory; an empty one stands for that of an agent in a process of its own.
+        memory: its memory.
         supervision: one of `drift_agents.types.SUPERVISION`.
         episodes: the episodes of the test.
-        extra: the extra episodes of the control `base+extra`.
         training_phase: the episodes before the test, if there are any.
         training_policy: the policy of the training phase, where it is not the agent's own.
         frozen: whether memory's own write rule is off in the test.
@@ -78,11 +74,10 @@ class CellSetup:
 
     schedule: Schedule
     env: EvaluationWrapper
-    agent: Agent | TeamAgent | Clairvoyant | PipedAgent
+    agent: Agent | TeamAgent | Clairvoyant
     memory: Memory
     supervision: str
     episodes: tuple[PlannedEpisode, ...]
-    extra: ExtraEpisodes | None = None
     training_phase: TrainingPhase | None = None
     training_policy: Policy | None = None
     frozen: bool = False
@@ -95,9 +90,7 @@ class CellSetup:
         return self.schedule.content_hash()
 
     def close(self) -> None:
-        """Close the environment, and the process of an agent that has its own."""
-        if isinstance(self.agent, PipedAgent):
-            self.agent.close()
+        """Close the environment."""
         self.env.close()  # a browser, if there is one
 
 
@@ -131,9 +124,6 @@ def make_setup(
         training_phase = plan_training(schedule, env, training, cell.seed)
     if cell.reference == "clairvoyant":
         return CellSetup(schedule, env, Clairvoyant(env), NoMemory(), "privileged", episodes)
-    if cell.isolated:
-        piped = make_piped_agent(cell, settings, str(schedule.env), twin(env.env), service)
-        return CellSetup(schedule, env, piped, NoMemory(), piped.supervision, episodes)
     environment = find_environment(str(schedule.env))
     rule = settings.matching
     matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
@@ -170,7 +160,6 @@ def make_setup(
         memory,
         strongest_supervision(memory.supervision, verifier.supervision),
         episodes,
-        _make_extra(cell, settings, env, service),
         training_phase,
         training_policy,
         frozen=settings.learning == "frozen",
@@ -190,21 +179,6 @@ def _export_name(memory: PartSpec) -> str | None:
             f"in the run's folder. Received {name!r}"
         )
     return name
-
-
-def _make_extra(
-    cell: Cell, settings: ScheduleSettings, env: EvaluationWrapper, service: Service | None
-) -> ExtraEpisodes | None:
-    """The extra episodes of `base+extra`; the cell of the verifier it is compared with is played beside its own.
-
-    So no cell waits for another one, and a torn cell can be replayed from its seed.
-    """
-    if cell.verifier.name != "base+extra":
-        return None
-    like = read_like(cell.verifier, settings)
-    other = replace(cell, verifier=like, labels=(cell.labels[0], like.name, cell.labels[2]))
-    rows = _play(other, make_setup(other, settings, service))
-    return ExtraEpisodes((row["probe_steps"] for row in rows), env)
 
 
 def _with_prober(part: PartSpec, env: EvaluationWrapper) -> dict[str, Any]:
@@ -244,7 +218,7 @@ def play(
     setup = make_setup(cell, settings, service)
     try:
         yield from _play(cell, setup, on_episode)
-        if name is not None and folder is not None and not cell.isolated:
+        if name is not None and folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             given = {**memory_dependencies(cell.memory, setup.env, setup.schedule, cell.seed), **cell.memory.options}
             options = {key: value for key, value in given.items() if key not in ("file", "model")}
@@ -258,12 +232,9 @@ def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> 
     evaluator = EpisodeEvaluator(setup.env, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
     for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
         episode = played.episode
-        if setup.extra is not None and isinstance(agent, (Agent, TeamAgent)):
-            probes = setup.extra.play(agent)
-            episode = replace(episode, probes=probes, usage=episode.usage + setup.extra.meter.take())
         if on_episode is not None:
             on_episode(setup, index, episode)
-        yield _row(cell, setup, played._replace(episode=episode), index, evaluator)
+        yield _row(cell, setup, played, index, evaluator)
 
 
 class _PlayedEpisode(NamedTuple):
@@ -339,8 +310,6 @@ def _row(
     controller, team = cell.decision.labels
     episode = played.episode
     truth, items, detection = evaluator.evaluate(episode, setup.memory)
-    if isinstance(setup.agent, PipedAgent):
-        truth = truth._replace(memory_size=setup.agent.memory_size, false_realignments=None)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,

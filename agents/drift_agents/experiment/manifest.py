@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from importlib.metadata import packages_distributions, version
 from typing import Any
+
+import gymnasium as gym
 
 from drift_agents.errors import DriftAgentsError, ExperimentError, PartError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import CellSetup, make_setup
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.experiment.packages import run_versions
-from drift_agents.experiment.pipe.player import PipedAgent
+from drift_agents.experiment.folder import versions
+from drift_agents.experiment.mistakes import texts_in
 from drift_agents.experiment.plan import Cell
 from drift_agents.llm.service import Service
+from drift_agents.registry import REGISTRIES
 from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule.model import Schedule
 
@@ -55,8 +59,6 @@ def _describe(
             continue
         # One environment a place: a browser takes seconds to start.
         player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
-        if isinstance(player.agent, PipedAgent):
-            player.agent.close()
         schedule = player.schedule
         if cell.place not in made:
             made[cell.place] = player.env
@@ -81,13 +83,34 @@ def _describe(
     manifest = {
         "name": experiment.name,
         "config_hash": experiment.config_hash(),
-        "versions": run_versions(experiment),
+        "versions": {**versions(), **_part_versions(experiment)},
         "experiment": experiment.to_dict(),
         "schedules": schedules,
         "players": players,
         "cells": len(cells),
     }
     return manifest, lengths
+
+
+def _part_versions(experiment: Experiment) -> dict[str, str]:
+    """The versions of other packages of which the experiment names parts or environments.
+
+    Every text of the experiment that is the name of another package's part counts, since options name parts too.
+    """
+    words = {text for _, text in texts_in(experiment.to_dict())}
+    found = {word: registry.entry_point(word) for registry in REGISTRIES.values() for word in words}
+    named = {point.dist.metadata["Name"]: point.dist.version for point in found.values() if point and point.dist}
+    for source in experiment.schedules:
+        spec = gym.registry.get(str(read_schedule(source).env))
+        target = "" if spec is None or spec.entry_point is None else spec.entry_point
+        module = (target if isinstance(target, str) else target.__module__).partition(":")[0].partition(".")[0]
+        for owner in packages_distributions().get(module, ())[:1] if module not in _OURS else ():
+            named[owner] = version(owner)
+    return dict(sorted(named.items()))
+
+
+_OURS = ("", "drift_envs", "gymnasium")
+"""Modules whose versions every run holds; no module where a function makes the environment."""
 
 
 def describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, episodes: int | None) -> dict[str, Any]:

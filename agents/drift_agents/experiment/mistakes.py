@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -37,11 +36,6 @@ from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFI
 from drift_envs.schedule.findings import show
 from drift_envs.schedule.variants import split_suffix
 from drift_envs.schedule.yaml12 import MAX_DEPTH
-
-COMMAND = "command"
-"""The option of a policy that is a program of its own, beside `files`; for agents in processes of their own."""
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""The form of names of such a program's files."""
 
 KeyPath = tuple[str | int, ...]
 """Where something stands in a file: keys and positions."""
@@ -155,11 +149,9 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                     continue
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if name in registry.names() and not _is_far(experiment, registry, name):
+                if name in registry.names():
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
     yield from _training_findings(experiment.training, ("train",))
-    if experiment.isolated:
-        yield from _isolation_findings(experiment)
     if experiment.rounds is not None and experiment.episodes is not None:
         yield ("episodes",), "`rounds` and `episodes` exclude each other"
     for position, schedule in enumerate(experiment.schedules):
@@ -183,7 +175,6 @@ def readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
 
 def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Names, options and doubles in blocks of agents."""
-    is_isolated = data.get("isolated") is True
     for index, agents in blocks.items():
         block: KeyPath = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
         for axis, registry in AXES.items():
@@ -191,9 +182,6 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
             for position, part in enumerate(parts):
                 is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
                 path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
-                if axis == "policy" and COMMAND in part.options and is_isolated:
-                    yield from (((*path, part.name), text) for text in _program_findings(part.options))
-                    continue
                 if not registry.has(part.name):
                     yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
                     continue
@@ -201,40 +189,10 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
                     yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(part))
-                if is_isolated and registry.entry_point(part.name) is not None:
-                    continue  # its code is for the far side alone, which checks its options
                 word = part.name if part.name in (data_at(data, path) or ()) else "options"
                 yield from (
                     ((*path, word, key), text) for key, text in _wrong_options(registry, part.name, part.options)
                 )
-
-
-def _is_far(experiment: Experiment, registry: Registry, name: str) -> bool:
-    """Whether the code of a part is for an agent's own process alone."""
-    return experiment.isolated and registry.entry_point(name) is not None
-
-
-def _program_findings(options: Options) -> Iterator[str]:
-    """What is wrong with a policy that is a program of its own."""
-    command, files = options[COMMAND], options.get("files", {})
-    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-        yield f"`{COMMAND}` should be a program with its arguments, a list of texts. Received {show(command)}"
-    if not isinstance(files, Mapping) or not all(
-        isinstance(name, str) and FILE_NAME.fullmatch(name) and isinstance(text, str) for name, text in files.items()
-    ):
-        yield "`files` should be texts by name; a name has letters, digits, `.`, `_` and `-`, and no folder"
-    for key in set(options) - {COMMAND, "files", "model", *MODEL_OPTIONS}:
-        yield str(UnknownNameError("option of a program", key, (COMMAND, "files", "model", *MODEL_OPTIONS)))
-
-
-def _isolation_findings(experiment: Experiment) -> Iterator[tuple[KeyPath, str]]:
-    """What agents in processes of their own cannot do."""
-    for schedule in experiment.schedules:
-        settings = experiment.settings_of(schedule)
-        if settings.training is not None and settings.training.episodes:
-            yield ("isolated",), f"agents in processes of their own have no training phase. {schedule} has `train`"
-        if settings.learning == "frozen":
-            yield ("isolated",), f"agents in processes of their own are not frozen. {schedule} has `learning: frozen`"
 
 
 def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:

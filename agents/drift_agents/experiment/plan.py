@@ -77,7 +77,6 @@ class Cell:
         reference: the reference that this is, if it is one.
         change: what a sweep gives the schedule, if there is one.
         decision: how the agent decides.
-        isolated: whether the agent plays in a process of its own.
     """
 
     schedule: str
@@ -89,7 +88,6 @@ class Cell:
     reference: str | None = None
     change: SweptValue | None = None
     decision: DecisionSetup = DEFAULT_DECISION
-    isolated: bool = False
 
     @property
     def place(self) -> str:
@@ -138,7 +136,6 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
             reference,
             change,
             decision,
-            isolated=experiment.isolated and reference is None,
         )
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)

@@ -55,8 +55,6 @@ def needs_model(experiment: Experiment) -> bool:
         experiment: a checked experiment.
     """
     parts = _policies_of(experiment)
-    if experiment.isolated:  # whose parts are imported on the far side alone
-        return any("model" in part.options for part in parts)
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 

@@ -126,8 +126,6 @@ def run_experiment(
     trace = experiment.trace if trace is None else trace
     if trace not in TRACE:
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
-    if experiment.isolated and trace != "none":
-        raise ArgumentError(f"`trace` should be none with agents in processes of their own. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
     if backend != "processes" and (files := part_files(experiment.to_dict())):
@@ -174,8 +172,6 @@ def _run(
     try:
         with RunFolder(folder) as held:
             held.open(manifest, resume=resume, fresh=fresh)
-            if experiment.isolated:
-                folder.chmod(0o700)  # its lines hold seeds, which agents of other users should not read
             left = _left(held, cells)
             waiting = {cell.key for cell in left}
             done = [cell for cell in cells if cell.key not in waiting]

@@ -155,7 +155,6 @@ def test_what_cannot_be_used_is_refused_with_one_line(
         {"memory": "mine.py:Newest", "policy": "planner"},
         {"memory": "vanilla", "verifier": {f"mine.py:Trusting@{'0' * 64}": {}}, "policy": "planner"},
         {"memory": {"managed": {"memory": "mine.py:Newest"}}, "policy": "planner"},
-        {"memory": "vanilla", "verifier": {"base+extra": {"like": "mine.py:probes"}}, "policy": "planner"},
     ],
 )
 def test_a_file_names_no_code(agents: dict[str, object]) -> None:

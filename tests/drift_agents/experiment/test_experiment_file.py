@@ -183,8 +183,6 @@ def test_labels_tell_namesakes_apart() -> None:
         ({"seeds": 10**8}, "seeds: should be at most 1000000. Received 100000000"),
         ({"seeds": {"first": 0, "count": 10**8}}, "seeds: should be at most 1000000 seeds"),
         ({"seeds": {"first": 2**53 - 1, "count": 2}}, "seeds: should be seeds from 0 to 9007199254740991"),
-        ({"isolated": True, "train": {"episodes": 1}}, "isolated: agents in processes of their own have no training"),
-        ({"isolated": True, "learning": "frozen"}, "isolated: agents in processes of their own are not frozen"),
         ({"seeds": 10**5000}, "seeds: should be a whole number of at most 1000 bits. Received one of 16610"),
         ({"rounds": 10**9}, "rounds: should be less than or equal to 1000000. Received 1000000000"),
         ({"train": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),

@@ -282,14 +282,3 @@ def test_invalid_parts_are_refused_before_the_first_episode(
 def test_an_invalid_limit_is_refused_before_the_first_request() -> None:
     with pytest.raises(ArgumentError, match="`retries` should be a whole number, at least 0"):
         Service(retries=-1).model("tiny")
-
-
-def test_extra_episodes_are_part_of_the_usage(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
-    """The control `base+extra` plays more episodes than its lines: what they cost belongs to the line before."""
-    with chat.serve(lambda _: chat.said('{"action": "1"}')) as server:
-        data = experiment(puddle, server.url).to_dict()
-        data["agents"][0] |= {"memory": ["vanilla"], "verifier": ["glove", "base+extra"]}
-        rows = read_rows(run_experiment(load_experiment(data), tmp_path / "run", jobs=4))
-    extra = [row for row in rows if row["verifier"] == "base+extra"]
-    assert sum(row["probe_steps"] for row in extra) > 0
-    assert all(row["model_calls"] == row["steps"] + row["probe_steps"] for row in extra)

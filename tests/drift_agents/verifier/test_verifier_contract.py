@@ -18,10 +18,9 @@ from drift_agents.types import Episode, ProbeCost
 from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
 from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
 
-PROBING = ("glove", "glove_spread", "glove_active", "probe_keep", "random_probe")
+PROBING = ("glove", "glove_spread", "glove_active")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
 OPTIONS: dict[str, dict[str, Any]] = {
-    "periodic_wipe": {"every": 7},
     "glove_active": {"minimum": 2},
     "window": {"size": 50},
     "page_hinkley": {"threshold": 0.5},

@@ -54,12 +54,6 @@ def test_the_gallery_shows_every_environment(site: Path) -> None:
     assert all(env_id in gallery for env_id in CORE_IDS)
 
 
-def test_the_board_of_submissions_has_a_page_of_its_own(site: Path) -> None:
-    assert 'href="submissions.html"' in (site / "board.html").read_text(encoding="utf-8")
-    board = (site / "submissions.html").read_text(encoding="utf-8")
-    assert all(f'id="{path.parent.name}"' in board for path in ROOT.glob("results/board/*/track.json"))
-
-
 @pytest.mark.parametrize(
     ("page", "target", "expected"),
     [
@@ -67,7 +61,6 @@ def test_the_board_of_submissions_has_a_page_of_its_own(site: Path) -> None:
         ("index.md", "CONTRIBUTING.md", "contributing.md"),
         ("your_environment.md", "../CONTRIBUTING.md", "contributing.md"),
         ("memories/edv.md", "../../CONTRIBUTING.md", "../contributing.md"),
-        ("board.md", "../results/board", "submissions.md"),
         ("index.md", "LICENSE", ""),
     ],
 )

@@ -22,7 +22,7 @@ __all__ = ["offline"]
 if missing := [name for name in ("chromadb", "mem0", "langgraph", "tokenizers") if find_spec(name) is None]:
     pytest.skip(f"needs the extra `stores`: {', '.join(missing)}", allow_module_level=True)
 
-NAMES = [name for name in STORES.names() if name != "letta"]
+NAMES = STORES.names()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -131,8 +131,7 @@ def play(tmp_path: Path, schedule: str, **rest: Any) -> list[dict[str, Any]]:
 SCHEDULES = ("frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit")
 OWN_SETUPS = ("managed", "consensus", "store")
 """Memories that wrap another one, need a team, or a store of another package."""
-CONTROLS = ("base+extra", "oracle_realign", "oracle_reset")
-"""`base+extra` plays as many episodes again as another verifier probes."""
+CONTROLS = ("oracle_realign", "oracle_reset")
 
 
 def board(schedule: str) -> list[dict[str, Any]]:

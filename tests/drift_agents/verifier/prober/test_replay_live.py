@@ -78,7 +78,7 @@ def test_when_the_prober_gives_up_everything_is_written(lived, ScriptedProber) -
     assert held(memory) == [("F", 1, False), ("H", 1, False), ("G", 1, False)]
 
 
-@pytest.mark.parametrize("name", ["glove", "glove_active", "probe_keep", "random_probe"])
+@pytest.mark.parametrize("name", ["glove", "glove_active"])
 def test_all_that_probe_can_wait(name: str, lived, outcome, ScriptedProber) -> None:
     memory, prober = VanillaMemory(), ScriptedProber([outcome("H")], live=True)
     verifier = bound(prober, name, **({"minimum": 1} if name == "glove_active" else {}))
