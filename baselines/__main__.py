@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from baselines.exit_status import run
-from webshop_server.command_line import Debug, make_app
+from drift_envs.command_line import Debug, make_app
 
 PROGRAM = "python -m baselines"
 RESULTS, PAGE, PICTURES = Path("results/rl_board"), Path("docs/rl_board.md"), Path("docs/pictures")

@@ -33,7 +33,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "errors"],
-        ["checks", "lazy", "tool_calls"],
+        ["checks", "command_line", "lazy", "tool_calls"],
         ["chromium", "drawing", "knobs"],
         ["parts"],
         ["task_sequence", "tunable"],
@@ -90,9 +90,9 @@ GUESTS = {
     "drift_agents": set(),
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
-    "drift_agents.cli": {"drift_envs", "webshop_server"},
+    "drift_agents.cli": {"drift_envs"},
     "studies": {"drift_agents", "drift_envs", "webshop_server"},
-    "baselines": {"drift_envs", "webshop_server"},
+    "baselines": {"drift_envs"},
 }
 OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies", "baselines"}
 FILES = sorted(

@@ -1,46 +1,38 @@
-"""Conventions of all command lines of the project: exit statuses, errors in one line, plain help.
+"""Conventions of command lines: exit statuses, errors in one line, plain help.
 
 * `DONE`, `FAILED`, `WRONG_USAGE`, `INTERRUPTED` - the exit statuses
 * `make_app` - a Typer application to which commands are added
 * `run_app` - runs a command and returns its exit status
-* `Debug` - the option `--debug`, for an application of one command; those of several commands add it themselves
-* `AllowHost` - the option `--allow-host` of a command that serves
-* `Json`, `print_json` - the option `--json` of a command, and its output
+* `AllowHost`, `HostRule` - the option `--allow-host` of a command that serves, and the rule that its names extend
 * `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
 * `refuse` - the error of an option with a wrong value
 
-It is part of the package that all others may import, and imports nothing but Typer and `hosts`, so that `--help` stays
-fast.
+The other programs take them from `drift_envs.command_line`. It imports nothing but Typer and `hosts`, so that `--help`
+stays fast.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from webshop_server.hosts import is_host_name
+from webshop_server.hosts import HostRule, is_host_name
+
+__all__ = ["AllowHost", "HostRule", "Verbosity", "make_app", "refuse", "run_app", "verbosity_of"]
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # Typer has no public name for the base of its usage errors: in some versions it is click's, in others its own copy.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-_DEBUG = "--debug"
-
-_DEBUG_HELP = "Show the traceback of an error."
-
-Debug = Annotated[bool, typer.Option(_DEBUG, help=_DEBUG_HELP)]
-"""The option `--debug`; `run_app` reads it, the command itself has no use for the value."""
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]
+DEBUG, DEBUG_HELP = "--debug", "Show the traceback of an error."
 
 
 def _check_hosts(names: list[str] | None) -> list[str]:
@@ -102,8 +94,8 @@ class _Group(TyperGroup):
         super().__init__(**attributes)
         for command in self.commands.values():
             if not isinstance(command, TyperGroup):
-                if not any(_DEBUG in parameter.opts for parameter in command.params):
-                    command.params.append(_make_flag([_DEBUG], _DEBUG_HELP))
+                if not any(DEBUG in parameter.opts for parameter in command.params):
+                    command.params.append(_make_flag([DEBUG], DEBUG_HELP))
                 command.params += [
                     _make_flag(["-q", "--quiet"], "Print results and errors only.", _set_quiet),
                     _make_flag(
@@ -155,30 +147,6 @@ def make_app(
     return app
 
 
-def print_json(content: Mapping[str, Any]) -> None:
-    """Print a JSON document, which begins with its `version`; numbers that are not finite become `null`.
-
-    Args:
-        content: the other fields; a change of their names or meanings needs a new version.
-
-    Example:
-        >>> print_json({"loss": float("nan")})
-        {
-          "version": 1,
-          "loss": null
-        }
-    """
-    print(json.dumps(_without_nan({"version": 1, **content}), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value
-
-
 def refuse(option: str, rule: str, value: object) -> typer.BadParameter:
     """The usage error of an option.
 
@@ -226,7 +194,7 @@ def run_app(
         status = status_of(error)
         if status is None:
             raise
-        if _DEBUG in words:
+        if DEBUG in words:
             traceback.print_exc()
         else:
             print(f"{program}: {error}", file=sys.stderr)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drift_envs._version import PROJECT_URL, __version__
-from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
-from webshop_server.command_line import (
+from drift_envs.command_line import (
     FAILED,
     WRONG_USAGE,
     AllowHost,
@@ -24,6 +23,7 @@ from webshop_server.command_line import (
     refuse,
     run_app,
 )
+from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -500,9 +500,9 @@ def _dataset(
     An interrupted command is repeated to go on. With --minari, `minari.load_dataset` reads the folder too.
     """
     from drift_envs.cli.dataset import record_dataset
+    from drift_envs.command_line import Verbosity, verbosity_of
     from drift_envs.datasets import DatasetOptions
     from drift_envs.registration import check_id
-    from webshop_server.command_line import Verbosity, verbosity_of
 
     if schedule is None:
         check_id(env_id)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import app, make_console
-from webshop_server.command_line import refuse, verbosity_of
+from drift_envs.command_line import refuse, verbosity_of
 
 
 def _parse_names(text: str) -> tuple[str, ...]:

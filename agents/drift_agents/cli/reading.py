@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import FolderArgument, app, make_console
-from webshop_server.command_line import AllowHost, Json, print_json, refuse
+from drift_envs.command_line import AllowHost, Json, print_json, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import app, make_console
-from webshop_server.command_line import FAILED, make_app, refuse
+from drift_envs.command_line import FAILED, make_app, refuse
 
 memories = make_app("Show exported memories.", "drift-agents memory show memory.json", completion=False)
 app.add_typer(memories, name="memory", short_help="Show exported memories.")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Json, make_app, print_json, run_app
+from drift_envs.command_line import FAILED, WRONG_USAGE, Json, make_app, print_json, run_app
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -43,9 +43,9 @@ from drift_agents.experiment.mistakes import AXES
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 from drift_agents.part_file import PartFile
+from drift_envs.command_line import Verbosity
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
-from webshop_server.command_line import Verbosity
 
 FIGURES = 48
 """Columns beside the name of a schedule: bar, episodes and times."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from drift_agents.analysis.inspect.page import gather, page_parts
 from drift_agents.errors import ExperimentError
-from drift_envs.integrations.loopback import HostRule
+from drift_envs.command_line import HostRule
 
 HOST = "127.0.0.1"
 """Requests from this machine alone are served."""
