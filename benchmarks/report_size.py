@@ -76,7 +76,7 @@ def _vary(line: dict[str, Any], seed: int, draw: random.Random) -> dict[str, Any
         "steps": draw.randint(1, 100),
         "probe_steps": draw.randint(0, 20) if line["verifier"] == "glove" else 0,
         "memory_truth_rate": draw.random() if known else None,
-        "tokens_estimated": draw.randint(100, 10_000),
+        "extra": {"tokens_estimated": draw.randint(100, 10_000)},
     }
 
 

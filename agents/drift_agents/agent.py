@@ -1,7 +1,7 @@
 """The reference agent: memory, verifier and policy in one loop.
 
 * `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
-* `count_loops` - how often, and how long, an episode moved in circles
+* `count_loop_steps` - how long an episode moved in circles
 * `NOTABLE_LOOPS` - the share of steps in loops that is worth a warning
 * `StepRenderer` - renders the prompts of one step, for a controller
 """
@@ -152,7 +152,7 @@ class Agent:
             self.clock = self.clock._replace(step=self.clock.step + 1)
             state, score = outcome.state, outcome.score
 
-        totals.loops, totals.loop_steps = count_loops(experiences)
+        totals.loop_steps = count_loop_steps(experiences)
         steps = self.clock.step - first_step
         episode = Episode(task, score, steps, bool(terminated), trace=tuple(trace), **vars(totals))
         self.memory.end_episode(episode, self.clock)
@@ -306,8 +306,8 @@ NOTABLE_LOOPS = 0.05
 """The share of steps in loops from which on runs and reports warn."""
 
 
-def count_loops(experiences: Sequence[Experience]) -> tuple[int, int]:
-    """How often an episode moved in circles, and how many steps that took.
+def count_loop_steps(experiences: Sequence[Experience]) -> int:
+    """How many steps of an episode moved in circles.
 
     A step is repeated if the same action was executed in the same state, by its text, earlier in the episode. More
     than `LOOP` repeated steps in a row are a loop. In a stochastic environment a repeated step can make sense.
@@ -318,19 +318,19 @@ def count_loops(experiences: Sequence[Experience]) -> tuple[int, int]:
     Example:
         >>> from drift_agents.types import Outcome
         >>> stays = Outcome("a", 0.0, False)
-        >>> count_loops([Experience("a", "0", stays, 0.0, AgentClock(0, step)) for step in range(9)])
-        (1, 8)
+        >>> count_loop_steps([Experience("a", "0", stays, 0.0, AgentClock(0, step)) for step in range(9)])
+        8
     """
     seen: set[tuple[str, str]] = set()
-    loops = steps = row = 0
+    steps = row = 0
     for one in experiences:
         row = row + 1 if (one.state, one.action) in seen else 0
         seen.add((one.state, one.action))
         if row == LOOP + 1:
-            loops, steps = loops + 1, steps + row
+            steps += row
         elif row > LOOP:
             steps += 1
-    return loops, steps
+    return steps
 
 
 class _Choice(NamedTuple):
@@ -352,7 +352,7 @@ class _EpisodeTotals:
         self.probes = ProbeCost()
         self.surprises = self.realignments = self.invalid_actions = 0
         self.refreshes = self.tokens_estimated = 0
-        self.loops = self.loop_steps = 0
+        self.loop_steps = 0
         self.usage = NO_USAGE
 
     def add_decision(self, decision: Decision, is_valid: bool) -> None:

@@ -112,11 +112,6 @@ class TeamAgent:
         return self.agent.verifier
 
     @property
-    def matching(self) -> Matching:
-        """When two states, and two outcomes, count as the same."""
-        return self.agent.matching
-
-    @property
     def clock(self) -> AgentClock:
         """The team's own time; every trajectory counts."""
         return self.agent.clock

@@ -377,8 +377,7 @@ class Episode(UsageFields):
         refreshes: how many strategies were made.
         tokens_estimated: tokens of all prompts and replies of its decisions, as `drift_agents.llm.base`
             estimates them, with and without a language model.
-        loops: how often the policy moved in a circle for longer than five steps (`drift_agents.agent.count_loops`).
-        loop_steps: how many steps that took.
+        loop_steps: steps in circles longer than five steps (`drift_agents.agent.count_loop_steps`).
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
         member: the member of a team that played; empty for an agent, and where all members decide together.
@@ -395,7 +394,6 @@ class Episode(UsageFields):
     usage: Usage = NO_USAGE
     refreshes: int = 0
     tokens_estimated: int = 0
-    loops: int = 0
     loop_steps: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)
     closing: tuple[Verdict, ...] = ()

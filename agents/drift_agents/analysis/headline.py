@@ -99,7 +99,7 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
 
 
 def _looped(parts: Sequence[ScheduleRuns]) -> str:
-    """Which agents moved in circles for longer than five steps (`drift_agents.agent.count_loops`)."""
+    """Which agents moved in circles for longer than five steps (`drift_agents.agent.count_loop_steps`)."""
     found = []
     for part in parts:
         for _, run in part.players.agents():

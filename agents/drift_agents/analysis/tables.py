@@ -230,7 +230,7 @@ def _noticed(run: Runs, phase: str) -> str:
 
     A drift within an episode is noticed in one that began before it, so that all rows count.
     """
-    if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
+    if any(row["false_realignments"] is None for rows in run.phase(phase).rows for row in rows):
         return MISSING
     found = [[row["detection_delay"] for row in rows if row["detected"] == phase] for rows in run.rows]
     delays = sorted(float(delay[0]) if delay else math.inf for delay in found)

@@ -228,8 +228,7 @@ def play(
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
-    agent = setup.agent
-    evaluator = EpisodeEvaluator(setup.env, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
+    evaluator = EpisodeEvaluator(setup.env)
     for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
         episode = played.episode
         if on_episode is not None:
@@ -337,7 +336,6 @@ def _row(
         "false_realignments": truth.false_realignments,
         "detected": detection.phase,
         "detection_delay": detection.delay,
-        "exposures": detection.exposures,
         "memory_size": truth.memory_size,
         "memory_truth_rate": truth.memory_truth_rate,
         "items": items.items,
@@ -348,7 +346,6 @@ def _row(
         **episode.usage._asdict(),
         "refreshes": episode.refreshes,
         "tokens_estimated": episode.tokens_estimated,
-        "loops": episode.loops,
         "loop_steps": episode.loop_steps,
         "regret": truth.regret,
     }

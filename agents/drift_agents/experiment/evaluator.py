@@ -13,13 +13,11 @@ read, and the score of episodes that read it).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
-from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import AuditedMemory, Memory
 from drift_agents.types import Episode, Experience, Record, RecordId, Verdict
 from drift_envs.errors import NoOracleError
@@ -227,15 +225,11 @@ class DetectionResult(NamedTuple):
     Args:
         delay: the agent's own interactions from the drift to the first realignment that touched what
             it had changed, that one included, if it came in this episode; else `None`.
-        exposures: the interactions of the episode, up to then, that could have shown the drift: what
-            was done there is answered otherwise since, and memory held something about it. `None`
-            without an oracle, and before the first drift.
         phase: the phase of the drift that was noticed: that of the episode, or a later one where a
             drift came within the episode.
     """
 
     delay: int | None = None
-    exposures: int | None = None
     phase: str | None = None
 
 
@@ -256,12 +250,10 @@ class DetectionTracker:
 
     Args:
         env: where the agent plays.
-        matching: the task's rule for what counts as the same state; by text if not given.
     """
 
-    def __init__(self, env: EvaluationWrapper, matching: Matching | None = None) -> None:
+    def __init__(self, env: EvaluationWrapper) -> None:
         self._env = env
-        self._matching: Matching = Exact() if matching is None else matching
         self._phase = NO_PHASE
         self._since = 0
         self._noticed = False
@@ -277,9 +269,7 @@ class DetectionTracker:
         env = self._env
         if env.oracle is None or env.env.get_wrapper_attr("schedule").clock == "episode_step":
             return DetectionResult()
-        known = Counter(map(self._pair, self._written.values()))
         delay: int | None = None
-        exposures: int | None = None
         noticed: str | None = None
         self._enter(env.phase)
         for step in episode.trace:
@@ -289,20 +279,14 @@ class DetectionTracker:
                 self._enter(env.timeline.phase(tick))
             self._since += 1
             verdicts = (*step.checks, step.verdict)
-            if self._phase.start > 0:
-                exposures = exposures or 0
             if self._phase.start > 0 and not self._noticed:
-                exposures = (exposures or 0) + self._is_exposed(step.experience, known, tick)
                 self._noticed = any(self._touches(step.experience, verdict, tick) for verdict in verdicts)
                 if self._noticed and delay is None:
                     delay, noticed = self._since, self._phase.id
-            for verdict in verdicts:
-                known.subtract(self._pair(self._written[gone]) for gone in self._gone(verdict))
             written = _Written(step.experience.state, step.experience.action, tick)
             for new in (step.verdict.observed, step.verdict.inserted):
                 if new is not None and new not in self._written:
                     self._written[new] = written
-                    known[self._pair(written)] += 1
         if episode.closing and episode.trace and self._phase.start > 0 and not self._noticed:
             last = episode.trace[-1].experience
             tick = env.tick_of(last.now.step)
@@ -314,14 +298,11 @@ class DetectionTracker:
             or _Written(record.state, record.action, env.tick_of(record.now.step))
             for record in memory.records()
         }
-        return DetectionResult(delay, exposures, noticed)
+        return DetectionResult(delay, noticed)
 
     def _enter(self, phase: Phase) -> None:
         if phase.index != self._phase.index:
             self._phase, self._since, self._noticed = phase, 0, False
-
-    def _pair(self, about: _Written) -> Hashable:
-        return self._matching.state_key(about.state), about.action
 
     def _gone(self, verdict: Verdict) -> list[RecordId]:
         return [record_id for record_id in verdict.removed.records if record_id in self._written]
@@ -329,10 +310,6 @@ class DetectionTracker:
     def _changed(self, about: _Written, tick: int) -> bool:
         """Whether the response is another one than at the last tick before the drift."""
         return bool(self._env.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
-
-    def _is_exposed(self, experience: Experience, known: Mapping[Hashable, int], tick: int) -> bool:
-        about = _Written(experience.state, experience.action, tick)
-        return known.get(self._pair(about), 0) > 0 and self._changed(about, tick)
 
     def _touches(self, experience: Experience, verdict: Verdict, tick: int) -> bool:
         """Whether a realignment touches what the drift has changed: what it removed, or what it is about."""
@@ -364,13 +341,12 @@ class EpisodeEvaluator:
 
     Args:
         env: where the agent plays.
-        matching: the agent's rule for equal states; by text if not given.
     """
 
-    def __init__(self, env: EvaluationWrapper, matching: Matching | None = None) -> None:
+    def __init__(self, env: EvaluationWrapper) -> None:
         self._audit = ItemAudit(env)
         self._truth = GroundTruth(env)
-        self._detection = DetectionTracker(env, matching)
+        self._detection = DetectionTracker(env)
 
     def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
         """Measure an episode that has just ended.

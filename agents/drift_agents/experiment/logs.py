@@ -1,6 +1,6 @@
 """Lines of a run: an episode each.
 
-* `FIELDS` - the fields of a line, in order
+* `FIELDS` - the fields of a row, which is flat; in a line some of them stand in `extra`
 * `TRAIN`, `TEST` - the stages of a cell
 * `to_line`, `from_line` - a row to its line and back
 * `first_difference` - the first field in which two lines differ
@@ -22,6 +22,7 @@ from drift_agents.types import NO_USAGE
 TRAIN, TEST = "train", "test"
 """The stages of a cell, see `drift_agents.experiment.training`."""
 
+_NULL = type(None)
 _KINDS: dict[str, tuple[type, ...]] = {
     "env": (str,),
     "schedule": (str,),
@@ -46,44 +47,52 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "probe_purchases": (int,),
     "surprises": (int,),
     "realignments": (int,),
-    "false_realignments": (int, type(None)),  # null without oracle
-    "detected": (str, type(None)),  # null but in the episode in which a drift was noticed
-    "detection_delay": (int, type(None)),  # likewise
-    "exposures": (int, type(None)),  # null without oracle, and where no drift has come yet
+    "false_realignments": (int, _NULL),  # null without oracle
+    "detected": (str, _NULL),  # null but in the episode in which a drift was noticed
+    "detection_delay": (int, _NULL),  # likewise
     "memory_size": (int,),
-    "memory_truth_rate": (float, type(None)),  # null without oracle, and for an empty memory
-    "items": (int, type(None)),  # null for a memory without items
-    "item_truth_rate": (float, type(None)),  # null without oracle, and where there are none
-    "shared_hits": (int,),
-    "private_hits": (int,),
-    "invalid_actions": (int,),
-    **{field: (type(none),) for field, none in NO_USAGE._asdict().items()},
-    "refreshes": (int,),
-    "tokens_estimated": (int,),
-    "loops": (int,),
+    "memory_truth_rate": (float, _NULL),  # null without oracle, and for an empty memory
     "loop_steps": (int,),
-    "regret": (float, type(None)),  # null without oracle
+    "regret": (float, _NULL),  # null without oracle
 }
 
-FIELDS = tuple(_KINDS)
-"""The fields of a line, in order; `docs/experiments.md` says what each means."""
+_DEFAULTS: dict[str, float | None] = {
+    "items": None,  # for a memory without items
+    "item_truth_rate": None,  # without oracle, and where there are no items
+    "shared_hits": 0,
+    "private_hits": 0,
+    "invalid_actions": 0,
+    **NO_USAGE._asdict(),
+    "refreshes": 0,
+    "tokens_estimated": 0,
+}
+"""The fields of `extra`, and the value of one that is left out."""
 
+_EXTRA_KINDS = {field: type(default) for field, default in _DEFAULTS.items()} | {"items": int, "item_truth_rate": float}
 
-_KIND_NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", type(None): "null"}
+EXTRA = "extra"
+"""The field that holds the values of `_DEFAULTS` that are not the default; left out if there are none."""
+
+FIELDS = (*_KINDS, *_DEFAULTS)
+"""The fields of a row; `docs/experiments.md` says what each means, and which of them stand in `extra`."""
+
+_KIND_NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", _NULL: "null"}
 
 
 def to_line(row: Mapping[str, Any]) -> str:
-    """A row as its line, without the line's end: every field of `FIELDS`, in order, and no other.
+    """A row as its line, without the line's end: its fields in order, those of `extra` packed.
 
     Raises:
         ValueError: if a number is not finite, which JSON cannot hold.
         KeyError: if a field is missing.
     """
-    return json.dumps({field: row[field] for field in FIELDS}, ensure_ascii=False, allow_nan=False)
+    line = {field: row[field] for field in _KINDS}
+    extra = {field: row[field] for field, default in _DEFAULTS.items() if row[field] != default}
+    return json.dumps({**line, EXTRA: extra} if extra else line, ensure_ascii=False, allow_nan=False)
 
 
 def from_line(line: str, where: str) -> dict[str, Any]:
-    """The row of a line.
+    """The row of a line, with all fields of `FIELDS`.
 
     Args:
         line: without the line's end.
@@ -96,15 +105,24 @@ def from_line(line: str, where: str) -> dict[str, Any]:
         row = json.loads(line, parse_constant=_refuse_constant)
     except ValueError as error:
         raise ExperimentError(f"{where}: not a line of a run: {error}") from error
-    if not isinstance(row, dict) or list(row) != list(FIELDS):
-        missing = [field for field in FIELDS if not isinstance(row, dict) or field not in row]
+    if not isinstance(row, dict) or not isinstance(extra := row.pop(EXTRA, {}), dict) or list(row) != list(_KINDS):
+        missing = [field for field in _KINDS if not isinstance(row, dict) or field not in row]
         what = f"{', '.join(missing)} missing" if missing else "other fields, or another order"
         raise ExperimentError(f"{where}: not a line of this version of drift-envs: {what}")
+    unknown = [field for field in extra if field not in _DEFAULTS]
+    if unknown:
+        raise ExperimentError(f"{where}: not a line of this version of drift-envs: `{EXTRA}` has {', '.join(unknown)}")
     for field, kinds in _KINDS.items():
-        if type(row[field]) not in kinds:
-            wanted = " or ".join(_KIND_NAMES[kind] for kind in kinds)
-            raise ExperimentError(f"{where}: `{field}` should be {wanted}. Received {row[field]!r}")
-    return row
+        _check_kind(row[field], kinds, field, where)
+    for field, value in extra.items():
+        _check_kind(value, (_EXTRA_KINDS[field],), f"{EXTRA}.{field}", where)
+    return {**row, **_DEFAULTS, **extra}
+
+
+def _check_kind(value: object, kinds: tuple[type, ...], field: str, where: str) -> None:
+    if type(value) not in kinds:
+        wanted = " or ".join(_KIND_NAMES[kind] for kind in kinds)
+        raise ExperimentError(f"{where}: `{field}` should be {wanted}. Received {value!r}")
 
 
 def _refuse_constant(name: str) -> float:
@@ -205,7 +223,7 @@ def first_difference(old: bytes, new: bytes) -> str:
     except ValueError:
         return " (it is not JSON)"
     if isinstance(found, dict):
-        for field in FIELDS:
-            if field not in found or found[field] != row[field]:
-                return f" (`{field}` is {found.get(field)!r}, should be {row[field]!r})"
+        for field in (*_KINDS, EXTRA):
+            if found.get(field) != row.get(field):
+                return f" (`{field}` is {found.get(field)!r}, should be {row.get(field)!r})"
     return ""

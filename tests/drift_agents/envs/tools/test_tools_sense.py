@@ -33,4 +33,4 @@ def test_a_reader_meets_requests_and_finds_new_names(temper: str, form: str) -> 
     episodes = [agent.run_episode(env, seed=0 if number == 0 else None) for number in range(EPISODES)]
     env.close()
     assert [episode.score for episode in episodes] == [1.0] * EPISODES
-    assert not sum(episode.invalid_actions + episode.loops for episode in episodes)
+    assert not sum(episode.invalid_actions + episode.loop_steps for episode in episodes)
