@@ -132,7 +132,7 @@ hooks: $(STAMP)  ## check every commit: linter, formatter, spelling, types
 types: $(STAMP)
 	$(BIN)/mypy
 
-.PHONY: fuzz fuzz-short audit lock
+.PHONY: fuzz audit bandit lock
 fuzz: .venvs/mcp/.installed  ## a million inputs for all that reads what comes from outside: INPUTS=100000 for less
 	.venvs/mcp/bin/python -m tests.fuzz.run --inputs $(or $(INPUTS),1000000)
 
@@ -145,8 +145,11 @@ $(AUDIT): .ci/audit.txt
 	.venvs/audit/bin/python -m pip install --quiet --disable-pip-version-check --requirement .ci/audit.txt
 	@touch $@
 
-audit: $(AUDIT)  ## bandit and pip-audit: findings are fixed or explained in SECURITY.md
-	.venvs/audit/bin/python .ci/audit $(AUDIT_OPTIONS)
+bandit: $(AUDIT)
+	.venvs/audit/bin/bandit --quiet --recursive --configfile pyproject.toml drift_envs webshop_server agents/drift_agents
+
+audit: bandit  ## bandit for the code, pip-audit for the locked dependencies, whose database it needs to reach
+	.venvs/audit/bin/pip-audit --requirement .ci/requirements.lock --no-deps --disable-pip --progress-spinner off
 
 lock: $(AUDIT)  ## make .ci/requirements.lock again, for all versions of Python
 	.venvs/audit/bin/uv pip compile setup.cfg --extra dev --universal --python-version 3.10 --no-header --no-annotate --quiet --upgrade --output-file .ci/lock.tmp

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import re
-import runpy
 import subprocess
 import sys
 import tarfile
@@ -32,17 +31,6 @@ def test_there_is_one_version():
 def test_types_are_published(package):
     assert (ROOT / package / "py.typed").exists()
     assert "py.typed" in CONFIG["options.package_data"][Path(package).name]
-
-
-def test_addresses_come_from_the_project_and_are_left_out_without_one(monkeypatch):
-    names = runpy.run_path(str(ROOT / "setup.py"))
-    describe = names["describe"]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert names["PROJECT_URL"] or describe() == readme
-    monkeypatch.setitem(describe.__globals__, "PROJECT_URL", "https://example.org/project")
-    text = describe()
-    assert not re.search(r"\]\((?!https?://|#)", text)
-    assert "https://example.org/project/raw/main/docs/pictures/" in text
 
 
 @pytest.mark.integration
@@ -91,10 +79,3 @@ def test_the_lock_file_has_what_ci_installs():
     for line in filter(None, wanted.splitlines()):
         if not line.startswith(("#", "drift-envs")):
             assert re.split(r"[\[<>=;! ]", line)[0].lower() in names, f"{line}: run `make lock`"
-
-
-def test_every_explained_finding_of_the_audit_has_a_file():
-    rows = re.findall(r"^\| (B\d{3}) \| `([^`]+)` \| .+ \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE)
-    assert len(rows) == len(set(rows)) > 5
-    assert all((ROOT / file).is_file() for _, file in rows)
-    assert (ROOT / ".ci" / "audit").stat().st_mode & 0o111

@@ -251,12 +251,13 @@ class SharedSessionStore(SessionStore):
 
     @staticmethod
     def _delete_surplus(database: sqlite3.Connection, where: str, values: tuple[str, ...], limit: int) -> None:
-        counts = f"SELECT count(*), count(*) - coalesce(sum(is_opened), 0) FROM sessions {where}"
+        # `where` is a constant of this module, and its values are bound
+        counts = f"SELECT count(*), count(*) - coalesce(sum(is_opened), 0) FROM sessions {where}"  # nosec B608
         count, unopened = database.execute(counts, values).fetchone()
         if count >= limit:
             order = "is_opened, used" if 2 * unopened > count else "used"
-            chosen = f"SELECT name FROM sessions {where} ORDER BY {order} LIMIT 1"
-            database.execute(f"DELETE FROM sessions WHERE name = ({chosen})", values)
+            chosen = f"SELECT name FROM sessions {where} ORDER BY {order} LIMIT 1"  # nosec B608
+            database.execute(f"DELETE FROM sessions WHERE name = ({chosen})", values)  # nosec B608
 
     @contextmanager
     def use(self, name: str) -> Iterator[Session]:

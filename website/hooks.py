@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from mkdocs.structure.pages import Page
 from website import gallery, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
-ADDRESS: str = runpy.run_path(str(ROOT / "drift_envs" / "_version.py"))["PROJECT_URL"]
 FROM_ROOT = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
@@ -62,8 +60,6 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     rest = [{titled(path): name} for name, path in found.items() if name not in pages_of(config.nav)]
     if rest and config.nav is not None:
         config.nav.append({"More": rest})
-    if ADDRESS:
-        config.site_url = config.repo_url = ADDRESS
     return config
 
 
@@ -93,7 +89,7 @@ def has_lines() -> bool:
 def link(page: str, target: str) -> str:
     """The target of a link in a page of the site, given the target as it stands in the repository's file.
 
-    A file that is no page of the site has its address in the repository, and none as long as that has none.
+    A file that is no page of the site has none.
     """
     sources = {built: name for name, built in FROM_ROOT.items()}
     here = ROOT / sources[page] if page in sources else ROOT / "docs" / page
@@ -108,7 +104,7 @@ def link(page: str, target: str) -> str:
         return up + FROM_ROOT[name]
     if name == LINES and has_lines():
         return up + INTERACTIVE
-    return f"{ADDRESS}/blob/main/{name}" if ADDRESS else ""
+    return ""
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -99,7 +99,7 @@ class PartFile(NamedTuple):
         module.__file__ = self.path
         sys.modules[name] = module  # dataclasses and pickle look it up
         try:
-            exec(compile(content, self.path, "exec"), module.__dict__)
+            exec(compile(content, self.path, "exec"), module.__dict__)  # nosec B102  # what the user named
         except BaseException as error:
             del sys.modules[name]
             if is_interruption(error):

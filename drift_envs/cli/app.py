@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drift_envs._version import PROJECT_URL, __version__
+from drift_envs._version import __version__
 from drift_envs.command_line import (
     FAILED,
     WRONG_USAGE,
@@ -34,7 +34,7 @@ PIPE_WIDTH = 110
 app = make_app(
     "Environments that drift on a schedule: list and check schedules, play, record.",
     "drift-envs show frozen_lake/explicit",
-    version=lambda: f"drift-envs {__version__}{f' ({PROJECT_URL})' if PROJECT_URL else ''}",
+    version=lambda: f"drift-envs {__version__}",
 )
 
 

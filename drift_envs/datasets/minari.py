@@ -19,7 +19,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs._version import PROJECT_URL
 from drift_envs.datasets.columns import EXTRA, decode, join, load_pyarrow, pick
 from drift_envs.datasets.folder import DatasetFolder, open_dataset
 from drift_envs.datasets.recorder import make_dataset_env
@@ -111,7 +110,6 @@ def _create(minari: Any, name: str, episodes: list[Any], env: gym.Env[Any, Any],
             env=env,
             algorithm_name=manifest["policy"],
             description=f"Lifetimes with drifts of {manifest['schedule']['name']}; `infos` has the truth about them.",
-            code_permalink=PROJECT_URL or None,
             jpeg_encoding=False,
         )
 

@@ -21,7 +21,7 @@ from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen, 
 from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.wrappers.drift import Source
 
-TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"
+TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"  # nosec B105  # a name
 """The environment variable with the token of `serve_http`; without it one is drawn at each start."""
 
 INSTRUCTIONS = (
