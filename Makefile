@@ -133,11 +133,8 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 .PHONY: fuzz audit bandit lock
-fuzz: .venvs/mcp/.installed  ## a million inputs for all that reads what comes from outside: INPUTS=100000 for less
-	.venvs/mcp/bin/python -m tests.fuzz.run --inputs $(or $(INPUTS),1000000)
-
-fuzz-short: .venvs/mcp/.installed  ## as many of them as five minutes take
-	.venvs/mcp/bin/python -m tests.fuzz.run --minutes 5
+fuzz: .venvs/mcp/.installed  ## the property tests of all readers, with a hundred times as many examples
+	.venvs/mcp/bin/python -m pytest -n 2 --hypothesis-profile=fuzz tests/test_readers.py
 
 AUDIT := .venvs/audit/.installed
 $(AUDIT): .ci/audit.txt

@@ -21,6 +21,7 @@ gc.disable()
 # Equal runs on every machine: no random start, no deadline that a busy machine would miss.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("check", derandomize=True, deadline=None, max_examples=15)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=3000)
 hypothesis.settings.load_profile("suite")
 
 OUTSIDE = {"browser", "chat", "chromium", "server"}
