@@ -8,7 +8,6 @@
 * `EvidenceError` - the lines of runs cannot be read together, or do not have what a table needs
 * `AgentProcessError` - an agent in a process of its own has ended, hangs, or breaks the protocol
 * `SubmissionError` - a submission, a track or a result file cannot be used
-* `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model's answer is invalid
 * `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
 * `ModelUnavailableError` - a model's server does not respond, after all retries
@@ -101,10 +100,6 @@ class EvidenceError(ExperimentError, ArgumentError):
 
 class ModelNameError(ExperimentError, PartError):
     """A policy of an experiment needs a language model, and neither the file nor an option names one."""
-
-
-class MemoryStateError(DriftAgentsError, ValueError):
-    """Data handed to `restore` is not a snapshot of that memory."""
 
 
 class ModelError(DriftAgentsError):

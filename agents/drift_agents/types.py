@@ -15,10 +15,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 RecordId = int
 
@@ -444,6 +444,3 @@ SHOWN = 100
 """Steps of an episode in a notebook."""
 
 _CELL = '<td style="text-align:left;vertical-align:top;white-space:pre-wrap">'
-
-Plain = Mapping[str, Any]
-"""Data made of dicts, lists, strings, numbers, booleans and None: what a snapshot consists of."""

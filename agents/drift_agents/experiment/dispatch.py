@@ -149,14 +149,14 @@ def _play_elsewhere(
     with _named(cell), TemporaryDirectory(prefix="drift-cell-") as scratch:
         place = RunFolder(Path(scratch))
         with CellTracer(place.trace(cell.key), cell, trace) as tracer:
-            rows = play(cell, settings, tracer.on_episode, models, place.memories(cell.key))
+            rows = play(cell, settings, tracer.on_episode, models)
             lines = [to_line(row).encode("utf-8") for row in rows]
         paths = [path for path in place.path.rglob("*") if path.is_file()]
         return cell, lines, {path.relative_to(place.path).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
 def _play_cell(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None) -> int:
-    """Play a cell and write its lines, and the files with its steps and memory if there are to be any.
+    """Play a cell and write its lines, and the file with its steps if there is to be one.
 
     Returns:
         How many episodes it has.
@@ -167,7 +167,7 @@ def _play_cell(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str,
     place = RunFolder(folder)
     steps = CellTracer(place.trace(cell.key), cell, trace)
     with _named(cell), CellLog(place.cells.folder, cell.key) as log, steps as tracer:
-        for row in play(cell, settings, tracer.on_episode, service, place.memories(cell.key)):
+        for row in play(cell, settings, tracer.on_episode, service):
             log.write(to_line(row).encode("utf-8"))
     return log.written
 

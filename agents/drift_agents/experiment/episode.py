@@ -8,13 +8,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +34,6 @@ from drift_agents.experiment.training import TrainingPhase, episode_seed, has_tr
 from drift_agents.llm.service import Service
 from drift_agents.matching.base import Matching, make_matching
 from drift_agents.memory.base import Memory
-from drift_agents.memory.export import export_memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
@@ -166,21 +163,6 @@ def make_setup(
     )
 
 
-def _export_name(memory: PartSpec) -> str | None:
-    """The option `file` of a memory: the name of the file to which it is exported when the cell ends.
-
-    Raises:
-        ExperimentError: if it is not the name of a file.
-    """
-    name = memory.options.get("file")
-    if name is not None and (not isinstance(name, str) or re.fullmatch(r"[\w][\w. -]*", name) is None):
-        raise ExperimentError(
-            f"{memory.name}: `file` should be the name of a file without a folder, since every cell has its own "
-            f"in the run's folder. Received {name!r}"
-        )
-    return name
-
-
 def _with_prober(part: PartSpec, env: EvaluationWrapper) -> dict[str, Any]:
     """The options of a verifier, with the prober itself where the verifier takes one."""
     options = dict(part.options)
@@ -198,7 +180,6 @@ def play(
     settings: ScheduleSettings,
     on_episode: OnEpisode | None = None,
     service: Service | None = None,
-    folder: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Play a cell: the training phase first, if there is one, then the test.
 
@@ -209,20 +190,13 @@ def play(
         settings: the experiment's settings for the cell's schedule.
         on_episode: called after every episode.
         service: the service of language models, if there are any.
-        folder: where a memory with the option `file` is exported at the end; it is not exported if not given.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
     """
-    name = _export_name(cell.memory)
     setup = make_setup(cell, settings, service)
     try:
         yield from _play(cell, setup, on_episode)
-        if name is not None and folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            given = {**memory_dependencies(cell.memory, setup.env, setup.schedule, cell.seed), **cell.memory.options}
-            options = {key: value for key, value in given.items() if key not in ("file", "model")}
-            export_memory(setup.memory, folder / name, options)
     finally:
         setup.close()
 

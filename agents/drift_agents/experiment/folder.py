@@ -37,8 +37,6 @@ from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
 TRACES, PAGE, REPORT_PAGE = "traces", "inspect.html", "report.html"
-MEMORY_FILES = "memories"
-"""The exported memories of cells, a folder a cell."""
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
 
@@ -59,7 +57,6 @@ OURS = (
     TRACES,
     PAGE,
     REPORT_PAGE,
-    MEMORY_FILES,
 )
 """Everything that a run writes; nothing else in its folder is ever touched."""
 
@@ -151,10 +148,6 @@ class RunFolder:
     def trace(self, key: str) -> Path:
         """The file with the steps of a cell, where they are kept."""
         return self.path / TRACES / f"{key}.jsonl.gz"
-
-    def memories(self, key: str) -> Path:
-        """The folder for the exported memory of a cell."""
-        return self.path / MEMORY_FILES / key
 
     def finished(self) -> dict[str, str]:
         """The cells that are done, with the hash of their lines.

@@ -205,8 +205,8 @@ def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[
     if registry is POLICIES and "model" in known:
         known += MODEL_OPTIONS
     for key in options:
-        # What `model` and `file` of a memory mean is said where it is made.
-        if key not in known and (registry is not MEMORIES or key not in ("model", "file")):
+        # What `model` of a memory means is said where it is made.
+        if key not in known and (registry is not MEMORIES or key != "model"):
             yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
 
 

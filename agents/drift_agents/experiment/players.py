@@ -88,7 +88,7 @@ def make_policy_and_memory(
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        memory: the memory; its option `file`, the name of its export, is ignored.
+        memory: the memory.
         service: access to language models.
         defaults: options of the memory that are not the file's, as its matching; it gets those that it takes.
 
@@ -105,7 +105,6 @@ def make_policy_and_memory(
             f"Received {memory.options!r}"
         )
     own_rules = options.pop("model", None) == RULES
-    options.pop("file", None)
     decides, model = make_policy_and_model(policy, service)
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
         return decides, make_memory(memory.name, **options), meter

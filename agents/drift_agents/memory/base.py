@@ -24,7 +24,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -39,16 +38,15 @@ class Memory(Protocol):
     The contract, beyond the signatures:
 
     * ids grow: what is written later has the larger id; no id is used twice;
-    * `same_transitions`, `records`, `states`, `snapshot` and `content_hash` have no side effect;
-      `retrieve` may update strengths and times of last access, and nothing else;
+    * `same_transitions` and `records` have no side effect; `retrieve` may update strengths and times of
+      last access, and nothing else;
     * records that `remove` took appear in no later result, nor does a derived item that lost most of
       its evidence;
-    * equal calls in equal order give equal contents (`content_hash`), in every process.
+    * equal calls in equal order give equal results, in every process; `copy.deepcopy` makes an independent copy,
+      where what it is made of allows it.
     """
 
     name: str
-    needs: frozenset[str]
-    """What it requires beside its own experience: of `outcome`, `judge`, `critic`."""
     supervision: str
     """For the tables: `none`, `own reward`, `judge` or `privileged`."""
 
@@ -68,10 +66,6 @@ class Memory(Protocol):
         """All records of transitions, oldest first."""
         ...
 
-    def states(self) -> Iterator[str]:
-        """One text for every known state (by the matching rule), in order of first mention."""
-        ...
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records and the items that depend on them; unknown ids are ignored."""
         ...
@@ -84,21 +78,6 @@ class Memory(Protocol):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Process a finished episode; its steps carry the retrieved ids and the reward as shown."""
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        ...
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-
-    def content_hash(self) -> str:
-        """A hash of the content: equal for equal contents, in every process."""
-        ...
 
 
 @runtime_checkable

@@ -73,13 +73,12 @@ class Citations:
         """The items, in the order in which they were first added."""
         return iter(self._evidence)
 
-    def add(self, item: RecordId, evidence: Iterable[RecordId], lost: Container[RecordId] = ()) -> None:
+    def add(self, item: RecordId, evidence: Iterable[RecordId]) -> None:
         """Store the evidence of an item, in place of evidence stored before.
 
         Args:
             item: its number.
             evidence: the numbers that it cites; duplicates count once.
-            lost: which of these are removed already, when items are read from a snapshot.
 
         Raises:
             ArgumentError: if it cites nothing, or itself: it could never be removed.
@@ -89,10 +88,9 @@ class Citations:
             raise ArgumentError(f"`evidence` of item {item} should cite something else than itself. Received {cited}")
         if item in self._evidence:
             self._remove_from_index(item)
-        present = [number for number in cited if number not in lost]
         self._evidence[item] = cited
-        self._lost[item] = len(cited) - len(present)
-        for number in present:
+        self._lost[item] = 0
+        for number in cited:
             self._citing.setdefault(number, {})[item] = None
 
     def evidence(self, item: RecordId) -> tuple[RecordId, ...]:

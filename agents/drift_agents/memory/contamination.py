@@ -74,7 +74,7 @@ class Contaminator:
     """How many wrong items are due among correct ones, and what they claim.
 
     It has no state: the number follows from the numbers of items, and each claim is drawn by the number
-    of wrong items so far. So a restored memory continues like the saved one.
+    of wrong items so far. So a copy of a memory continues like the original.
 
     Args:
         share: wrong items among all items, in [0, 1); .1 in the paper.

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from copy import copy
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,12 +18,11 @@ from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transcript import attempt_steps, is_success
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, check_kind, reading_snapshot
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -58,8 +56,7 @@ class EpisodicMemory(TransitionStoreMemory):
     The transition store holds every transition, since verifiers query transitions. A prompt shows the records of
     the present episode, verified summaries, and what the memory's own rule retrieves. That is chosen by
     `_choose`, at most once a step: the first query at a time of the clock is about the present state.
-    Subclasses define what is learned (`_learn`), what a removal cascades to (`_cascade`) and the rest of a
-    snapshot (`_snapshot_items`, `_load`).
+    Subclasses define what is learned (`_learn`) and what a removal cascades to (`_cascade`).
 
     Args:
         k: items retrieved, from 1 to `MOST`.
@@ -71,7 +68,6 @@ class EpisodicMemory(TransitionStoreMemory):
     """
 
     name = "episodic"
-    needs: frozenset[str] = frozenset({"outcome"})
     supervision = "own reward"
     once_per_episode: ClassVar[bool] = False
     """Whether items are chosen when an episode begins; otherwise at every step."""
@@ -108,18 +104,6 @@ class EpisodicMemory(TransitionStoreMemory):
     @abstractmethod
     def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:
         """Remove or cut the items that depend on removed records; returns the removed ones."""
-
-    @abstractmethod
-    def _snapshot_items(self) -> dict[str, Any]:
-        """The part of a snapshot that the subclass adds."""
-
-    @abstractmethod
-    def _load(self, data: Plain) -> None:
-        """Replace the subclass's attributes by those of a snapshot; errors of Python's own refuse it.
-
-        The transition store is replaced before. The call is made on a shallow copy, so it may assign attributes, but
-        not change the objects that they hold.
-        """
 
     # What they share.
 
@@ -196,41 +180,6 @@ class EpisodicMemory(TransitionStoreMemory):
             self._learn(result, steps, now)
         self._written = {}
         self._reset_choice()
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {
-            "kind": self.name,
-            "transitions": self._transitions.snapshot(),
-            "today": list(self._written),
-            "episode": self._episode,
-            "path": [list(step) for step in self._path],
-            "moment": None if self._chosen_at is None else list(self._chosen_at),
-            "chosen": [list(choice) for choice in self._chosen],
-            **self._snapshot_items(),
-        }
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        loaded = copy(self)
-        loaded._transitions = self._transitions.restored(data.get("transitions", {}))
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            loaded._written = {int(number): None for number in data["today"]}
-            if any(number not in loaded._transitions for number in loaded._written):
-                raise ValueError("records of the present episode should be in the transition store")
-            loaded._episode = int(data["episode"])
-            loaded._path = [(str(state), str(action)) for state, action in data["path"]]
-            moment = data["moment"]
-            loaded._chosen_at = None if moment is None else AgentClock(*map(int, moment))
-            loaded._chosen = tuple(Choice(int(item), int(place), float(like)) for item, place, like in data["chosen"])
-            loaded._load(data)
-        loaded._shown = None
-        vars(self).update(vars(loaded))
 
 
 class TaskIndex:

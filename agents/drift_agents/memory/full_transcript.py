@@ -13,7 +13,7 @@ from drift_agents.matching.base import Matching
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
-from drift_agents.types import AgentClock, Episode, Note, Plain, Record, RecordId, Removed, Retrieved
+from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 
 
 class FullTranscript(TransitionStoreMemory):
@@ -40,7 +40,6 @@ class FullTranscript(TransitionStoreMemory):
     """
 
     name = "full_transcript"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(self, *, window: int = 200, matching: Matching | None = None) -> None:
@@ -71,10 +70,6 @@ class FullTranscript(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        self._transitions = transitions
-        self._shown = None
 
 
 def _write(episode: int, records: list[Record]) -> Note:

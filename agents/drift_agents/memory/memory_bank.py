@@ -31,14 +31,11 @@ from drift_agents.memory.transcript import STEPS, read_steps, render_steps, trun
 from drift_agents.memory.transitions import (
     TransitionStore,
     TransitionStoreMemory,
-    read_clock,
-    read_integer,
 )
 from drift_agents.types import (
     AgentClock,
     Episode,
     Note,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -175,7 +172,6 @@ class MemoryBank(TransitionStoreMemory):
     """
 
     name = "memory_bank"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(
@@ -347,34 +343,3 @@ class MemoryBank(TransitionStoreMemory):
         self._citations.add(note.id, note.evidence)
         self._cache.clear()
         self._weighted_summaries = None
-
-    def _snapshot_own(self) -> dict[str, Any]:
-        return {
-            "traces": [[record_id, strength, *since] for record_id, (strength, since) in self._strengths.items()],
-            "diary": [[note.id, note.text, list(note.evidence), *day] for note, day in self._summaries.values()],
-            "today": list(self._written),
-            "moment": None if self._queried_at is None else list(self._queried_at),
-        }
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        strengths = {read_integer(i): MemoryStrength(float(s), read_clock(*since)) for i, s, *since in data["traces"]}
-        summaries = {
-            read_integer(i): (Note(i, str(text), tuple(map(read_integer, evidence))), read_clock(*day))
-            for i, text, evidence, *day in data["diary"]
-        }
-        written = [read_integer(i) for i in data["today"]]
-        moment = None if data["moment"] is None else read_clock(*data["moment"])
-        if list(strengths) != [record.id for record in transitions] or any(not s > 0 for s, _ in strengths.values()):
-            raise ValueError("every record should have one positive strength")
-        if any(i in transitions or i >= data["transitions"]["next_id"] for i in summaries):
-            raise ValueError("a summary should have an id of its own")
-        citations = Citations(self.cascade)
-        for note, _ in summaries.values():
-            citations.add(note.id, note.evidence, {i for i in note.evidence if i not in transitions})
-        self._transitions, self._strengths, self._summaries, self._citations = (
-            transitions,
-            strengths,
-            summaries,
-            citations,
-        )
-        self._written, self._queried_at, self._cached_at = written, moment, None

@@ -6,17 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from drift_agents.errors import MemoryStateError
 from drift_agents.matching.base import Matching
-from drift_agents.memory.transitions import hash_plain
 from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -36,7 +32,6 @@ class NoMemory:
     """
 
     name = "none"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(self, *, matching: Matching | None = None) -> None:
@@ -58,10 +53,6 @@ class NoMemory:
         """No records."""
         return iter(())
 
-    def states(self) -> Iterator[str]:
-        """No states."""
-        return iter(())
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove nothing."""
         return Removed()
@@ -74,20 +65,3 @@ class NoMemory:
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing."""
-
-    def snapshot(self) -> dict[str, Any]:
-        """The kind alone."""
-        return {"kind": self.name}
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot, which is empty.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        if data != {"kind": self.name}:
-            raise MemoryStateError(f"not a snapshot of the memory 'none': {str(data)[:80]!r}")
-
-    def content_hash(self) -> str:
-        """A hash of the empty content."""
-        return hash_plain(self.snapshot())

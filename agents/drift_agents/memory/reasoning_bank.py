@@ -35,7 +35,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Note,
-    Plain,
     Record,
     RecordId,
     Retrieved,
@@ -321,28 +320,3 @@ class ReasoningBank(EpisodicMemory):
                 del self._tasks[number]
                 self._starts.remove(number)
         return items
-
-    def _snapshot_items(self) -> dict[str, Any]:
-        return {
-            "items": [[n, list(item), list(self._citations.evidence(n))] for n, item in self._items.items()],
-            "written": [self._correct, self._wrong],
-            "tasks": [[n, task.start, task.task, list(task.items)] for n, task in self._tasks.items()],
-        }
-
-    def _load(self, data: Plain) -> None:
-        self._correct, self._wrong = map(int, data["written"])
-        self._items, self._citations = {}, Citations(self.cascade)
-        for number, (title, description, content), evidence in data["items"]:
-            self._items[int(number)] = ReasoningItem(str(title), str(description), str(content))
-            self._citations.add(int(number), map(int, evidence), {n for n in evidence if n not in self._transitions})
-        self._tasks, self._starts = {}, TaskIndex(self._starts.embedding)
-        for number, start, task, items in data["tasks"]:
-            self._tasks[int(number)] = PastTask(str(start), str(task), tuple(map(int, items)))
-            self._starts.add(int(number), str(start))
-        if any(item not in self._items for past in self._tasks.values() for item in past.items):
-            raise ValueError("the items of past tasks should be stored")
-        numbers = (*self._items, *self._tasks)
-        if any(number in self._transitions or number >= data["transitions"]["next_id"] for number in numbers):
-            raise ValueError("items and past tasks should have numbers of their own")
-        if any(choice.item not in self._tasks for choice in self._chosen):
-            raise ValueError("what was chosen should be stored")

@@ -1,7 +1,7 @@
 """A memory in a store of texts, with the transition store beside it.
 
 * `StoreMemory` - the memory
-* `stored_records` - the records in a store, with their entries
+* `plain_record`, `read_record` - a record as plain data, as an entry's metadata has it, and back
 
 Products for the memory of agents add, search and delete texts. Verifiers need the records of a state and action,
 which such a product cannot list. So the transition store holds the records, and the store decides what is retrieved.
@@ -11,22 +11,17 @@ which such a product cannot list. So the transition store holds the records, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from drift_agents.checks import check_flag, check_integer
 from drift_agents.embedding.base import Embedding
+from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transcript import quote_state, render_statement
-from drift_agents.memory.transitions import (
-    TransitionStore,
-    TransitionStoreMemory,
-    plain_record,
-    read_record,
-    reading_snapshot,
-)
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
-from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId, Removed, Retrieved
+from drift_agents.types import AgentClock, Episode, Outcome, Record, RecordId, Removed, Retrieved
 
 
 class StoreMemory(TransitionStoreMemory):
@@ -52,7 +47,7 @@ class StoreMemory(TransitionStoreMemory):
 
     Raises:
         UnknownNameError: if there is no store of that name.
-        ArgumentError: if `k` is not positive, or `store` is no store.
+        ArgumentError: if `k` is not positive, `store` is no store, or one of its records cannot be read.
         MissingDependencyError: if the store needs a package that is not installed.
 
     Example:
@@ -66,14 +61,13 @@ class StoreMemory(TransitionStoreMemory):
     """
 
     name = "store"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(
         self,
         *,
         k: int = 5,
-        store: StoreProtocol | str | Plain = "in_process",
+        store: StoreProtocol | str | Mapping[str, Any] = "in_process",
         embedding: Embedding | None = None,
         merge: bool = False,
         matching: Matching | None = None,
@@ -92,12 +86,20 @@ class StoreMemory(TransitionStoreMemory):
             self._adopt(self._store)
 
     def _adopt(self, store: ListedStore) -> None:
-        """Take over the records of a store that was opened again, numbered anew in the order of its entries."""
-        held = list(stored_records(store))
-        records = [[number, *plain_record(record)[1:]] for number, (_, record) in enumerate(held)]
-        self._transitions.restore({"next_id": len(held), "records": records})
-        for number, (entry, record) in enumerate(held):
-            self._note_entry(number, entry, _render(record))
+        """Take over the records of a store that was opened again, numbered anew in the order of its entries.
+
+        Entries without a record are of other programs; one that stands for several records has the first.
+        """
+        for entry, _, about in store.entries():
+            if "transition" in about:
+                try:
+                    record = read_record(json.loads(str(about["transition"])))
+                except (TypeError, ValueError) as error:
+                    raise ArgumentError(
+                        f"`store` should hold records of this memory: the entry {entry!r} has "
+                        f"{str(about['transition'])[:80]!r} ({error})"
+                    ) from error
+                self._note_entry(self._transitions.take_over(record), entry, _render(record))
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of the `k` entries that are most similar to this state; no side effect."""
@@ -110,23 +112,18 @@ class StoreMemory(TransitionStoreMemory):
         return self._cache[query]
 
     def _note_written(self, record_id: RecordId) -> RecordId:
+        """Give a record its entry, a new one if it shares none."""
         (record,) = self._transitions.select([record_id])
-        self._add(record)
-        return record_id
-
-    def _add(self, record: Record, entry: str | None = None) -> str:
-        """Give a record its entry, a new one if it shares none; returns the entry."""
         self._cache.clear()
         text = _render(record)
-        if entry is None:
-            entry = self._merged.get(text)
+        entry = self._merged.get(text)
         if entry is None or entry not in self._cited:
             about: dict[str, Scalar] = {"record": record.id, "action": record.action}
             about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
             about["transition"] = json.dumps(plain_record(record))
             entry = self._store.add(text, about)
         self._note_entry(record.id, entry, text)
-        return entry
+        return record_id
 
     def _note_entry(self, number: RecordId, entry: str, text: str) -> None:
         if self.merge:
@@ -137,43 +134,17 @@ class StoreMemory(TransitionStoreMemory):
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
         removed = self._transitions.remove(ids)
-        self._drop(removed)
-        return Removed(removed)
-
-    def _drop(self, ids: Iterable[RecordId]) -> None:
         self._cache.clear()
-        for number in ids:
+        for number in removed:
             entry = self._entries.pop(number)
             del self._cited[entry][number]
             if not self._cited[entry]:
                 del self._cited[entry]
                 self._store.delete(entry)
+        return Removed(removed)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
-
-    def _snapshot_own(self) -> dict[str, Any]:
-        """Which records share an entry, if some do.
-
-        The entries are written anew from the records in the same order, by which a store may break ties.
-        """
-        groups = [list(ids) for ids in self._cited.values()]
-        return {} if groups == [[number] for number in sorted(self._entries)] else {"entries": groups}
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        """Delete the present entries, and add those of the snapshot's records."""
-        numbers = [record.id for record in transitions]
-        groups = [transitions.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
-        if sorted(record.id for group in groups for record in group) != numbers:
-            raise ValueError("every record should have one entry")
-        if any(len({_render(record) for record in group}) != 1 for group in groups):
-            raise ValueError("records of one entry should have the same statement")
-        self._transitions = transitions
-        self._drop(list(self._entries))
-        for group in groups:
-            entry = None
-            for record in group:
-                entry = self._add(record, entry)
 
 
 def _render(record: Record) -> str:
@@ -181,25 +152,35 @@ def _render(record: Record) -> str:
     return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
 
 
-def stored_records(store: ListedStore) -> Iterator[tuple[str, Record]]:
-    """The records in a store, each with its entry, oldest entry first; entries of others are left out.
+def plain_record(record: Record) -> list[Any]:
+    """A record as plain data."""
+    outcomes = [[[o.state, float(o.score), bool(o.ended)], p] for o, p in record.outcomes]
+    return [record.id, record.state, record.action, outcomes, record.n, list(record.now), record.verified]
 
-    Args:
-        store: a store that memories wrote to. Of a statement that stands for several records it has the first.
+
+def read_record(entry: Any) -> Record:
+    """A record of `plain_record`.
 
     Raises:
-        MemoryStateError: if an entry has a record that cannot be read.
-
-    Example:
-        >>> from drift_agents.stores.in_process import InProcessStore
-        >>> from drift_agents.types import Experience, Outcome
-        >>> store, now = InProcessStore(), AgentClock()
-        >>> _ = store.add("a note of another program", {})
-        >>> _ = StoreMemory(store=store).observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
-        >>> [(entry, record.state, record.outcome.state) for entry, record in stored_records(store)]
-        [('1', 'a', 'b')]
+        TypeError: if a part has another type.
+        ValueError: if it has other parts, no outcome, an impossible one, or no response.
     """
-    for entry, _, about in store.entries():
-        if "transition" in about:
-            with reading_snapshot(f"the record of the entry {entry!r}", about["transition"]):
-                yield entry, read_record(json.loads(str(about["transition"])))
+    record_id, state, action, outcomes, n, now, verified = entry
+    record = Record(
+        record_id,
+        state,
+        action,
+        tuple((Outcome(after, float(score), ended), float(p)) for (after, score, ended), p in outcomes),
+        n,
+        AgentClock(*now),
+        verified,
+    )
+    kinds = [(record.id, int), (state, str), (action, str), (n, int), (verified, bool)]
+    kinds += [(t, int) for t in record.now]
+    kinds += [pair for o, _ in record.outcomes for pair in ((o.state, str), (o.ended, bool))]
+    for value, kind in kinds:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} should be of type {kind.__name__}")
+    if not record.outcomes or n < 1 or any(not p > 0 for _, p in record.outcomes):
+        raise ValueError(f"record {record_id} has no outcome, an impossible one, or no response")
+    return record

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
@@ -17,7 +17,7 @@ from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Exemplar
 from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.episodic import EpisodicMemory
-from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId
+from drift_agents.types import AgentClock, Episode, Record, RecordId
 
 
 class StoredTrajectory(NamedTuple):
@@ -80,17 +80,16 @@ class TrajectoryStore:
         """The trajectory of that number, which must be stored."""
         return self._trajectories[number]
 
-    def add(self, trajectory: StoredTrajectory, lost: Container[RecordId] = ()) -> None:
+    def add(self, trajectory: StoredTrajectory) -> None:
         """Store a trajectory.
 
         Args:
             trajectory: the trajectory.
-            lost: which of its steps are removed already, when it is read from a snapshot.
 
         Raises:
             ArgumentError: if it has no steps.
         """
-        self._citations.add(trajectory.id, trajectory.steps, lost)
+        self._citations.add(trajectory.id, trajectory.steps)
         self._trajectories[trajectory.id] = trajectory
 
     def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[StoredTrajectory, ...]:
@@ -115,29 +114,6 @@ class TrajectoryStore:
                 self._citations.remove([trajectory.id])
                 del self._trajectories[trajectory.id]
         return tuple(changed)
-
-    def snapshot(self) -> list[Any]:
-        """All of them as plain data."""
-        return [[one.id, one.task, [list(step) for step in one.path], list(one.steps), one.score] for one in self]
-
-    def restored(self, data: Iterable[Any], present: Container[RecordId]) -> TrajectoryStore:
-        """The trajectories of a snapshot, under the same cascade.
-
-        Args:
-            data: the result of `snapshot`.
-            present: the records in the transition store.
-
-        Raises:
-            TypeError, ValueError: if the data is not a snapshot of trajectories.
-        """
-        store = TrajectoryStore(self.cascade)
-        for number, task, path, steps, score in data:
-            pairs = tuple((str(state), str(action)) for state, action in path)
-            one = StoredTrajectory(int(number), str(task), pairs, tuple(map(int, steps)), float(score))
-            if not 0 < len(one.steps) <= len(one.path):
-                raise ValueError(f"trajectory {one.id} should have from 1 to {len(one.path)} steps")
-            store.add(one, {step for step in one.steps if step not in present})
-        return store
 
 
 class TrajectoryMemory(EpisodicMemory):
@@ -221,17 +197,3 @@ class TrajectoryMemory(EpisodicMemory):
                 self._remove_keys(trajectory.id)
                 items.append(trajectory.id)
         return tuple(items)
-
-    def _snapshot_items(self) -> dict[str, Any]:
-        return {"trajectories": self._trajectories.snapshot()}
-
-    def _load(self, data: Plain) -> None:
-        self._trajectories = self._trajectories.restored(data["trajectories"], self._transitions)
-        if any(one.id in self._transitions or one.id >= data["transitions"]["next_id"] for one in self._trajectories):
-            raise ValueError("a trajectory should have a number of its own")
-        for choice in self._chosen:
-            if not 0 <= choice.place < len(self._trajectories.get(choice.item).path):
-                raise ValueError("what was chosen should be stored")
-        self._clear_keys()
-        for trajectory in self._trajectories:
-            self._add_keys(trajectory)

@@ -13,7 +13,6 @@ from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemo
 from drift_agents.types import (
     AgentClock,
     Episode,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -52,7 +51,6 @@ class VanillaMemory(TransitionStoreMemory):
     """
 
     name = "vanilla"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
@@ -87,7 +85,3 @@ class VanillaMemory(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        self._transitions = transitions
-        self._cache.clear()

@@ -19,7 +19,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -52,12 +51,11 @@ class FrozenMemory:
     """
 
     name: str = "frozen"
-    needs: frozenset[str] = frozenset()
     supervision: str = "none"
 
     def __init__(self, memory: Memory) -> None:
         self.inner = memory
-        self.name, self.needs, self.supervision = memory.name, memory.needs, memory.supervision
+        self.name, self.supervision = memory.name, memory.supervision
         # The state and action looked up last, their records, and whether one of these was removed since.
         self._queried: tuple[str, str] | None = None
         self._found: frozenset[RecordId] = frozenset()
@@ -91,10 +89,6 @@ class FrozenMemory:
         """All records, oldest first."""
         return self.inner.records()
 
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self.inner.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records and the items that depend on them."""
         removed = list(ids)
@@ -110,18 +104,6 @@ class FrozenMemory:
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Write nothing."""
         self._queried, self._accepts = None, False
-
-    def snapshot(self) -> dict[str, Any]:
-        """The snapshot of the memory."""
-        return self.inner.snapshot()
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot of the memory."""
-        self.inner.restore(data)
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return self.inner.content_hash()
 
 
 def freeze(memory: Memory) -> FrozenMemory:
@@ -186,7 +168,7 @@ class EpisodeView:
         records = tuple(self._records.get(self._key(state), ()))
         return Retrieved(records, (1.0,) * len(records))
 
-    def states(self) -> Iterator[str]:
+    def in_mind(self) -> Iterator[str]:
         """One text for every state, in order of first mention."""
         return (records[0].state for records in self._records.values())
 

@@ -1,7 +1,7 @@
 """How a prompt is made from memory.
 
 * `Recall` - which records go into a prompt
-* `FocusedMemory` - a memory that holds items about few of its known states
+* `FocusedMemory` - a memory that lists the states for which prompts query it
 * `PromptSource` - what a prompt is made from: a memory, or a part of one
 * `EpisodeHistory` - the steps of the present episode, for prompts that show them
 * `PromptBuilder` - queries memory and renders the prompt; lines of unchanged answers are cached
@@ -33,7 +33,7 @@ class Recall:
     """Which records go into a prompt.
 
     Memory is queried for the present state first, then for every other known state (of `FocusedMemory`,
-    for those it names), in order of first mention, so that a policy can join them into a model of the
+    for those it lists), in order of first mention, so that a policy can join them into a model of the
     environment (GLOVE, appendix B.6). A matching rule that is `RelatedStates` excludes unrelated states.
 
     Args:
@@ -65,10 +65,10 @@ class Recall:
 
 @runtime_checkable
 class FocusedMemory(Protocol):
-    """A memory that holds items about few of its known states: prompts query it for those alone."""
+    """A memory that lists the states for which prompts query it: those that it has an index of, or few of them."""
 
     def in_mind(self) -> Iterator[str]:
-        """One text for every state with an item, after the query for the present state."""
+        """One text for every such state, in order of first mention, after the query for the present state."""
         ...
 
 
@@ -77,10 +77,6 @@ class PromptSource(Protocol):
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records and items recalled in this state."""
-        ...
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state, in order of first mention."""
         ...
 
     def records(self) -> Iterator[Record]:
@@ -178,7 +174,7 @@ class PromptBuilder:
         notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
         state_key, k = self.matching.state_key, self.recall.k
-        for other in list(self._others(memory)):
+        for other in self._others(memory):
             if queried >= self.recall.states:
                 break
             if other == state or state_key(other) == key:
@@ -216,12 +212,17 @@ class PromptBuilder:
         )
         return text, (*sorted(ids), *notes)
 
-    def _others(self, memory: PromptSource) -> Iterator[str]:
-        """The states that are queried beside the present one."""
+    def _others(self, memory: PromptSource) -> list[str]:
+        """The states that are queried beside the present one: those listed, or all in order of first mention."""
         if memory is not self._source:
             # `isinstance` of a protocol checks attribute by attribute, so this is done once for each memory.
             self._source, self._focused = memory, memory if isinstance(memory, FocusedMemory) else None
-        return memory.states() if self._focused is None else self._focused.in_mind()
+        if self._focused is not None:
+            return list(self._focused.in_mind())
+        states: dict[Hashable, str] = {}
+        for record in memory.records():
+            states.setdefault(self.matching.state_key(record.state), record.state)
+        return list(states.values())
 
     def _elsewhere(self, state: str, here: Retrieved, blocks: list[_Block]) -> tuple[list[str], list[RecordId]]:
         """The lines of other states, and the ids of all records, those of this state included."""

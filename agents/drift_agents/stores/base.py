@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from drift_agents.embedding.base import Embedding
-from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.errors import ArgumentError, DriftAgentsError
 from drift_agents.registry import STORES
 
 Hit: TypeAlias = "tuple[str, str, float]"
@@ -96,12 +96,10 @@ def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
     return made
 
 
-def refuse_copy(name: str) -> MemoryStateError:
+def refuse_copy(name: str) -> DriftAgentsError:
     """The error of a store whose product cannot be copied or pickled.
 
     Args:
         name: the store's name.
     """
-    return MemoryStateError(
-        f"the store {name!r} cannot be copied or pickled. Restore a memory's snapshot in a memory with a new store"
-    )
+    return DriftAgentsError(f"the store {name!r} cannot be copied or pickled. Make a memory with a new store")

@@ -111,6 +111,6 @@ class ChromaStore:
         """Refuse copies.
 
         Raises:
-            MemoryStateError: always.
+            DriftAgentsError: always.
         """
         raise refuse_copy("chroma")

@@ -153,7 +153,7 @@ class LangGraphSqliteStore(LangGraphStore):
         """Refuse copies.
 
         Raises:
-            MemoryStateError: always.
+            DriftAgentsError: always.
         """
         raise refuse_copy("langgraph_sqlite")
 

@@ -92,7 +92,7 @@ class Mem0Store:
         """Refuse copies.
 
         Raises:
-            MemoryStateError: always.
+            DriftAgentsError: always.
         """
         raise refuse_copy("mem0")
 

@@ -8,7 +8,6 @@
 * `BeliefRule` - the constants of the update
 * `noisy_or` - the update by one piece of evidence
 * `supports`, `says_the_same` - whether a record is evidence for a conclusion
-* `plain_attribute`, `read_attribute` - an attribute as plain data, and back
 
 Source: "BeliefMem" (the paper's section 3.3, equations 8 and 9; appendices A.1 to A.3 and B.3). An
 attribute is a state and an action here, a conclusion is its outcome.
@@ -19,11 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from drift_agents.checks import check_number, is_number
+from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.transitions import TransitionStore, read_clock, read_integer
 from drift_agents.types import AgentClock, Record, RecordId, Transition
 
 Same = Callable[[Transition, Transition], bool]
@@ -309,74 +307,3 @@ def _is_among(one: Record, place: int, other: Record, same: Same) -> bool:
     """Whether an outcome of one record is among those of the other."""
     transition = Transition(one.state, one.action, one.outcomes[place][0])
     return any(same(transition, Transition(other.state, other.action, outcome)) for outcome, _ in other.outcomes)
-
-
-def plain_attribute(attribute: BeliefAttribute) -> list[Any]:
-    """An attribute as plain data; records are given by their ids."""
-    return [
-        attribute.id,
-        [[event.record.id, event.strength, event.adds] for event in attribute.events],
-        [[held.record.id, list(held.evidence), held.p, *held.since] for held in attribute.candidates],
-        [[v.record.id, v.p, *v.since, *v.until] for v in attribute.archive],
-    ]
-
-
-def read_attribute(entry: Any, transitions: TransitionStore) -> BeliefAttribute:
-    """An attribute of a snapshot.
-
-    Args:
-        entry: the result of `plain_attribute`.
-        transitions: the records of the same snapshot.
-
-    Raises:
-        TypeError: if a value has the wrong type.
-        ValueError: if a value is missing or outside its range.
-    """
-    number, events, candidates, archive = entry
-    attribute = BeliefAttribute(
-        read_integer(number),
-        [Event(_find_record(i, transitions), _read_share(strength), _read_flag(adds)) for i, strength, adds in events],
-        [
-            HeldConclusion(
-                _find_record(i, transitions), [read_integer(j) for j in ids], _read_probability(p), read_clock(*t)
-            )
-            for i, ids, p, *t in candidates
-        ],
-        [
-            Version(_find_record(i, transitions), _read_probability(p), read_clock(*t[:2]), read_clock(*t[2:]))
-            for i, p, *t in archive
-        ],
-    )
-    ids = {event.record.id for event in attribute.events}
-    keys = {(transitions.matching.state_key(e.record.state), e.record.action) for e in attribute.events}
-    if len(keys) != 1 or not attribute.candidates:
-        raise ValueError(f"attribute {number} should have evidence of one state and action, and a conclusion")
-    for held in attribute.candidates:
-        if not held.evidence or not ids.issuperset((*held.evidence, held.record.id)):
-            raise ValueError(f"a conclusion of attribute {number} should cite evidence of its attribute")
-    return attribute
-
-
-def _find_record(number: Any, transitions: TransitionStore) -> Record:
-    record = transitions.get(read_integer(number))
-    if record is None:
-        raise ValueError(f"there is no record {number}")
-    return record
-
-
-def _read_flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} should be true or false")
-    return value
-
-
-def _read_share(value: Any) -> float:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"{value!r} should be in the interval [0, 1]")
-    return float(value)
-
-
-def _read_probability(value: Any) -> float:
-    if not _read_share(value) > 0:
-        raise ValueError(f"{value!r} should be in the interval (0, 1]")
-    return float(value)

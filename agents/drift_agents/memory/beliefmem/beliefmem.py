@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.errors import MemoryStateError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
@@ -32,8 +31,6 @@ from drift_agents.memory.beliefmem.belief import (
     HeldConclusion,
     Version,
     check_probability,
-    plain_attribute,
-    read_attribute,
 )
 from drift_agents.memory.beliefmem.relevance import AttributeColumns, Relevance
 from drift_agents.memory.citations import check_cascade
@@ -45,7 +42,6 @@ from drift_agents.types import (
     Experience,
     Note,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -117,7 +113,6 @@ class BeliefMem(TransitionStoreMemory):
     """
 
     name = "beliefmem"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(
@@ -273,9 +268,7 @@ class BeliefMem(TransitionStoreMemory):
         return self._learn(record_id, 1.0 - (1.0 - self.strength) ** n, adds=True)
 
     def _learn(self, record_id: RecordId, strength: float, adds: bool) -> RecordId:
-        record = self._transitions.get(record_id)
-        if record is None:
-            raise MemoryStateError(f"record {record_id} should be in the transition store, and is not")
+        (record,) = self._transitions.select([record_id])
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
         attribute = attributes[0] if attributes else BeliefAttribute(self._transitions.new_id())
         attribute.learn(Event(record, strength, adds), self.rule, self._transitions.matching.same_outcome)
@@ -345,27 +338,6 @@ class BeliefMem(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
-
-    def _snapshot_own(self) -> dict[str, Any]:
-        return {
-            "attributes": [plain_attribute(attribute) for attribute in self._attributes.values()],
-        }
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        attributes = [read_attribute(entry, transitions) for entry in data["attributes"]]
-        ids = [attribute.id for attribute in attributes]
-        cited = {event.record.id: a.id for a in attributes for event in a.events}
-        if len(set(ids)) != len(ids) or any(
-            i in transitions or not 0 <= i < data["transitions"]["next_id"] for i in ids
-        ):
-            raise ValueError("an attribute should have an id of its own")
-        if len(cited) != sum(len(attribute.events) for attribute in attributes):
-            raise ValueError("a record should be evidence for one attribute")
-        old, self._transitions, self._cited = self._attributes, transitions, cited
-        self._attributes, self._index = {}, {}
-        for attribute in attributes:
-            self._store(attribute)
-        self._refresh({**old, **self._attributes})
 
 
 def _render_archive(attribute: BeliefAttribute, number: int) -> str:

@@ -9,7 +9,7 @@ Source: EDV, sections 4.4 and 4.5, appendices C.2 and C.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,17 +100,16 @@ class ItemBanks:
         """The records that these items cite, removed ones included; unknown numbers are ignored."""
         return frozenset(record for number in numbers for record in self._citations.evidence(number))
 
-    def write(self, item: ConsensusItem, lost: Container[RecordId] = ()) -> None:
+    def write(self, item: ConsensusItem) -> None:
         """Append an item.
 
         Args:
             item: the item.
-            lost: which of its evidence is removed already, when it is read from a snapshot.
 
         Raises:
             ArgumentError: if it cites nothing.
         """
-        self._citations.add(item.id, item.evidence, lost)
+        self._citations.add(item.id, item.evidence)
         self._items[item.id] = item
         self._index = None
 
@@ -167,43 +166,6 @@ class ItemBanks:
         if items:
             self._index = None
         return tuple(sorted(items))
-
-    def snapshot(self) -> list[Any]:
-        """All items as plain data."""
-        return [
-            [*item[:6], list(item.states), list(item.evidence), item.ordered, item.length, item.wrong] for item in self
-        ]
-
-    def restored(self, data: Iterable[Any], present: Container[RecordId]) -> ItemBanks:
-        """Banks with the same options and the items of a snapshot.
-
-        Args:
-            data: the result of `snapshot`.
-            present: the records in the transition store.
-
-        Raises:
-            TypeError, ValueError: if the data is not a snapshot of banks.
-        """
-        banks, last = ItemBanks(self.embedding, self.cascade, self.key), -1
-        for number, owner, title, description, content, task, states, evidence, ordered, length, wrong in data:
-            item = ConsensusItem(
-                int(number),
-                str(owner),
-                str(title),
-                str(description),
-                str(content),
-                str(task),
-                tuple(map(str, states)),
-                tuple(map(int, evidence)),
-                bool(ordered),
-                int(length),
-                bool(wrong),
-            )
-            if not last < item.id or not 0 < len(item.evidence) <= item.length or item.id in item.evidence:
-                raise ValueError(f"item {item.id} should have a larger number than the one before, and evidence")
-            banks.write(item, {number for number in item.evidence if number not in present})
-            last = item.id
-        return banks
 
 
 class _SituationIndex:

@@ -10,7 +10,7 @@ agentic experience learning", sections 4.3-4.5, appendix C. `docs/memories/edv.m
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from drift_agents.checks import check_integer, check_number
 from drift_agents.embedding.base import Embedding
@@ -28,7 +28,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Note,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -107,7 +106,6 @@ class ConsensusMemory(TransitionStoreMemory):
     """
 
     name = "consensus"
-    needs: frozenset[str] = frozenset({"outcome", "judge"})
     supervision = "own reward"
 
     def __init__(
@@ -303,27 +301,3 @@ class ConsensusMemory(TransitionStoreMemory):
         if not self._has_team:
             self._task = result.task
             self._focus = None
-
-    def _snapshot_own(self) -> dict[str, Any]:
-        return {
-            "items": self._banks.snapshot(),
-            "written": [self._correct, self._wrong],
-            "today": list(self._written),
-            "member": self._member,
-            "task": self._task,
-        }
-
-    def _restore_own(self, data: Plain, transitions: TransitionStore) -> None:
-        banks = self._banks.restored(data["items"], transitions)
-        correct, wrong = (int(number) for number in data["written"])
-        written = dict.fromkeys(map(int, data["today"]))
-        member, task = str(data["member"]), str(data["task"])
-        next_id = int(data["transitions"]["next_id"])
-        if any(item.id >= next_id or item.id in transitions for item in banks):
-            raise ValueError("every item should have an id of its own")
-        if any(number not in transitions for number in written):
-            raise ValueError("records of the present episode should be in the transition store")
-        self._transitions, self._banks, self._written = transitions, banks, written
-        self._correct, self._wrong, self._member, self._task = correct, wrong, member, task
-        self._attempt, self._focus, self._active = (), None, ()
-        self._clear_cache()

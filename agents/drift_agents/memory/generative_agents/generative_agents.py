@@ -9,8 +9,7 @@ what was decided here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding
@@ -29,14 +28,12 @@ from drift_agents.memory.generative_agents.reflection import (
 )
 from drift_agents.memory.generative_agents.stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import render_statement
-from drift_agents.memory.transitions import check_kind, hash_plain, reading_snapshot
 from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
     Note,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -111,7 +108,6 @@ class GenerativeAgents:
     """
 
     name = "generative_agents"
-    needs: frozenset[str] = frozenset()
     supervision = "none"
 
     def __init__(
@@ -249,8 +245,8 @@ class GenerativeAgents:
         """All observations, oldest first."""
         return iter(self._stream.transitions)
 
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
+    def in_mind(self) -> Iterator[str]:
+        """One text for every known state, in the order of their oldest record."""
         return self._stream.transitions.states()
 
     def notes(self) -> tuple[Note, ...]:
@@ -267,27 +263,3 @@ class GenerativeAgents:
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        moment = None if self._queried_at is None else list(self._queried_at)
-        return {"kind": self.name, "stream": self._stream.snapshot(), "moment": moment}
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory.
-        """
-        check_kind(self.name, data)
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            moment = None if data["moment"] is None else AgentClock(*map(int, data["moment"]))
-            stream = data["stream"]
-            if not isinstance(stream, Mapping):
-                raise TypeError(f"`stream` is {stream!r}")
-        self._stream.restore(stream)
-        self._queried_at = moment
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())

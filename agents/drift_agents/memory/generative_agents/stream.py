@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.generative_agents.salience import ObservationColumns, StateColumns, salience
 from drift_agents.memory.transcript import render_statement
-from drift_agents.memory.transitions import TransitionStore, reading_snapshot
-from drift_agents.types import Note, Plain, Record, RecordId, Removed, Retrieved
+from drift_agents.memory.transitions import TransitionStore
+from drift_agents.types import Note, Record, RecordId, Removed, Retrieved
 
 PER = ("action", "state", "stream")
 TIES = ("newest", "oldest")
@@ -315,43 +315,6 @@ class MemoryStream:
         for cache in (self._cache, self._state_columns, self._dependent, self._notes):
             cache.clear()
         self._columns = None
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {
-            "transitions": self.transitions.snapshot(),
-            "insights": [[item, text, list(self.citations.evidence(item))] for item, text in self.insights.items()],
-            "traces": [[item, *trace] for item, trace in sorted(self.traces.items())],
-            "fresh": list(self.unreflected),
-        }
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of a stream.
-        """
-        transitions = self.transitions.restored(data.get("transitions", {}))
-        with reading_snapshot("a stream", data):
-            insights = {int(item): str(text) for item, text, _ in data["insights"]}
-            traces = {
-                int(item): AccessRecord(int(importance), int(access)) for item, importance, access in data["traces"]
-            }
-            unreflected = dict.fromkeys(map(int, data["fresh"]))
-            if sorted([*(record.id for record in transitions), *insights]) != list(traces):
-                raise ValueError("every item should have one trace and an id of its own")
-            if any(item not in transitions for item in unreflected):
-                raise ValueError("items without reflection should be observations")
-            if any(item >= data["transitions"]["next_id"] for item in insights):
-                raise ValueError("ids should stay below `next_id`")
-            citations = Citations(self.citations.cascade)
-            for item, _, cited in data["insights"]:
-                evidence = [int(number) for number in cited]
-                citations.add(int(item), evidence, [i for i in evidence if i not in transitions and i not in insights])
-        self.transitions, self.citations, self.traces, self.unreflected = transitions, citations, traces, unreflected
-        self.insights, self._ids = insights, {text: item for item, text in insights.items()}
-        self._index_unreflected()
-        self._clear_cache()
 
 
 def _check_weights(weights: Sequence[float]) -> tuple[float, ...]:

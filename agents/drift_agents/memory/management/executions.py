@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from drift_agents.memory.transitions import read_integer
 from drift_agents.types import RecordId
 
 ADDITIONS = ("fixed", "all", "coarse", "strict")
@@ -170,36 +168,3 @@ class ExecutionStore:
             deleted.append(entry)
             remaining -= len(entry.ids)
         return deleted
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {
-            "time": self.time,
-            "entries": [
-                [e.key, e.episode, e.written, float(e.own), list(e.ids), e.uses, float(e.total), list(e.recent)]
-                for e in self
-            ],
-        }
-
-    def restored(self, data: Any) -> ExecutionStore:
-        """A transition store with the same options and the content of a snapshot.
-
-        Raises:
-            KeyError, TypeError, ValueError: if the data is not a snapshot of executions.
-        """
-        executions = ExecutionStore(
-            period=self.period, alpha=self.alpha, uses=self.uses, beta=self.beta, grace=self.grace
-        )
-        executions.time = read_integer(data["time"])
-        for key, episode, written, own, ids, uses, total, recent in data["entries"]:
-            numbers = [
-                read_integer(n) for n in (key, written, uses, *ids, *recent, *([] if episode is None else [episode]))
-            ]
-            if not ids or executions._entry_of.keys() & set(ids) or key in executions._entries:
-                raise ValueError(f"an execution holds no record, or one of another: {numbers!r}")
-            entry = ExecutionEntry(
-                key, episode, written, float(own), dict.fromkeys(ids), uses, float(total), list(recent)
-            )
-            executions._entries[key] = entry
-            executions._entry_of.update(dict.fromkeys(ids, key))
-        return executions

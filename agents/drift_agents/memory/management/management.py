@@ -9,7 +9,7 @@ experience-following behavior". `docs/memories/management.md` says what is faith
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,7 @@ from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import (
-    AuditedMemory,
-    Exemplar,
-    ExemplarMemory,
-    MemberMemory,
     Memory,
-    StepObserver,
     make_memory,
 )
 from drift_agents.memory.management.executions import (
@@ -46,15 +41,12 @@ from drift_agents.memory.management.supervision import (
     rotate_outcomes,
     strict,
 )
-from drift_agents.memory.transitions import check_kind, hash_plain, reading_snapshot
-from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
     Outcome,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -63,6 +55,8 @@ from drift_agents.types import (
 )
 
 JUDGES = ("noisy_oracle", "model")
+OPTIONAL = ("follow", "in_mind", "exemplars", "address", "audited")
+"""The methods of the optional protocols, which a managed memory has where its store has them."""
 BETAS = {True: 0.3, False: 0.7}
 """The threshold of history deletion with a coarse evaluator, and with a strict one (appendix A.2)."""
 
@@ -74,9 +68,8 @@ class Managed:
     During an episode its records are in memory and can be retrieved; when it ends they are kept or removed
     together. A verified summary belongs to no execution: it is written at once, as an entry of its own.
 
-    The optional protocols of memories (`drift_agents.memory.base`, `FocusedMemory`) are fulfilled exactly
-    where the store fulfils them: the methods are those of the store. `TeamMemory` is not among them, since
-    items written by a team would bypass the policy of addition.
+    It has the methods of optional protocols (`OPTIONAL`) that its store has. `TeamMemory` is not among these
+    protocols, since items written by a team would bypass the policy of addition.
 
     Args:
         store: the managed memory: a name, or one name with its options, as in `{"vanilla": {"k": 1}}`.
@@ -120,13 +113,6 @@ class Managed:
 
     name = "managed"
 
-    # Methods of the store that fulfil optional protocols; present exactly where the store has them.
-    follow: Callable[[Experience], None]
-    in_mind: Callable[[], Iterator[str]]
-    exemplars: Callable[[str, int | None, AgentClock], tuple[Exemplar, ...]]
-    address: Callable[[str, str], None]
-    audited: Callable[[], Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]]
-
     def __init__(
         self,
         *,
@@ -165,7 +151,9 @@ class Managed:
             option = "initial" if initial else "error_free"
             raise ArgumentError(f"`{option}` requires a `teacher`. Received None")
         self.store = make_store(store, model, matching)
-        self._delegate_optional_methods()
+        for method in OPTIONAL:
+            if hasattr(self.store, method):
+                setattr(self, method, getattr(self.store, method))
         own: Model = RuleModel({**RULES, **_find_rules(self.store)})
         self.model: Model = own if model is None else model
         self._matching: Matching = Exact() if matching is None else matching
@@ -177,7 +165,6 @@ class Managed:
             beta=BETAS[addition == "coarse"] if beta is None else check_number("beta", beta, "[0, 1]"),
             grace=check_integer("grace", period if grace is None else grace, 0),
         )
-        self.needs: frozenset[str] = self.store.needs | self._needs()
         self.supervision = self._supervision(bool(initial) or error_free)
         # What the present episode wrote, by its number, and whether earlier ones were added.
         self._open: dict[int, list[RecordId]] = {}
@@ -187,28 +174,11 @@ class Managed:
         if teacher is not None and initial:
             self._write_demonstrations(teacher.show(initial), float(noise))
 
-    def _delegate_optional_methods(self) -> None:
-        store: object = self.store
-        if isinstance(store, StepObserver):
-            self.follow = store.follow
-        if isinstance(store, FocusedMemory):
-            self.in_mind = store.in_mind
-        if isinstance(store, ExemplarMemory):
-            self.exemplars = store.exemplars
-        if isinstance(store, MemberMemory):
-            self.address = store.address
-        if isinstance(store, AuditedMemory):
-            self.audited = store.audited
-
     @property
     def _evaluates(self) -> bool:
         """Whether executions are evaluated."""
         deletes = self.deletion in ("history", "combined") or self.capacity is not None
         return self.addition in ("coarse", "strict") or deletes
-
-    def _needs(self) -> frozenset[str]:
-        needs = {"judge"} if self.addition == "coarse" and self.judge == "model" else {"outcome"}
-        return frozenset(needs) if self._evaluates else frozenset()
 
     def _supervision(self, is_taught: bool) -> str:
         """The strongest supervision among store, evaluator and teacher."""
@@ -254,10 +224,6 @@ class Managed:
     def records(self) -> Iterator[Record]:
         """All records, oldest first; those of the present episode too."""
         return self.store.records()
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self.store.states()
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records and the items that depend on them; other records of their executions stay."""
@@ -361,37 +327,6 @@ class Managed:
 
     def _drop(self, entries: Iterable[ExecutionEntry]) -> tuple[RecordId, ...]:
         return self.remove([record_id for entry in entries for record_id in entry.ids]).records
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        return {
-            "kind": self.name,
-            "store": self.store.snapshot(),
-            "accounts": self.executions.snapshot(),
-            "open": [[episode, list(ids)] for episode, ids in self._open.items()],
-            "decided": [[episode, added] for episode, added in self._decided.items()],
-            "latest": self._latest,
-        }
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory, with this store.
-        """
-        check_kind(self.name, data)
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            executions = self.executions.restored(data["accounts"])
-            opened = {int(episode): [int(record_id) for record_id in ids] for episode, ids in data["open"]}
-            decided = {int(episode): bool(added) for episode, added in data["decided"]}
-            latest = float(data["latest"])
-        self.store.restore(data.get("store", {}))
-        self.executions, self._open, self._decided, self._latest = executions, opened, decided, latest
-        self.dropped = ()
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())
 
 
 def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Matching | None) -> Memory:

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterator, Sequence
+from typing import NamedTuple
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.memory.citations import Citations, valid_suffix
@@ -90,18 +90,17 @@ class SkillLibrary:
         """The skill of that name, or `None`."""
         return next((skill for skill in self if skill.name == name), None)
 
-    def write(self, skill: Skill, lost: Container[RecordId] = ()) -> None:
+    def write(self, skill: Skill) -> None:
         """Write a skill; one of the same name is overwritten.
 
         Args:
             skill: the skill.
-            lost: which of its steps are removed already, when it is read from a snapshot.
 
         Raises:
             ArgumentError: if it has no steps.
         """
         old = self.named(skill.name)
-        self._citations.add(skill.id, skill.steps, lost)
+        self._citations.add(skill.id, skill.steps)
         if old is not None:
             self._drop(old.id)
         self._skills[skill.id] = skill
@@ -146,26 +145,3 @@ class SkillLibrary:
         self._citations.remove([skill_id])
         del self._skills[skill_id]
         self._vectors = None
-
-    def snapshot(self) -> list[Any]:
-        """All skills as plain data."""
-        return [[*skill[:3], list(skill.actions), list(skill.steps), skill.length] for skill in self]
-
-    def restored(self, data: Iterable[Any], present: Container[RecordId]) -> SkillLibrary:
-        """A library with the same embedding and cascade and the skills of a snapshot.
-
-        Args:
-            data: the result of `snapshot`.
-            present: the records in the transition store.
-
-        Raises:
-            TypeError, ValueError: if the data is not a snapshot of a library.
-        """
-        library = SkillLibrary(self.embedding, self.cascade)
-        for skill_id, name, description, actions, steps, length in data:
-            program, ids = tuple(map(str, actions)), tuple(map(int, steps))
-            skill = Skill(int(skill_id), str(name), str(description), program, ids, int(length))
-            if not 0 < len(skill.steps) == len(skill.actions) <= skill.length:
-                raise ValueError(f"skill {skill.id} should have as many steps as actions, and at least one")
-            library.write(skill, {step for step in skill.steps if step not in present})
-        return library

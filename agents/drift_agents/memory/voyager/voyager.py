@@ -17,21 +17,19 @@ from typing import Any
 from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.errors import MemoryStateError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import attempt_steps, truncate
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory, reading_snapshot
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.memory.voyager.critic import CRITIQUE, RULES, SKILL, render_attempt
 from drift_agents.memory.voyager.skills import Skill, SkillLibrary
 from drift_agents.types import (
     AgentClock,
     Episode,
     Note,
-    Plain,
     Record,
     RecordId,
     Removed,
@@ -87,7 +85,6 @@ class Voyager(TransitionStoreMemory):
     """
 
     name = "voyager"
-    needs: frozenset[str] = frozenset({"outcome", "critic"})
     supervision = "own reward"
 
     def __init__(
@@ -276,64 +273,3 @@ class Voyager(TransitionStoreMemory):
         if old is not None:
             self._activate(skill_id for skill_id in self._active if skill_id in self._library)
             self._remove_uncited(old.steps)
-
-    def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data."""
-        note, focus = self._critique, self._focus
-        return {
-            "kind": self.name,
-            "mode": self.mode,
-            "transitions": self._transitions.snapshot(),
-            "marks": [[record_id, success] for record_id, success in self._marks.items()],
-            "today": list(self._written),
-            "row": list(self._row),
-            "task": self._task,
-            "failures": self._failures,
-            "critique": None if note is None else [note.id, note.text, list(note.evidence)],
-            "skills": self._library.snapshot(),
-            "moment": None if focus is None else [*focus[0], focus[1]],
-            "active": list(self._active),
-        }
-
-    def restore(self, data: Plain) -> None:
-        """Load a snapshot; nothing changes if that fails.
-
-        Raises:
-            MemoryStateError: if the data is not a snapshot of this kind of memory in this mode.
-        """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name or data.get("mode") != self.mode:
-            raise MemoryStateError(
-                f"not a snapshot of the memory {self.name!r} in the mode {self.mode!r}: {str(data)[:80]!r}"
-            )
-        transitions = self._transitions.restored(data.get("transitions", {}))
-        with reading_snapshot(f"the memory {self.name!r}", data):
-            library = self._library.restored(data["skills"], transitions)
-            marks = {int(i): bool(success) for i, success in data["marks"]}
-            written, row = ({int(i): None for i in data[name]} for name in ("today", "row"))
-            task, failures = None if data["task"] is None else str(data["task"]), int(data["failures"])
-            focus = None if data["moment"] is None else _read_focus(*data["moment"])
-            active = tuple(map(int, data["active"]))
-            critique, critiques = None, Citations(self.cascade)
-            if data["critique"] is not None:
-                note_id, text, evidence = data["critique"]
-                critique = Note(int(note_id), str(text), tuple(map(int, evidence)))
-                critiques.add(critique.id, evidence, {i for i in evidence if i not in transitions})
-            if any(i not in transitions for i in (*marks, *written, *row)) or any(i not in library for i in active):
-                raise ValueError("records of attempts and chosen skills should be stored")
-            notes = [skill.id for skill in library] + ([] if critique is None else [critique.id])
-            if any(i in transitions or i >= data["transitions"]["next_id"] for i in notes):
-                raise ValueError("a skill and a critique should have an id of their own")
-        self._transitions, self._library, self._marks, self._written, self._row = (
-            transitions,
-            library,
-            marks,
-            written,
-            row,
-        )
-        self._task, self._failures, self._critique, self._critiques = task, failures, critique, critiques
-        self._focus, self._active = focus, active
-        self._cache.clear()
-
-
-def _read_focus(episode: int, step: int, state: str) -> tuple[AgentClock, str]:
-    return AgentClock(int(episode), int(step)), str(state)
