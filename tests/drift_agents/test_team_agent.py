@@ -34,6 +34,7 @@ from drift_agents.types import Usage
 from drift_agents.verifier.base import make_verifier
 
 import drift_envs  # noqa: F401 - registers the environments
+from tests.drift_agents.memory.contents import contents
 
 HERE = {"drift_clock": "continue", "drift_tick": 0}
 
@@ -72,7 +73,7 @@ def test_a_team_of_one_is_the_agent_to_the_byte(memory: str) -> None:
             if is_team
             else Agent(policy, kept, verifier, seed=5)
         )
-        episodes.append([agent.run_episode(env) for _ in range(6)] + [kept.content_hash()])
+        episodes.append([agent.run_episode(env) for _ in range(6)] + [contents(kept)])
     assert episodes[0] == episodes[1]
 
 

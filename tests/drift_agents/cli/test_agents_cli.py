@@ -20,10 +20,7 @@ from drift_agents.experiment.loader import load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.mistakes import AXES
 from drift_agents.llm.service import Totals
-from drift_agents.memory.base import make_memory
-from drift_agents.memory.export import export_memory
 from drift_agents.registry import ENVIRONMENTS
-from drift_agents.types import AgentClock, Experience, Outcome
 from rich.console import Console, Group
 
 COMMANDS = ("list", "run", "report", "inspect", "leaderboard", "export-stepmft")
@@ -241,21 +238,3 @@ def test_the_list_agrees_with_the_checked_experiments() -> None:
     assert tuple(summaries) == shipped_experiments()
     for name, about in summaries.items():
         assert about == load_experiment(name).about
-
-
-def test_an_exported_memory_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, memory = tmp_path / "memory.json", make_memory("voyager", k=3)
-    for step, tile in enumerate("FFH"):
-        now = AgentClock(0, step)
-        memory.observe(Experience(f"tile {step}", "1", Outcome(f"{tile}\x1b[2J", 0.0, tile == "H"), 0.0, now), now)
-    export_memory(memory, file, {"k": 3})
-    assert main(["memory", "show", str(file), "--records", "2"]) == 0
-    printed = capsys.readouterr().out
-    assert 'voyager {"k": 3}' in printed
-    assert "3 of 3 states, 0 verified" in printed
-    assert [line.split()[:3] for line in printed.splitlines()[-2:]] == [["1", "1", "tile"], ["2", "2", "tile"]]
-    assert "H\\x1b[2J" in printed, "control characters of a state do not reach the terminal"
-    file.write_text("no memory")
-    assert main(["memory", "show", str(file)]) == 1
-    assert "is no export of a memory" in capsys.readouterr().err
-    assert main(["memory", "show"]) == 2

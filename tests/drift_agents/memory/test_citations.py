@@ -66,13 +66,6 @@ def test_adding_an_item_again_replaces_its_evidence() -> None:
     assert citations.remove([4]) == (10,)
 
 
-def test_evidence_lost_before_a_restore_stays_lost() -> None:
-    citations = Citations()
-    citations.add(10, [1, 2, 3], lost=[1])
-    assert citations.evidence(10) == (1, 2, 3)
-    assert citations.remove([2]) == (10,)
-
-
 items = st.dictionaries(st.integers(10, 19), st.sets(st.integers(0, 19), min_size=1, max_size=5), max_size=10)
 
 

@@ -38,7 +38,7 @@ def test_it_shows_verified_summaries_and_the_present_episode() -> None:
     records = present.retrieve("a", 1, NOW).records
     assert [(record.outcome.state, record.verified) for record in records] == [("b", True), ("new", False)]
     assert [record.id for record in records] == [1, NO_ID]
-    assert list(present.states()) == ["a", "c"]
+    assert list(present.in_mind()) == ["a", "c"]
     assert len(list(present.records())) == 3
     assert present.retrieve("elsewhere", None, NOW).records == ()
 

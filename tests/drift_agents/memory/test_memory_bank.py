@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import re
@@ -11,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from drift_agents.agent import Agent
-from drift_agents.errors import ArgumentError, MemoryStateError, ModelError
+from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.matching.base import Exact
 from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, MemoryStrength
@@ -25,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drift_envs
+from tests.drift_agents.memory.contents import contents
 
 
 def at(episode: int, step: int | None = None) -> AgentClock:
@@ -71,15 +71,6 @@ def test_other_queries_do_not_strengthen_and_follow_every_change() -> None:
     assert list(weights(memory, at(3), "there")) == [3, 1]
     new = write(memory, at(3), "there")
     assert list(weights(memory, at(3), "there")) == [new, 3, 1]
-
-
-def test_a_snapshot_holds_the_time_of_the_last_query() -> None:
-    memory, other = MemoryBank(recall_unit="step"), MemoryBank(recall_unit="step")
-    write(memory, at(0), "here"), write(memory, at(0), "there")
-    weights(memory, at(1), "here")
-    other.restore(memory.snapshot())
-    weights(other, at(1), "there")
-    assert other.strength(1) == MemoryStrength(1.0, at(0)), "the second question of that moment looks things up"
 
 
 def test_repeated_queries_at_one_time_are_one_recall() -> None:
@@ -130,9 +121,9 @@ def test_a_query_with_a_past_time_changes_nothing() -> None:
 def test_a_weight_can_be_looked_up() -> None:
     memory = MemoryBank()
     write(memory, at(0))
-    before = memory.content_hash()
+    before = contents(memory)
     assert memory.weight(0, at(3)) == pytest.approx(math.exp(-3))
-    assert memory.content_hash() == before
+    assert contents(memory) == before
     assert memory.strength(1) is None
     with pytest.raises(ArgumentError, match=re.escape("`record_id` should be the id of a record. Received 1")):
         memory.weight(1, at(3))
@@ -271,35 +262,6 @@ def test_glove_recovers_a_lake() -> None:
     assert min(scores[True]) > 0.8
     assert scores[False][0] > 0.8 > scores[False][1]
     assert size[True] < size[False] == 60, "days of which too little is left are forgotten"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "vanilla"}, "not a snapshot of the memory 'memory_bank'"),
-        ({"transitions": {}}, "not a snapshot of a transition store"),
-        ({"traces": []}, "every record should have one positive strength"),
-        ({"traces": [[0, 0.0, 0, 0], [1, 1.0, 0, 1]]}, "every record should have one positive strength"),
-        ({"traces": [[0, "strong", 0, 0], [1, 1.0, 0, 1]]}, "could not convert"),
-        ({"diary": [[1, "Mind the ice.", [0], 0, 0]]}, "a summary should have an id of its own"),
-        ({"diary": [[3, "Mind the ice.", [0], 0, 0]]}, "a summary should have an id of its own"),
-        ({"diary": [[2, "Mind the ice.", [], 0, 0]]}, "should cite something else than itself"),
-        ({"today": None}, "not iterable"),
-        ({"today": ["0"]}, "'0' should be a whole number"),
-        ({"traces": [[0, 1.0, True, 0], [1, 1.0, 0, 1]]}, "True should be a whole number"),
-        ({"moment": [1]}, "not a snapshot of the memory 'memory_bank'"),
-    ],
-)
-def test_a_broken_snapshot_is_refused_and_changes_nothing(change: dict[str, Any], message: str) -> None:
-    memory, other = MemoryBank(), MemoryBank()
-    lived(memory, 0, "a", "b")
-    lived(other, 0, "c")
-    before = other.content_hash()
-    with pytest.raises(MemoryStateError, match=re.escape(message)):
-        other.restore({**memory.snapshot(), **change})
-    assert other.content_hash() == before
-    other.restore(memory.snapshot())
-    assert other.content_hash() == memory.content_hash() == copy.deepcopy(memory).content_hash()
 
 
 @pytest.mark.parametrize(

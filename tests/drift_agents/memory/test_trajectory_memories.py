@@ -11,7 +11,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.memory.adamem import AdaMemMemory, StepKeys
 from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory, recall_exemplars
@@ -22,6 +22,8 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from hypothesis import given
+
+from tests.drift_agents.memory.contents import contents
 
 NAMES = ("adamem", "synapse", "reasoning_bank")
 TASK = "Reach the goal. The highest score is 1."
@@ -239,7 +241,7 @@ lives = st.lists(st.tuples(st.lists(moves, min_size=1, max_size=4), st.sampled_f
 
 @pytest.mark.parametrize("name", NAMES)
 @given(before=lives, gone=st.lists(st.integers(0, 20), max_size=5), after=lives)
-def test_successes_survive_a_snapshot(name: str, before: Any, gone: list[int], after: Any) -> None:
+def test_successes_survive_a_copy(name: str, before: Any, gone: list[int], after: Any) -> None:
     """The contract suite never succeeds; here episodes do."""
 
     def live(memory: EpisodicMemory, episodes: Any, start: AgentClock) -> AgentClock:
@@ -252,43 +254,20 @@ def test_successes_survive_a_snapshot(name: str, before: Any, gone: list[int], a
             life.end(score)
         return life.now
 
-    memory, other = make_memory(name, k=2), make_memory(name, k=2)
+    memory = make_memory(name, k=2)
     assert isinstance(memory, EpisodicMemory)
-    assert isinstance(other, EpisodicMemory)
     now = live(memory, before, AgentClock())
     memory.remove(gone)
-    live(other, after, AgentClock())
-    other.restore(json.loads(json.dumps(memory.snapshot())))
-    twins = (memory, other, copy.deepcopy(memory))
+    twins = (memory, copy.deepcopy(memory))
     for twin in twins:
         live(twin, after, now)
         twin.remove(gone)
     later = AgentClock(now.episode + 50, now.step + 500)
     answers = {repr([twin.retrieve(state, None, later) for state in PLACES]) for twin in twins}
-    assert len(answers) == 1 == len({twin.content_hash() for twin in twins})
+    assert len(answers) == 1 == len({contents(twin) for twin in twins})
     known = {record.id for record in memory.records()}
     for exemplar in recall_exemplars(memory, "[1]", None, later):
         assert {step.id for step in exemplar.steps} <= known
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda data: data["trajectories"][0].__setitem__(3, []), "steps"),
-        (lambda data: data["trajectories"][0].__setitem__(0, 9), "a number of its own"),
-        (lambda data: data.__setitem__("chosen", [[99, 0, 1.0]]), "99"),
-        (lambda data: data.__setitem__("chosen", [[data["trajectories"][0][0], 77, 1.0]]), "should be stored"),
-        (lambda data: data.__setitem__("today", [77]), "of the present episode"),
-    ],
-)
-def test_broken_snapshots_are_refused(change: Any, message: str) -> None:
-    memory = AdaMemMemory()
-    Life(memory).walk(PLACES, 1.0)
-    data, before = memory.snapshot(), memory.content_hash()
-    change(data)
-    with pytest.raises(MemoryStateError, match=re.escape(message)):
-        memory.restore(data)
-    assert memory.content_hash() == before
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -55,7 +55,8 @@ def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: Ag
     """What the prompt is meant to be, without keeping anything."""
     here = memory.retrieve(state, recall.k, now)
     key = matching.state_key(state)
-    others = [other for other in memory.states() if matching.state_key(other) != key][: recall.states]
+    states = dict.fromkeys(record.state for record in memory.records())
+    others = [other for other in states if matching.state_key(other) != key][: recall.states]
     answers = [memory.retrieve(other, recall.k, now) for other in others]
     known = {record.id for record in here.records}
     elsewhere = {

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.cli.app import main
-from drift_agents.errors import ArgumentError, MemoryStateError
-from drift_agents.experiment.environments import make_env, read_schedule
+from drift_agents.errors import ArgumentError, DriftAgentsError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
@@ -130,7 +128,7 @@ class StoreContract:
         store = self.make()
         if not self.can_be_copied:
             for copied in (copy.deepcopy, pickle.dumps):
-                with pytest.raises(MemoryStateError, match=f"the store '{self.name}' cannot be copied or pickled"):
+                with pytest.raises(DriftAgentsError, match=f"the store '{self.name}' cannot be copied or pickled"):
                     copied(store)
             return
         entries = [store.add(text, {}) for text in TEXTS]
@@ -150,11 +148,6 @@ class StoreContract:
         assert sorted(memory.retrieve("a river", None, now).ids) == [1, 2]
         number = memory.insert_summary("a river", "cross", [(Outcome("water", 0.0, True), 1.0)], 4, now)
         assert sorted(memory.retrieve("a river", None, now).ids) == [1, 2, number]
-        other = StoreMemory(k=9, store=self.make())
-        other.observe(Experience("elsewhere", "0", Outcome("b", 0.0, False), 0.0, now), now)
-        other.restore(memory.snapshot())
-        assert other.content_hash() == memory.content_hash()
-        assert other.retrieve("a river", None, now) == memory.retrieve("a river", None, now)
         memory.remove([1, 2, number])
         assert memory.retrieve("a river", None, now).ids == ()
 
@@ -202,39 +195,17 @@ class PersistentStoreContract(StoreContract):
 
     def test_a_memory_on_it_goes_on(self, tmp_path: Path) -> None:
         now = AgentClock()
-        hashes = []
+        held = []
         for name, times in (("one", 1), ("two", 2)):
             for part in range(times):
                 store = self.open(tmp_path / name)
                 memory = StoreMemory(k=9, store=store)
                 for state in ("a river", "a bridge")[part : part + 3 - times]:
                     memory.observe(Experience(state, "cross", Outcome("ice", 0.0, False), 0.0, now), now)
-                hashes.append(memory.content_hash())
+                held.append(list(memory.records()))
                 assert len(list(memory.retrieve("a river", None, now).ids)) == len(list(memory.records()))
                 store.close()
-        assert hashes[0] == hashes[2] != hashes[1]
-
-    def test_the_command_stale_reads_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        env = make_env(read_schedule("frozen_lake/explicit"))
-        state, _ = env.reset(seed=0)
-        after, *_ = env.step(1)
-        env.close()
-        store, now = self.open(tmp_path / "store"), AgentClock()
-        store.add("of another program", {})
-        memory = StoreMemory(store=store)
-        for outcome in (Outcome(after, 0.0, False), Outcome(state, 0.0, True)):
-            memory.observe(Experience(state, "1", outcome, 0.0, now), now)
-        store.close()
-        words = ["stale", str(tmp_path / "store"), "--schedule", "frozen_lake/explicit", "--tick", "0"]
-        assert main([*words, "--most", "0.5"]) == 0
-        out = " ".join(capsys.readouterr().out.split())
-        assert f"store {self.name} " in out
-        assert "records 2 true 1 (50 %) contradicted 1 (50 %)" in out
-        assert "1 entries without a record" in out
-        assert main([*words, "--most", "0.4"]) == 1
-        again = self.open(tmp_path / "store")
-        assert len(list(again.entries())) == 3
-        again.close()
+        assert held[0] == held[2] != held[1]
 
     def test_a_path_that_is_no_store_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no store")

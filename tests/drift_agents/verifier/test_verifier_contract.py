@@ -18,6 +18,8 @@ from drift_agents.types import Episode, ProbeCost
 from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
 from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
 
+from tests.drift_agents.memory.contents import contents
+
 PROBING = ("glove", "glove_spread", "glove_active")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -166,7 +168,7 @@ def test_equal_seeds_equal_runs(name: str, drifting, Reader) -> None:
     for _ in range(2):
         memory = VanillaMemory()
         _, episodes = play(name, *drifting(3), Reader(), memory)
-        runs.append((in_full(episodes), memory.content_hash()))
+        runs.append((in_full(episodes), contents(memory)))
     assert runs[0] == runs[1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
+from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.management.executions import ExecutionStore
@@ -158,7 +158,7 @@ def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones(live) ->
     assert memory.supervision == "privileged"
     live(memory, 0, [step("z")], 1.0)
     assert len(states_of(memory)) == 15
-    others = {Managed(initial=5, noise=0.4, teacher=Teacher(), seed=seed).content_hash() for seed in range(8)}
+    others = {str(list(Managed(initial=5, noise=0.4, teacher=Teacher(), seed=seed).records())) for seed in range(8)}
     assert len(others) > 1, "which are wrong depends on the seed"
 
 
@@ -218,16 +218,6 @@ def test_options_that_break_a_rule(options: dict[str, Any], message: str) -> Non
 def test_an_unknown_store_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'vanilla'"):
         Managed(store="vanila")
-
-
-def test_a_snapshot_of_another_store_is_refused_and_changes_nothing(live) -> None:
-    memory, other = Managed(), Managed(store="voyager")
-    live(memory, 0, [step("a")])
-    before = memory.content_hash()
-    for data in (other.snapshot(), {**memory.snapshot(), "accounts": {"time": 1, "entries": [[0]]}}):
-        with pytest.raises(MemoryStateError, match="not a snapshot"):
-            memory.restore(data)
-        assert memory.content_hash() == before
 
 
 def test_a_model_judges_and_serves_the_store(live) -> None:
