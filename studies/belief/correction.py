@@ -13,7 +13,7 @@ never right; ten updates draw from it. `docs/memories/beliefmem.md` says how thi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +56,11 @@ def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
         method: the memory.
     """
     oracle, matching, memory = history.env.oracle, history.matching, history.memory(method.options)
+    states: dict[Hashable, str] = {}
+    for record in memory.records():
+        states.setdefault(matching.state_key(record.state), record.state)
     flaws = []
-    for state in memory.states():
+    for state in states.values():
         recalled = memory.retrieve(state, None, history.now).records
         for action in dict.fromkeys(str(oracle.action(state, tick)) for tick in (history.after, history.before)):
             known = [one.transition for one in supports(memory, matching, state, action, history.now)]
