@@ -31,22 +31,22 @@ demo: $(DEMO)  ## play a small experiment in about a minute, with a table and a 
 
 .PHONY: map map-all map-short
 map: $(STAMP)  ## play what the map's claims need, the rules on lakes and shop, 30 instances: about an hour; resumes
-	$(BIN)/drift-agents run verify-map --schedules frozen_lake/verify-6x6,frozen_lake/verify-8x8,webshop/verify \
+	$(BIN)/drift-agents run research/experiments/verify-map.yaml --schedules frozen_lake/verify-6x6,frozen_lake/verify-8x8,webshop/verify \
 		--jobs 2 --out runs/map --resume
-	$(BIN)/python -m studies map runs/map --out build/map
+	$(BIN)/python -m research map runs/map --out build/map
 
 map-all: map  ## the whole map, with the house and the memories: two and a half hours more; resumes
-	$(BIN)/drift-agents run verify-map --schedules house/verify-keys,house/verify-locked --jobs 2 --out runs/map-house --resume
-	$(BIN)/drift-agents run verify-map-memories --jobs 2 --out runs/map-memories --resume
-	$(BIN)/python -m studies map runs/map runs/map-house runs/map-memories --out build/map
+	$(BIN)/drift-agents run research/experiments/verify-map.yaml --schedules house/verify-keys,house/verify-locked --jobs 2 --out runs/map-house --resume
+	$(BIN)/drift-agents run research/experiments/verify-map-memories.yaml --jobs 2 --out runs/map-memories --resume
+	$(BIN)/python -m research map runs/map runs/map-house runs/map-memories --out build/map
 
 map-short: $(STAMP)  ## its short form, one instance of one environment: a minute
-	$(BIN)/drift-agents run verify-map --schedules frozen_lake/verify-6x6:often-3 --seeds 2 --jobs 2 --fresh --out runs/map-short
-	$(BIN)/python -m studies map runs/map-short --out build/map-short
+	$(BIN)/drift-agents run research/experiments/verify-map.yaml --schedules frozen_lake/verify-6x6:often-3 --seeds 2 --jobs 2 --fresh --out runs/map-short
+	$(BIN)/python -m research map runs/map-short --out build/map-short
 
 .PHONY: tables
-tables: $(STAMP)  ## compute every number of README, board and map from results/, without playing
-	$(BIN)/python -m studies tables
+tables: $(STAMP)  ## compute every number of README, board and map from research/results/, without playing
+	$(BIN)/python -m research tables
 
 demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo-full
@@ -78,6 +78,10 @@ suite: $(STAMP)
 
 test-slow: $(STAMP)  ## the long tests too
 	$(BIN)/python -m pytest -n 2
+
+.PHONY: test-research
+test-research: $(STAMP)  ## the tests of research/, which no other target runs: SLOW=1 for the long ones too
+	$(BIN)/python -m pytest -n 2 $(if $(SLOW),,-m "not slow") research tests/research
 
 # An environment for each folder of tests/extras, so that what one needs cannot change what another tests. It has the
 # extra of that name, or what `requirements.txt` there says: packages that only the tests need are no extras. What

@@ -35,7 +35,7 @@ COMMANDS = {
     "report": ("drift_agents", "report", "{run}"),
     "leaderboard": ("drift_agents", "leaderboard", "{run}", "--out", "{run}/../board"),
     "inspect": ("drift_agents", "inspect", "{run}"),
-    "Parquet": ("studies", "evidence", "{run}", "--out", "{run}/../evidence"),
+    "Parquet": ("research", "evidence", "{run}", "--out", "{run}/../evidence"),
 }
 """What reads a run: a module and its arguments."""
 

@@ -67,9 +67,9 @@ ORDER: dict[str, list[list[str]]] = {
         ["cli"],
         ["__init__", "__main__"],
     ],
-    "studies": [
-        ["belief", "detectors", "experience", "injection", "prompts", "readers", "verify_map"],
-        ["learned_reader", "tools_results"],
+    "research": [
+        ["belief", "detectors", "experience", "injection", "prompts", "readers", "train_reader", "verify_map"],
+        ["learned_reader", "reader_speed", "tools_results"],
         ["__init__", "__main__"],
     ],
     "baselines": [
@@ -91,13 +91,13 @@ GUESTS = {
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs"},
-    "studies": {"drift_agents", "drift_envs", "webshop_server"},
+    "research": {"drift_agents", "drift_envs", "webshop_server"},
     "baselines": {"drift_envs"},
 }
-OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies", "baselines"}
+OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "research", "baselines"}
 FILES = sorted(
     path
-    for top in ("drift_envs", "webshop_server", "agents/drift_agents", "studies", "baselines")
+    for top in ("drift_envs", "webshop_server", "agents/drift_agents", "research", "baselines")
     for path in (ROOT / top).rglob("*.py")
     if "__pycache__" not in path.parts
 )
@@ -214,7 +214,13 @@ def test_the_experiment_plays_and_the_analysis_reads() -> None:
         for target, line in imports(path):
             if name.startswith("drift_agents.experiment"):
                 assert not target.startswith("drift_agents.analysis"), f"{path}:{line}"
-            assert name.startswith("studies") or not target.startswith("studies"), f"{path}:{line}"
+
+
+def test_nothing_imports_research() -> None:
+    """`website` alone shows its interactive board."""
+    for top in ("drift_envs", "webshop_server", "agents", "baselines", "benchmarks", "examples"):
+        for path in (ROOT / top).rglob("*.py"):
+            assert not [target for target, _ in imports(path) if target.split(".")[0] == "research"], path
 
 
 def test_agents_import_no_oracle() -> None:

@@ -21,7 +21,7 @@ from tests.core_ids import CORE_IDS
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"drift_agents", "drift_envs", "studies", "webshop_server"}
+OURS = {"drift_agents", "drift_envs", "research", "webshop_server"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

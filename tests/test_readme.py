@@ -13,7 +13,7 @@ from drift_agents.cli.app import app as agents_app
 
 from drift_envs import __version__
 from drift_envs.cli.app import app as envs_app
-from studies.__main__ import app as studies_app
+from research.__main__ import app as research_app
 from tests.documents import read_code, run_code
 from webshop_server.__main__ import app as shop_app
 
@@ -56,7 +56,7 @@ APPS = {
     "drift-envs": envs_app,
     "drift-agents": agents_app,
     "python -m webshop_server": shop_app,
-    "python -m studies": studies_app,
+    "python -m research": research_app,
 }
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.evidence import SUFFIX, read_evidence
-from drift_agents.analysis.html.board import to_board_page
-from drift_agents.analysis.rules import read_rules
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from research.verify_map.board import to_board_page
+from research.verify_map.rules import read_rules
 from website import gallery, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,11 +28,11 @@ FROM_ROOT = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-LINES, INTERACTIVE = "results/verify_map", "interactive_board.html"
+LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
 GENERATED = {*FROM_ROOT.values(), "gallery.md", SCHEDULES}
-WIDE = {"leaderboard.md", "rl_board.md", "tools_results.md", "when_to_verify.md"}
+WIDE = {"rl_board.md", *(f"research/{name}.md" for name in ("leaderboard", "tools_results", "when_to_verify"))}
 """Pages whose tables get the place of the table of contents."""
 SENTENCE = 40
 """Characters of a cell that holds more than a name."""
@@ -75,7 +75,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
         files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
     if has_lines():
-        book = read_rules(ROOT / "studies" / "verify_map" / "rules.yaml")
+        book = read_rules(ROOT / "research" / "verify_map" / "rules.yaml")
         page = to_board_page(read_evidence([ROOT / LINES]), book)
         files.append(File.generated(config, INTERACTIVE, content=page))
     return files

@@ -91,7 +91,7 @@ def _inspect(
 @app.command(
     "leaderboard",
     short_help="Rank agents by success per price.",
-    epilog="Example: drift-agents leaderboard results/verify_map runs/mine --out mine.md",
+    epilog="Example: drift-agents leaderboard research/results/verify_map runs/mine --out mine.md",
 )
 def _leaderboard(
     sources: Annotated[
@@ -102,10 +102,6 @@ def _leaderboard(
     charge: Annotated[
         Literal["0", "10", "50"], typer.Option(help="Interactions that a failed episode costs beyond its own steps.")
     ] = "0",
-    page: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an interactive page too; needs the extra `plots`."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Rank agents by success per price, over all schedules that are no controls.
@@ -115,8 +111,8 @@ def _leaderboard(
     """
     if not json and out is None:
         raise refuse("--out", "should be given, or `--json`", "neither")
-    if json and (out is not None or page is not None):
-        raise refuse("--json", "should not be given with `--out` or `--html`", "both")
+    if json and out is not None:
+        raise refuse("--json", "should not be given with `--out`", "both")
     from drift_agents.analysis.as_json import describe_board
     from drift_agents.analysis.leaderboard import write_leaderboard
 
@@ -124,10 +120,6 @@ def _leaderboard(
         print_json(describe_board(sources, int(charge)))
         return
     print(f"wrote {write_leaderboard(sources, out, int(charge))}")
-    if page is not None:
-        from drift_agents.analysis.html.board import write_board_page
-
-        print(f"wrote {write_board_page(sources, page)}")
 
 
 @app.command(

@@ -188,7 +188,7 @@ def test_cells_are_no_code() -> None:
 def test_without_vl_convert_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[plots]"`')):
-        bundle_chart("curve.js")
+        bundle_chart("")
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

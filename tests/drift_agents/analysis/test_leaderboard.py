@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.html.board import summarise_points
 from drift_agents.analysis.leaderboard import to_page, write_leaderboard
 from drift_agents.analysis.ranking import make_standings, rank_agents
 from drift_agents.cli.app import main
@@ -139,13 +138,3 @@ def test_wrong_sources_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFix
         error = capsys.readouterr().err
         assert (error.count("\n"), message in error) == (1, True)
         assert not (tmp_path / "board.md").exists()
-
-
-def test_the_interactive_page_holds_the_figures_of_every_point() -> None:
-    found = summarise_points(evidence(played()))
-    (row,) = [
-        row for row in found if (row["agent"], row["environment"], row["charge"]) == ("Vanilla + GLOVE", SHOP, 10)
-    ]
-    assert (row["family"], row["rate"], row["share"]) == ("GLOVE", "-", None)
-    assert row["unlimited"] == pytest.approx(100 * (1.0 - 0.075), abs=1)
-    assert {row["rate"] for row in found} == {"-", "often"}

@@ -226,7 +226,7 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
 def test_help_imports_no_part() -> None:
     code = (
         "import sys; from drift_agents.cli.app import main; main(['run', '--help']); "
-        "print({'numpy', 'gymnasium', 'rich', 'drift_envs', 'studies'} & set(sys.modules), 'loaded')"
+        "print({'numpy', 'gymnasium', 'rich', 'drift_envs', 'research'} & set(sys.modules), 'loaded')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.endswith("set() loaded\n")

@@ -23,7 +23,7 @@ from drift_envs.lazy import find_callable
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parents[3]
-SHIPPED = ROOT / "results" / "rl_board"
+SHIPPED = ROOT / "baselines" / "results" / "rl_board"
 PAGE = (ROOT / "docs" / "rl_board.md").read_text("utf-8")
 TINY = board.Plan(2, {"corners": ("none", "recurring")}, 1, 1, 10)
 

@@ -17,11 +17,11 @@ from drift_agents.experiment.runner import run_experiment
 from drift_agents.policy.learned_reader.network import Network, ReaderWeights, load_weights
 from drift_agents.policy.learned_reader.reading import read_messages
 
-from examples.train_reader import __main__ as command
-from examples.train_reader.decisions import Decisions, learn_vocabulary
-from examples.train_reader.network import make_batch, make_weights, score_batch
-from examples.train_reader.teaching import LESSONS, Player, play, win
-from examples.train_reader.training import train
+from research.train_reader import __main__ as command
+from research.train_reader.decisions import Decisions, learn_vocabulary
+from research.train_reader.network import make_batch, make_weights, score_batch
+from research.train_reader.teaching import LESSONS, TaughtPlayer, play, win
+from research.train_reader.training import train
 from tests.drift_agents.views import LAKE_VIEW
 
 WORDS = ("go", "left", "right", "door", "window", "1", "2", "is")
@@ -97,7 +97,7 @@ def test_words_of_few_lines_that_every_prompt_has_are_known() -> None:
 def test_a_loop_is_kept_in_part() -> None:
     """The first three decisions in a state, then the 4th, 8th, 16th and 32nd."""
     decisions = Decisions()
-    player = Player(LESSONS["lake"], decisions)
+    player = TaughtPlayer(LESSONS["lake"], decisions)
     for _ in range(40):
         player.decide(LAKE_VIEW.render(), np.random.default_rng(0))
     assert len(decisions.prompts) == 7

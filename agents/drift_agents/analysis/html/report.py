@@ -50,7 +50,7 @@ def write_html(folder: Path) -> Path:
         .render(
             manifest=manifest,
             style=Markup(read_part("report.css") + read_part("chart.css")),
-            script=Markup(bundle_chart("curve.js")),
+            script=Markup(bundle_chart(read_part("curve.js"))),
             curves=Markup(script_json(list_curves(parts))),
             spec=Markup(read_part("curve.json")),
             report=report,

@@ -26,7 +26,7 @@ def bundle_chart(script: str) -> str:
     """A page's script with the libraries that it uses; it can stand inside a `script` element.
 
     Args:
-        script: the name of the page's own script, as in `board.js`; it follows `chart.js`.
+        script: the page's own script; it follows `chart.js`.
 
     Raises:
         MissingDependencyError: without vl-convert.
@@ -36,7 +36,7 @@ def bundle_chart(script: str) -> str:
     except ImportError as error:
         message = '`vl-convert-python` is not installed, run `pip install "drift-envs[plots]"`'
         raise MissingDependencyError(message) from error
-    source = read_part("chart.js") + read_part(script)
+    source = read_part("chart.js") + script
     return str(vl_convert.javascript_bundle(source)).replace("</script", "<\\/script")
 
 

@@ -1,1 +1,1 @@
-"""A small network that reads the messages to a language model: trained, not programmed (docs/learned_reader.md)."""
+"""A small trained network that reads the messages to a language model (docs/research/learned_reader.md)."""

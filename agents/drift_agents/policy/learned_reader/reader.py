@@ -72,10 +72,10 @@ class LearnedReader:
     """A small trained network that reads the messages to a language model, in the format `brief`.
 
     It was trained on decisions of `message_reader` on lakes that no experiment plays, the weights `together` in shops
-    and houses too (docs/learned_reader.md). Messages of other environments are read, but it has never seen them.
+    and houses too (docs/research/learned_reader.md). It has never seen messages of other environments.
 
     Args:
-        weights: one of `SHIPPED`, or the path of a file that `examples/train_reader` wrote.
+        weights: one of `SHIPPED`, or the path of a file that `research/train_reader` wrote.
         temperature: an action is drawn with its probability at this temperature, since a network that always takes the
             likeliest one walks in circles where it is undecided; 0 takes the likeliest.
 

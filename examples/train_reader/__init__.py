@@ -1,1 +1,0 @@
-"""Train the learned reader: a small network that reads the messages to a language model (docs/learned_reader.md)."""

@@ -1,0 +1,107 @@
+"""Experience following over the episodes: running mean similarity of inputs and outputs to retrieved ones.
+
+* `draw_following` - the pictures of several players on a schedule
+* `so_far` - the mean of all pairs so far, episode by episode
+
+Source: Xiong et al., "How memory management impacts LLM agents", section 4.3, figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from drift_agents.analysis.plots.curves import PlotSeries, draw_line
+from drift_agents.analysis.plots.style import PlotFile, write_panels
+from drift_agents.analysis.runs import estimate
+from drift_agents.errors import ExperimentError
+
+from research.experience.following import Execution, Pair, follow_executions, follow_steps
+
+KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
+SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))
+
+
+def so_far(pairs: Sequence[Pair], side: str, episodes: int) -> list[float]:
+    """The mean of all pairs so far, after each episode; not a number before the first pair.
+
+    Args:
+        pairs: of one instance, in order.
+        side: `input` or `output`.
+        episodes: how many there were.
+
+    Example:
+        >>> so_far([Pair(1, 0, 1.0, 0.5, 0.0), Pair(3, 0, 0.0, 0.5, 0.0)], "input", 5)
+        [nan, 1.0, 1.0, 0.5, 0.5]
+    """
+    means = dict(zip([pair.number for pair in pairs], cumulative(getattr(pair, side) for pair in pairs), strict=True))
+    found, last = [], math.nan
+    for number in range(episodes):
+        last = means.get(number, last)
+        found.append(last)
+    return found
+
+
+def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution]]], folder: Path) -> list[PlotFile]:
+    """Similarity of inputs and outputs to the remembered ones, a line for each player; nothing without memory.
+
+    Args:
+        schedule: its name.
+        runs: by player, the executions of each instance; episodes are numbered from 0.
+        folder: where to; it is made if it is not there.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+        MissingDependencyError: without matplotlib.
+    """
+    found = {name: [[follow(one) for one in instances] for _, follow in KINDS] for name, instances in runs.items()}
+    lines = [name for name, kinds in found.items() if any(any(pairs) for pairs in kinds)]
+    if not lines:
+        return []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"{folder}: cannot be written: {error.strerror}") from error
+    panels = [(row, kind, side, label) for row, (kind, _) in enumerate(KINDS) for side, label in SIDES]
+
+    def draw(axes: Sequence[Any]) -> None:
+        for axis, (row, kind, side, label) in zip(axes, panels, strict=True):
+            for number, name in enumerate(lines):
+                lengths = [len(instance) for instance in runs[name]]
+                draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number, len(lines))
+            axis.set_title(kind)
+            axis.set_xlabel("episode")
+            axis.set_ylabel(label)
+            axis.set_ylim(-0.03, 1.03)
+
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
+    title = f"Experience following on {schedule}"
+    return [
+        write_panels(
+            title, draw, len(panels), folder, f"{name}-following", columns=len(SIDES), height=3.2, legend_columns=3
+        )
+    ]
+
+
+def _mean(instances: Sequence[Sequence[Pair]], side: str, episodes: int) -> PlotSeries:
+    """The mean over instances with its interval."""
+    curves = [so_far(pairs, side, episodes) for pairs in instances]
+    estimates = [estimate([curve[at] for curve in curves]) for at in range(episodes)]
+    return PlotSeries([one.mean for one in estimates], [one.low for one in estimates], [one.high for one in estimates])
+
+
+def cumulative(values: Iterable[float]) -> list[float]:
+    """The mean of all values so far, after each of them.
+
+    Example:
+        >>> cumulative([1, 0, 2])
+        [1.0, 0.5, 1.0]
+    """
+    total, means = 0.0, []
+    for count, value in enumerate(values, 1):
+        total += value
+        means.append(total / count)
+    return means

@@ -1,0 +1,309 @@
+"""How rule-based message policies play: docs/research/readers.md, from the figures in `results/readers`.
+
+* `store_figures` - reads finished runs and stores the figures of the page, a small file a run
+* `read_whole` - reads a finished run of a whole experiment
+* `write_readers` - writes the page from these files
+* `summarise` - the figures of a run
+* `tabulate_phases` - success by phase, of the default format
+* `tabulate_verifiers` - success after the drifts by verifier, and the share of steps in loops, of other policies
+* `tabulate_formats` - the format `brief` minus `ranked`, over pairs of instances
+
+Equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from drift_agents.analysis.runs import estimate, read_run
+from drift_agents.analysis.table import MISSING, Table, to_markdown
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import write_text
+from drift_agents.experiment.loader import load_experiment
+
+from drift_envs.metrics.statistics import paired_difference
+
+EXPERIMENTS = ("readers", "readers-brief", "readers-kinds", "readers-formats")
+"""The experiments of the page."""
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "readers"
+"""The folder of the figures."""
+
+VERIFIERS = ("none", "glove", "oracle_reset")
+"""The verifiers that every policy was played with, in the order of the table's figures."""
+
+TEMPERS = ("eager", "content", "cautious")
+"""The tempers of `readers-brief`."""
+
+Rows = Sequence[Mapping[str, Any]]
+Figures = Mapping[str, Any]
+"""Of one schedule: `rounds`, `seeds`, `phases`, and `agents` with `policy`, `verifier`, `successes` (by phase, of every
+instance in the order of the seeds), `steps` and `loop_steps`."""
+
+HEAD = """# Rule-based message policies
+
+**Mechanism test by rules, no language model.**
+
+Do the messages to a language model contain what it needs? For people who design prompts or memories, this page \
+answers that without a model: the policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known \
+outcomes) and `erring_reader` (5 % other actions) read the [messages](../prompts.md) by rules. They take the action \
+with the highest score that the messages show, among equal ones the one with the fewest steps where these are shown \
+(else `ties`: `first`, `last` or `random`), and otherwise follow rules of common sense. A format with which they move \
+in circles gives a deterministic model little chance.
+
+The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
+success rates in percent, means over instances. `python -m research readers --out docs/research/readers.md` \
+writes the page from the figures in [`research/results/readers`](../../research/results/readers), which these commands \
+replace:
+
+```sh
+{commands}
+python -m research readers {folders} --out docs/research/readers.md
+```
+"""
+
+NOTES = {
+    "readers": (
+        '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
+        "the plain agent wins nine of ten episodes of the car without a verifier, since the policy then trusts its "
+        "newest pushes. On the lake and in the shop the line does not help it, since the records that it recalls first "
+        "are the oldest.",
+        "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
+        "it shows what the line alone does.",
+    ),
+    "readers-brief": (
+        "The house has other instances (seeds from 2000): on the first ones `brief` lost 1.0 [0.2, 2.0] points after "
+        "the drifts, since it did not show what stood where an episode had ended, which it now does.",
+        "No policy has more than 0.4 % of its steps on a schedule in loops.",
+    ),
+    "readers-kinds": (
+        "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
+        "The policy then prefers buttons that failed before the contradiction, a rule that was found on the seeds 0 "
+        "and 1 after a first run of this table, in which GLOVE stayed at 0.",
+    ),
+    "readers-formats": (
+        "`paper` and `react` show neither the steps to a score nor the episode so far. A step against the "
+        'wall, a step back and the right way all read "Max score achievable 1.0", so a policy with a fixed '
+        "rule for ties repeats them until time runs out. In the shop these formats do not show which options "
+        "are chosen, and the policy chooses the first one again and again.",
+        "Four rounds on the lakes are hardly more than the search for a way: compare rows with each other, not with "
+        "the twenty rounds of `readers`.",
+    ),
+}
+"""What the figures say, by experiment."""
+
+
+def find_experiment(name: str) -> Path:
+    """The file of an experiment of this folder."""
+    return HERE / "experiments" / f"{name}.yaml"
+
+
+def store_figures(folders: Sequence[Path], results: Path = RESULTS) -> None:
+    """Store the figures of finished runs.
+
+    Args:
+        folders: folders of runs of `EXPERIMENTS`.
+        results: the folder of the figures.
+
+    Raises:
+        ExperimentError: if a run is another one, or cannot be read.
+    """
+    for folder in folders:
+        name, config_hash, rows = read_whole(folder, EXPERIMENTS)
+        figures = {"config_hash": config_hash, "schedules": summarise(rows)}
+        write_text(results / f"{name}.json", json.dumps(figures, indent=1) + "\n", make_folder=True)
+
+
+def read_whole(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
+    """The name, the hash and the lines of a run of an experiment as it is, without other seeds or agents.
+
+    Args:
+        folder: of the run.
+        names: of the experiments that may have been played.
+
+    Raises:
+        ExperimentError: if the run is another one, or cannot be read.
+    """
+    manifest, rows = read_run(folder)
+    name = manifest["name"]
+    if name not in names:
+        raise ExperimentError(f"{folder}: the run should be one of {', '.join(names)}. Received a run of {name}")
+    file = f"research/experiments/{name}.yaml"
+    if _drop_models(manifest["experiment"]) != _drop_models(load_experiment(find_experiment(name)).to_dict()):
+        raise ExperimentError(
+            f"{folder}: its figures would replace those of the whole experiment {name}, which was changed here. "
+            f"Play it without other options: drift-agents run {file} --trace none"
+        )
+    return name, manifest["config_hash"], rows
+
+
+def _drop_models(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment without the names of models, which the command line gives; `trace` changes no line."""
+    agents = [{**block, "policy": [_drop_model(part) for part in block["policy"]]} for block in experiment["agents"]]
+    return {**{key: value for key, value in experiment.items() if key != "trace"}, "agents": agents}
+
+
+def _drop_model(part: Mapping[str, Any]) -> dict[str, Any]:
+    own = part.get("options", {})
+    return {**part, "options": {key: value for key, value in own.items() if key not in ("model", "base_url", "price")}}
+
+
+def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
+    """Make the page from the figures.
+
+    Args:
+        out: where it is written, if anywhere.
+        results: the folder of the figures.
+
+    Returns:
+        The page.
+
+    Raises:
+        ExperimentError: if figures are missing.
+    """
+    names = [name for name in EXPERIMENTS if (results / f"{name}.json").is_file()]
+    if EXPERIMENTS[0] not in names:
+        raise ExperimentError(f"{results}: has no figures of `{EXPERIMENTS[0]}`, give the folder of its run")
+    commands = "\n".join(f"drift-agents run research/experiments/{name}.yaml --trace none" for name in names)
+    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
+    for name in names:
+        schedules = json.loads((results / f"{name}.json").read_text("utf-8"))["schedules"]
+        parts.append(f"## `{name}`\n\n{_played(schedules)}")
+        parts += [to_markdown(table) for table in TABLES[name](schedules)]
+        parts.append("\n".join(f"- {note}" for note in NOTES[name]))
+    text = "\n\n".join(parts) + "\n"
+    if out is not None:
+        write_text(out, text)
+    return text
+
+
+def summarise(rows: Rows) -> dict[str, Figures]:
+    """The figures of a run, by schedule.
+
+    Args:
+        rows: of one run.
+    """
+    schedules: dict[str, Figures] = {}
+    for schedule, of_schedule in _grouped(rows, "schedule").items():
+        seeds = sorted({int(row["seed"]) for row in of_schedule})
+        phases = list(dict.fromkeys(str(row["phase"]) for row in of_schedule))
+        agents = []
+        for policy, of_policy in _grouped(of_schedule, "policy").items():
+            for verifier, own in _grouped(of_policy, "verifier").items():
+                successes = {phase: dict.fromkeys(seeds, 0) for phase in phases}
+                for row in own:
+                    successes[str(row["phase"])][int(row["seed"])] += bool(row["success"])
+                agents.append(
+                    {
+                        "policy": policy,
+                        "verifier": verifier,
+                        "successes": {phase: list(counts.values()) for phase, counts in successes.items()},
+                        "steps": sum(row["steps"] for row in own),
+                        "loop_steps": sum(row["loop_steps"] for row in own),
+                    }
+                )
+        rounds = max(row["round"] for row in of_schedule)
+        schedules[schedule] = {"rounds": rounds, "seeds": seeds, "phases": phases, "agents": agents}
+    return schedules
+
+
+def tabulate_phases(schedules: Mapping[str, Figures]) -> list[Table]:
+    """Success by phase with 95 % intervals, a table a schedule; the policies are one and the same.
+
+    Args:
+        schedules: the figures of a run.
+    """
+    tables = []
+    for schedule, figures in schedules.items():
+        table = Table(f"`{schedule}`: success, % [95 % interval]", ("verifier", *figures["phases"]))
+        for agent in figures["agents"]:
+            found = [estimate(_rates(agent["successes"][phase], figures["rounds"])) for phase in figures["phases"]]
+            table.add(agent["verifier"], *(f"{one.mean:.0f} [{one.low:.0f}, {one.high:.0f}]" for one in found))
+        tables.append(table)
+    return tables
+
+
+def tabulate_formats(schedules: Mapping[str, Figures]) -> list[Table]:
+    """The success of `brief` minus that of `ranked`, paired by instance: a row a temper and time, a column a schedule.
+
+    Args:
+        schedules: the figures of a run.
+    """
+    title = "`brief` minus `ranked` with GLOVE, points of success [95 % interval]"
+    table = Table(title, ("temper", "phases", *(f"`{schedule}`" for schedule in schedules)))
+    for temper in TEMPERS:
+        for words, phases in (("before the drifts", slice(0, 1)), ("after the drifts", slice(1, None))):
+            cells = []
+            for figures in schedules.values():
+                own = {agent["policy"]: _of_instances(agent, figures, phases) for agent in figures["agents"]}
+                brief, ranked = (own[f"message_reader(format={form}, temper={temper})"] for form in ("brief", "ranked"))
+                found = paired_difference(brief, ranked)
+                cells.append(f"{found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]")
+            table.add(temper, words, *cells)
+    return [table]
+
+
+def tabulate_verifiers(schedules: Mapping[str, Figures]) -> list[Table]:
+    """Mean success after the drifts with each of `VERIFIERS`, a column a schedule, a row a policy.
+
+    The last column is the share of steps in loops, over all schedules and verifiers.
+
+    Args:
+        schedules: the figures of a run.
+    """
+    title = f"Success after the drifts, %, with {', '.join(VERIFIERS)}"
+    table = Table(title, ("policy", *(f"`{schedule}`" for schedule in schedules), "steps in loops, %"))
+    policies = dict.fromkeys(agent["policy"] for figures in schedules.values() for agent in figures["agents"])
+    for policy in policies:
+        cells, steps, loop_steps = [], 0, 0
+        for figures in schedules.values():
+            own = {agent["verifier"]: agent for agent in figures["agents"] if agent["policy"] == policy}
+            steps += sum(agent["steps"] for agent in own.values())
+            loop_steps += sum(agent["loop_steps"] for agent in own.values())
+            cells.append(", ".join(_after_drifts(own[verifier], figures) for verifier in VERIFIERS if verifier in own))
+        table.add(f"`{policy}`", *cells, f"{100 * loop_steps / steps:.0f}")
+    return [table]
+
+
+TABLES = {
+    "readers": tabulate_phases,
+    "readers-brief": tabulate_formats,
+    "readers-kinds": tabulate_verifiers,
+    "readers-formats": tabulate_verifiers,
+}
+"""What shows the figures, by experiment."""
+
+
+def _played(schedules: Mapping[str, Figures]) -> str:
+    counts = [
+        f"`{schedule}`: {len(figures['seeds'])} instances, {figures['rounds']} round"
+        f"{'s' * (figures['rounds'] > 1)} a phase"
+        for schedule, figures in schedules.items()
+    ]
+    return "; ".join(counts) + "."
+
+
+def _grouped(rows: Rows, field: str) -> dict[str, Rows]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(str(row[field]), []).append(row)
+    return dict(groups)
+
+
+def _of_instances(agent: Mapping[str, Any], figures: Figures, phases: slice) -> np.ndarray:
+    counts = np.array([agent["successes"][phase] for phase in figures["phases"][phases]])
+    return np.asarray(100 * counts.mean(axis=0) / figures["rounds"])
+
+
+def _after_drifts(agent: Mapping[str, Any], figures: Figures) -> str:
+    counts = [count for phase in figures["phases"][1:] for count in agent["successes"][phase]]
+    return f"{np.mean(_rates(counts, figures['rounds'])):.0f}" if counts else MISSING
+
+
+def _rates(successes: Sequence[int], rounds: int) -> list[float]:
+    return [100 * count / rounds for count in successes]

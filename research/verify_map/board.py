@@ -1,0 +1,168 @@
+"""The board as an interactive page: one HTML file without requests.
+
+* `write_board_page` - reads lines and writes the page
+* `to_board_page` - the page
+
+The chart is Vega-Lite's (`board.json`); its libraries are inlined by vl-convert. The page's Content-Security-Policy
+allows its own style and script by their digests and no others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, environment_of, read_evidence
+from drift_agents.analysis.html.vega import COLOURS, REFERENCE_COLOUR, bundle_chart, read_part
+from drift_agents.analysis.inspect.page import hash_source, script_json
+from drift_agents.analysis.leaderboard import LEGEND, name_of
+from drift_agents.analysis.price import CHARGES, MEASURES, describe_cells, price_cells
+from drift_agents.analysis.ranking import BOARD
+from drift_agents.analysis.schedule_runs import VERIFIER_NAMES
+from drift_agents.experiment.folder import write_text
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from research.verify_map.rules import RATES, RuleBook, parse_point
+
+NOTES = (
+    LEGEND[0],
+    "Area: the mean success over the budgets from x1 to x3. Chain accuracy: the share of instances in which an agent "
+    "recovered in every phase after the first drift. Probes: their share of all interactions.",
+    "Supervision: what an agent is given beside its own episodes; nothing where nothing "
+    "stands beside its bar, the score of its own episodes, a judge, or the truth about the drift (privileged).",
+    "Bars are means over the chosen points; ranks with intervals are in the table of the leaderboard. References are "
+    "privileged.",
+)
+"""How to read the page."""
+
+ALL, NO_POINT = "all", "-"
+REFERENCES = "references"
+"""The family of the privileged references."""
+
+_ORDERS = [("figure", "the measure"), ("probes", "probes"), ("agent", "name")]
+
+
+def write_board_page(sources: Sequence[Path], out: Path) -> Path:
+    """Read lines and write their interactive board; equal lines give equal bytes.
+
+    Args:
+        sources: folders of finished runs, Parquet files, and folders of Parquet files.
+        out: the page.
+
+    Raises:
+        EvidenceError: if the lines cannot be read together.
+        ExperimentError: if the page cannot be written.
+        MissingDependencyError: without vl-convert.
+    """
+    write_text(out, to_board_page(read_evidence(sources)), make_folder=True)
+    return out
+
+
+def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
+    """The interactive board as one HTML file.
+
+    Args:
+        evidence: the lines.
+        book: names and families of rules; without it agents have the names of their parts, and those with the same
+            verifier are a family.
+
+    Raises:
+        MissingDependencyError: without vl-convert.
+    """
+    rows = summarise_points(evidence, book)
+    families = list(dict.fromkeys(row["family"] for row in sorted(rows, key=lambda row: _order(row["family"], book))))
+    spec = json.loads(_read_own("board.json"))
+    colours = [
+        REFERENCE_COLOUR if family == REFERENCES else COLOURS[number % len(COLOURS)]
+        for number, family in enumerate(families)
+    ]
+    spec["layer"][0]["encoding"]["color"]["scale"] = {"domain": families, "range": colours}
+    choices = {
+        "environment": [ALL, *sorted({row["environment"] for row in rows})],
+        "rate": [ALL, *(rate for rate in (*RATES, NO_POINT) if any(row["rate"] == rate for row in rows))],
+        "share": [ALL, *sorted({row["share"] for row in rows if row["share"] is not None})],
+        "charge": CHARGES,
+    }
+    named = {name: [(str(value), str(value)) for value in values] for name, values in choices.items()}
+    named["measure"] = [(_field(measure), measure) for measure in (MEASURES[-1], *MEASURES[:-1])]
+    named["order"] = _ORDERS
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template.filters["source"] = lambda content: Markup(hash_source(content))
+    return template.from_string(_read_own("board.html")).render(
+        title=f"Board of rules for keeping memory ({BOARD})",
+        about=f"{len({row['agent'] for row in rows})} agents on {len(evidence.schedules)} schedules, played with "
+        f"drift-envs {evidence.version}. Hover or tap for all measures.",
+        legend=NOTES,
+        style=Markup(read_part("report.css") + read_part("chart.css")),
+        script=Markup(bundle_chart(_read_own("board.js"))),
+        data=Markup(script_json(rows)),
+        choices=Markup(script_json(named)),
+        spec=Markup(script_json(spec)),
+    )
+
+
+def _read_own(name: str) -> str:
+    """A file of this folder."""
+    return (Path(__file__).parent / name).read_text("utf-8")
+
+
+def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> list[dict[str, Any]]:
+    """The means over instances of every agent, schedule and charge, as the chart reads them.
+
+    Args:
+        evidence: the lines.
+        book: names and families of rules.
+    """
+    prices, described = price_cells(evidence), describe_cells(evidence)
+    group = [evidence.cells["schedule"], evidence.keys]
+    further = described.groupby(group, sort=True).mean()
+    rows = []
+    for charge in CHARGES:
+        means = pd.concat([prices[charge].groupby(group, sort=True).mean(), further], axis=1)
+        for (schedule, key), values in zip(means.index, means.to_dict("records"), strict=True):
+            point = parse_point(schedule)
+            row: dict[str, Any] = {
+                "agent": _name(key, book),
+                "family": _family(key, evidence, book),
+                "supervision": evidence.players[key]["supervision"],
+                "environment": environment_of(schedule),
+                "rate": NO_POINT if point is None else point.rate,
+                "share": None if point is None else point.false,
+                "charge": charge,
+            }
+            rows.append(row | {_field(name): _plain(value) for name, value in values.items()})
+    return rows
+
+
+def _name(key: Key, book: RuleBook | None) -> str:
+    rule = None if book is None else book.by_key().get(key)
+    return name_of(key) if rule is None else rule.name
+
+
+def _family(key: Key, evidence: EvidenceTable, book: RuleBook | None) -> str:
+    if evidence.players[key]["reference"] is not None:
+        return REFERENCES
+    if book is not None:
+        rule = book.by_key().get(key)
+        return "other" if rule is None else book.families[rule.family]
+    verifier = key[AXES.index("verifier")].partition("(")[0]
+    return "no verifier" if verifier == "none" else VERIFIER_NAMES.get(verifier, verifier)
+
+
+def _order(family: str, book: RuleBook | None) -> tuple[bool, int, str]:
+    titles = [] if book is None else list(book.families.values())
+    return family == REFERENCES, titles.index(family) if family in titles else len(titles), family
+
+
+def _field(measure: str) -> str:
+    """A measure's name as a field of the chart, in which a dot would mean a part."""
+    return measure.replace(".", "_")
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 2)

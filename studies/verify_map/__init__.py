@@ -1,1 +1,0 @@
-"""The study behind `docs/when_to_verify.md`: its rules, its claims, and the numbers of the pages."""
