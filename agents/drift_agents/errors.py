@@ -111,21 +111,7 @@ class ModelAccessError(ModelError):
 
 
 class ModelUnavailableError(ModelError):
-    """A model's server does not respond.
-
-    Args:
-        message: what happened, where.
-        retry_after: seconds after which the server requests a retry, if it does.
-        is_limit: whether the server is up and limits the rate (status 429).
-    """
-
-    def __init__(self, message: str, retry_after: float | None = None, is_limit: bool = False) -> None:
-        super().__init__(message)
-        self.retry_after, self.is_limit = retry_after, is_limit
-
-    def __reduce__(self) -> tuple[type[ModelUnavailableError], tuple[str, float | None, bool]]:
-        """Rebuild from the arguments, since errors of workers are pickled."""
-        return type(self), (str(self.args[0]), self.retry_after, self.is_limit)
+    """A model's server does not respond, after all retries."""
 
 
 class ServerUnreachableError(ModelUnavailableError):

@@ -221,6 +221,4 @@ def describe_totals(totals: Totals) -> str:
         '120 requests, 30 from records, 45,000 tokens, cost 0.0123'
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
-    cut = f", {totals.cut} replies cut" if totals.cut else ""
-    ignored = f", {totals.ignored} further keys in answers ignored" if totals.ignored else ""
-    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}{cut}{ignored}"
+    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"

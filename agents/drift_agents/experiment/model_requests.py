@@ -4,8 +4,8 @@
 * `RequestedService` - stands where `drift_agents.llm.service.Service` does, on a worker
 * `answer_requests` - answers the requests of all workers, in the command
 
-Workers send no request to a model's server: budget, recorded replies, the count of invalid answers, circuit breakers
-and the key stay with the command, whose service answers from records or sends the request.
+Workers send no request to a model's server: budget, recorded replies, the count of invalid answers and the key stay
+with the command, whose service answers from records or sends the request.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class RequestedModel:
         """Answer.
 
         Raises:
-            DriftAgentsError: as `drift_agents.llm.served.ServedModel.complete` does in the command.
+            DriftAgentsError: as `drift_agents.llm.service.ServedModel.complete` does in the command.
         """
         answer: Completion = self._ask("complete", tuple(messages), schema, parameters, sample_index)
         return answer
 
     def report(self, is_valid: bool, is_cut: bool) -> None:
-        """Count an answer, as `drift_agents.llm.served.ServedModel.report` does in the command."""
+        """Count an answer, as `drift_agents.llm.service.ServedModel.report` does in the command."""
         self._ask("report", is_valid, is_cut)
 
     def _ask(self, method: str, *arguments: Any) -> Any:

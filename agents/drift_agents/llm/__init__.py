@@ -2,7 +2,7 @@
 
 * `base` - the protocol `Model`, and `ask`, which checks an answer against its schema
 * `rules`, `scripted` - offline models: declared rules, and answers from a list
-* `openai_compatible` - one exchange with a chat-completions server
+* `openai_compatible` - a model of a chat-completions server
 * `connection` - a server's address, key and client
 * `server_replies` - replies and errors of servers
 * `answer_format` - how a form of answer is requested, and how an answer is parsed
@@ -10,7 +10,6 @@
 * `reask` - repeats a request after an invalid answer, or falls back on rules; stops a run without usable answers
 * `budget` - prices, budgets and meters
 * `cache` - the file of recorded replies
-* `served` - a model with recorded replies, retries, circuit breaker and budget
 * `template` - prompts in text files
-* `service` - all models of a run, with everything that they share
+* `service` - all models of a run, with recorded replies and a budget
 """

@@ -15,7 +15,6 @@ fences or between other text, further keys, numbers in the place of strings.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
@@ -32,11 +31,7 @@ ANSWER_TAG = "answer"
 THINK, END_THINK = "<think>", "</think>"
 LONGEST_ERROR = 500
 """Characters of one sentence about an invalid answer; sentences become part of the next request."""
-MOST_DIGITS = 300
-"""Digits of a number in an answer. A longer one is read as null: Python refuses to convert some thousands of them."""
-_MOST_FAILURES, _MOST_RESCANS = 1000, 20
-"""Opening braces without an object, and characters read again for them in lengths of the text, per answer."""
-_NUMBER = re.compile(rf"\s*-?\d{{1,{MOST_DIGITS}}}(\.\d{{1,{MOST_DIGITS}}})?\s*")
+_NUMBER = re.compile(r"\s*-?\d{1,30}(\.\d{1,30})?\s*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SCALARS = ("string", "integer", "number", "boolean")
 _NOT_ENFORCED = ANNOTATIONS | {"minLength", "maxLength"}
@@ -154,25 +149,20 @@ class ParsedAnswer(NamedTuple):
     Args:
         data: what satisfies the schema, or `None`.
         errors: why there is none; empty where there is.
-        ignored: further keys that were left out, where the schema allows none.
     """
 
     data: Any
     errors: list[str]
-    ignored: int = 0
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
     r"""Parse an answer, and check it against a schema.
 
-    The first valid candidate counts, in this order: the whole text as JSON; the JSON objects in it, the last one
-    first; tags; for a schema with one key the bare value. Thoughts are skipped (`without_thoughts`), further keys are
-    left out and counted. An answer whose valid candidates differ in a value that the schema lists, as in two different
-    actions, is refused.
+    The first valid candidate counts, in this order: the JSON objects in the text, the last one first; tags; for a
+    schema with one key the bare value. Thoughts are skipped (`without_thoughts`), further keys are left out. An answer
+    whose valid candidates differ in a value that the schema lists, as in two different actions, is refused.
 
-    The time is linear in the length of the text: objects are no longer searched for after 1,000 opening braces
-    without one. NaN, infinite numbers and numbers of more than 300 digits are read as null, lone surrogates as the
-    replacement character; the data can be written as JSON in UTF-8.
+    NaN and infinity are read as null, lone surrogates as the replacement character; the data can be encoded as UTF-8.
 
     Args:
         text: the answer.
@@ -184,7 +174,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
     Example:
         >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "additionalProperties": False}
         >>> read_answer('Down is safe.\n```json\n{"action": 1, "sure": true}\n```', schema)
-        ParsedAnswer(data={'action': '1'}, errors=[], ignored=1)
+        ParsedAnswer(data={'action': '1'}, errors=[])
         >>> read_answer("<action>1</action>", schema).data
         {'action': '1'}
         >>> read_answer('{"action": "0"} or {"action": "1"}', schema).errors
@@ -192,21 +182,22 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
     """
     answer = without_thoughts(without_surrogates(text))
     first_errors: list[str] = []
-    found: ParsedAnswer | None = None
+    found: Any = None
     for candidate in _candidates(answer, schema):
-        ignored: list[str] = []
-        data = _coerce(candidate, schema, ignored)
+        data = _coerce(candidate, schema)
         errors = violations(data, schema)
         if errors:
             first_errors = first_errors or [_shorten(error) for error in errors]
         elif found is None:
-            found = ParsedAnswer(data, [], len(ignored))
-        elif _choices(data, schema) != _choices(found.data, schema):
-            both = f"{_choices(found.data, schema)!r} and {_choices(data, schema)!r}"
+            found = data
+        elif _choices(data, schema) != _choices(found, schema):
+            both = f"{_choices(found, schema)!r} and {_choices(data, schema)!r}"
             return ParsedAnswer(None, [_shorten(f"it holds two different answers, {both}")])
+    if found is not None:
+        return ParsedAnswer(found, [])
     # These sentences become part of the next request, so recorded replies depend on them.
     nothing = "it holds no answer in the form that was asked for" if answer else "it is empty"
-    return found or ParsedAnswer(None, first_errors or [nothing])
+    return ParsedAnswer(None, first_errors or [nothing])
 
 
 def _choices(data: Any, schema: Mapping[str, Any]) -> list[Any]:
@@ -247,36 +238,8 @@ def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}..."
 
 
-def _read_integer(digits: str) -> int | None:
-    return int(digits) if len(digits) <= MOST_DIGITS else None
-
-
-def _read_number(digits: str) -> float | None:
-    value = float(digits)
-    return value if math.isfinite(value) else None
-
-
-def _replace_constant(_: str) -> None:
-    """NaN, Infinity and -Infinity, which Python's parser accepts and JSON does not have."""
-
-
-def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; of a key that has several different values, the list of them."""
-    data = dict(pairs)
-    if len(data) == len(pairs):
-        return data
-    found: dict[str, list[Any]] = {key: [] for key in data}
-    for key, value in pairs:
-        found[key].append(value)
-    return {key: values[0] if all(value == values[0] for value in values) else values for key, values in found.items()}
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_read_pairs,
-    parse_int=_read_integer,
-    parse_float=_read_number,
-    parse_constant=_replace_constant,
-)
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+"""JSON does not have NaN and infinity, which Python's parser accepts."""
 
 
 def _parse(text: str) -> Any:
@@ -289,13 +252,7 @@ def _parse(text: str) -> Any:
 
 def _clean(data: Any) -> Any:
     """JSON without lone surrogates, which escapes can produce."""
-    if isinstance(data, str):
-        return without_surrogates(data)
-    if isinstance(data, list):
-        return [_clean(value) for value in data]
-    if isinstance(data, dict):
-        return {without_surrogates(key): _clean(value) for key, value in data.items()}
-    return data
+    return json.loads(without_surrogates(json.dumps(data, ensure_ascii=False)))
 
 
 def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -318,7 +275,7 @@ def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
     if len(properties) == 1:
         ((name, rule),) = properties.items()
         if "enum" in rule or rule.get("type") in ("integer", "number", "boolean"):
-            value = _coerce(_unquote(text), rule, [])
+            value = _coerce(_unquote(text), rule)
             if not violations(value, rule):
                 yield {name: value}
 
@@ -332,21 +289,16 @@ def _holders(data: Any, properties: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order, as far as they are found in linear time."""
-    start, failures, reread = text.find("{"), 0, 0
+    """The outermost JSON objects of a text, in order."""
+    start = text.find("{")
     while start >= 0:
         try:
             data, end = _DECODER.raw_decode(text, start)
             data = _clean(data)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError):
             end = start + 1
-            failures += 1
-            reread += (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - start
-            if failures > _MOST_FAILURES or reread > _MOST_RESCANS * len(text):
-                return
         else:
-            if isinstance(data, dict):
-                yield data
+            yield data
         start = text.find("{", end)
 
 
@@ -364,18 +316,17 @@ def _unquote(text: str) -> str:
     return text.strip().strip("\"'`*").rstrip(".").strip()
 
 
-def _coerce(data: Any, schema: Mapping[str, Any], ignored: list[str]) -> Any:
+def _coerce(data: Any, schema: Mapping[str, Any]) -> Any:
     """Convert to the types of the schema, where nothing but the type differs, and leave out further keys."""
     if isinstance(data, dict) and "properties" in schema:
         properties, is_closed = schema["properties"], schema.get("additionalProperties", True) is False
-        ignored += [key for key in data if is_closed and key not in properties]
         return {
-            key: _coerce(value, properties.get(key, {}), ignored)
+            key: _coerce(value, properties.get(key, {}))
             for key, value in data.items()
             if not is_closed or key in properties
         }
     if isinstance(data, list) and "items" in schema:
-        return [_coerce(value, schema["items"], ignored) for value in data]
+        return [_coerce(value, schema["items"]) for value in data]
     if "enum" in schema:
         return _nearest(data, schema["enum"])
     kind = schema.get("type")

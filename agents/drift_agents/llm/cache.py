@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,6 @@ CREATE TABLE IF NOT EXISTS replies (
 INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
 """
 _FORMAT = "drift-agents replies 1"
-_LONGEST = 2**26
-"""Bytes of a request; no model takes as many."""
-
-
-def _inflate(question: bytes) -> bytes:
-    """A request that was deflated, at most `_LONGEST` bytes of it: a file of a stranger could hold a bomb."""
-    return zlib.decompressobj().decompress(question, _LONGEST)
 
 
 class ReplyStore:
@@ -72,24 +65,20 @@ class ReplyStore:
     def _open(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={'ro' if self.read_only else 'rwc'}"
         try:
-            file = sqlite3.connect(address, uri=True, timeout=60.0, isolation_level=None, check_same_thread=False)
+            with ExitStack() as opened:
+                file = sqlite3.connect(address, uri=True, timeout=60.0, isolation_level=None, check_same_thread=False)
+                opened.callback(file.close)
+                if not self.read_only:
+                    file.executescript(_TABLES)
+                row = file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
+                if row != (_FORMAT,):
+                    raise ReplayError(
+                        f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}"
+                    )
+                opened.pop_all()
+                return file
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        try:
-            if not self.read_only:
-                file.executescript(_TABLES)
-            else:
-                file.execute("PRAGMA trusted_schema = OFF")  # a file of a stranger may hold views and triggers
-            row = file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
-            if row != (_FORMAT,):
-                raise ReplayError(f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}")
-        except sqlite3.Error as error:
-            file.close()
-            raise self._unusable(error) from error
-        except ReplayError:
-            file.close()
-            raise
-        return file
 
     def __enter__(self) -> ReplyStore:
         """Return the store."""
@@ -151,27 +140,11 @@ class ReplyStore:
             raise self._unusable(error) from error
 
     def questions(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """All requests with their replies, in the order of their keys."""
-        for question, reply in self._query("SELECT question, reply FROM replies ORDER BY key"):
-            yield json.loads(_inflate(question)), json.loads(reply)
-
-    def spent(self, identity: Mapping[str, Any]) -> tuple[int, int, int]:
-        """Tokens of all recorded replies of a model: of prompts, of answers, and of prompts from the server's cache.
-
-        Args:
-            identity: what stands for the model in the key, in whatever form it was asked.
-
-        Returns:
-            Zeros if there is no file yet.
-        """
-        sums = [0, 0, 0]
+        """All requests with their replies, in the order of their keys; none before the file is created."""
         if self._opened is None and not self.path.is_file():
-            return 0, 0, 0
-        for question, reply in self.questions():
-            if all(question.get(key) == identity.get(key) for key in ("base_url", "model")):
-                for place, key in enumerate(("tokens_in", "tokens_out", "tokens_cached")):
-                    sums[place] += reply.get(key, 0)
-        return sums[0], sums[1], sums[2]
+            return
+        for question, reply in self._query("SELECT question, reply FROM replies ORDER BY key"):
+            yield json.loads(zlib.decompress(question)), json.loads(reply)
 
     @contextmanager
     def alone(self, key: bytes) -> Iterator[None]:

@@ -2,14 +2,13 @@
 
 * `OPENAI`, `find_url` - the address of OpenAI's own server, and the checked address of any
 * `read_key` - a server's key, and where it was read
-* `connect_client` - the client of the package `openai`, with a limit for whole replies
+* `import_openai`, `connect_client` - the package `openai`, and its client of one server
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,8 +27,6 @@ NO_KEY = "none"
 """Sent where there is no key: the client requires one, local servers accept any."""
 CONNECT_SECONDS = 4.0
 """Seconds to connect to a server. A server that is down is reported after this time at the latest."""
-LARGEST_BODY = 64 * 2**20
-"""Bytes of a reply's body; a larger one is not read."""
 
 
 def find_url(url: str | None) -> str:
@@ -107,13 +104,14 @@ def import_openai() -> Any:
     return openai
 
 
-def connect_client(base_url: str, key: str, seconds: float) -> Any:
-    """The client of one server, which sends each request once: `drift_agents.llm.served` repeats requests.
+def connect_client(base_url: str, key: str, seconds: float, retries: int) -> Any:
+    """The client of one server.
 
     Args:
         base_url: the server's address.
         key: its key, empty if it needs none.
-        seconds: the time to wait for an answer, and then for the whole of it.
+        seconds: the time to wait for an answer.
+        retries: repeated requests after failures.
 
     Raises:
         MissingDependencyError: if `openai` is not installed.
@@ -123,36 +121,6 @@ def connect_client(base_url: str, key: str, seconds: float) -> Any:
         api_key=key or NO_KEY,
         base_url=base_url,
         timeout=openai.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-        max_retries=0,
-        http_client=openai.DefaultHttpxClient(event_hooks={"response": [_make_limit(seconds)]}),
+        max_retries=retries,
+        http_client=openai.DefaultHttpxClient(),  # the oldest versions of `openai` make none with the newest `httpx`
     )
-
-
-def _make_limit(seconds: float) -> Callable[[Any], None]:
-    """A hook that limits the body of a response.
-
-    The client's time limit holds between two pieces of a body alone, so a server that sends a byte now and then would
-    never end.
-    """
-
-    def limit(response: Any) -> None:
-        stream, end = response.stream, time.monotonic() + seconds
-        # the class that the HTTP library requires; which library that is depends on the version of `openai`
-        base: Any = next(kind for kind in type(stream).__mro__ if kind.__name__ == "SyncByteStream")
-
-        class LimitedStream(base):  # type: ignore[misc]
-            def __iter__(self) -> Iterator[bytes]:
-                size = 0
-                for chunk in stream:
-                    size += len(chunk)
-                    if size > LARGEST_BODY or time.monotonic() > end:
-                        message = f"no whole reply after {size:,} bytes and {seconds:g} seconds at the most"
-                        raise import_openai().APIConnectionError(message=message, request=response.request)
-                    yield chunk
-
-            def close(self) -> None:
-                stream.close()
-
-        response.stream = LimitedStream()
-
-    return limit

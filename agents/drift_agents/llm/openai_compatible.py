@@ -1,18 +1,15 @@
 """A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
-* `OpenAICompatible` - one request, one exchange with the server
-* `name_file` - the name of a model that is served from a file
+* `OpenAICompatible` - one request to the server
 
-The only retries here concern what a server refuses: a form of the answer, after which the next form is requested,
-and parameters, which are renamed or left out. `drift_agents.llm.served` retries after failures,
-`drift_agents.llm.reask` after invalid answers.
+The package `openai` repeats requests after failures. Repeated here is what a server refuses: a form of the answer,
+after which the next form is requested, and parameters, which are renamed or left out. `drift_agents.llm.reask` repeats
+requests after invalid answers.
 """
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import threading
 import time
 import weakref
@@ -20,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drift_agents.checks import check_choice, is_number
+from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.answer_format import (
     FORMS,
@@ -30,42 +27,19 @@ from drift_agents.llm.answer_format import (
     instruct,
     read_answer,
     without_surrogates,
-    without_thoughts,
 )
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
-from drift_agents.llm.server_replies import (
-    find_refused,
-    is_form_refusal,
-    message_of,
-    read_reply,
-    translate_error,
-)
+from drift_agents.llm.server_replies import find_refused, is_form_refusal, is_transient, read_reply, translate_error
 
-LONGEST_REPLY = 100_000
-"""Characters of a reply; what follows is cut and counted."""
+RETRIES = 10
+"""Default number of repeated requests after failures. Their pauses add up to a minute, over which servers count."""
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens"}
 """The second name of a parameter, used after the first is refused."""
 
-_NAMES_FILE = re.compile(r"@sha256-[0-9a-f]{12}$")
-
-
-def name_file(name: str, digest: str) -> str:
-    """The name of a model that is served from a file, with the hash of the file.
-
-    Args:
-        name: the model's name.
-        digest: the SHA-256 of the file, in hexadecimal digits.
-
-    Example:
-        >>> name_file("qwen3-4b", "b179c9523d0e6a0f98a330c7562b6827")
-        'qwen3-4b@sha256-b179c9523d0e'
-    """
-    return f"{name}@sha256-{digest[:12]}"
-
 
 class OpenAICompatible:
-    """One request, one exchange with a server that has the chat-completions protocol.
+    """A model of a server that has the chat-completions protocol.
 
     Servers and models differ in the parameters that they accept: models that reason take `max_completion_tokens` and
     no temperature, others have no `seed`. A refused parameter is renamed or left out, once, and not sent again.
@@ -79,6 +53,7 @@ class OpenAICompatible:
         form: the form of answers, one of `json_schema`, `json_object`, `text` and `tool`
             (`drift_agents.llm.answer_format`); `auto` finds the first one that the server supports, but for `tool`.
         timeout: seconds to wait for an answer.
+        retries: repeated requests after failures, at the most.
         note: called with a sentence about what the server refuses.
 
     Raises:
@@ -97,22 +72,22 @@ class OpenAICompatible:
         key_file: str | os.PathLike[str] | None = None,
         form: str = "auto",
         timeout: float = 120.0,
+        retries: int = RETRIES,
         note: Callable[[str], None] | None = None,
     ) -> None:
         if not isinstance(model, str) or not model:
             raise ArgumentError(f"`model` should be the name of a model. Received {model!r}")
         check_choice("form", form, ("auto", *FORMS, TOOL))
-        if not is_number(timeout) or not 0 < timeout < math.inf:
-            raise ArgumentError(f"`timeout` should be a positive number of seconds. Received {timeout!r}")
-        self.name, self.form, self.timeout = model, form, float(timeout)
+        self.timeout = check_number("timeout", timeout, "(0, inf)")
+        self.retries = check_integer("retries", retries, least=0)
+        self.name, self.form = model, form
         self.base_url = find_url(base_url)
-        self.cut = 0
-        """Replies that were cut since they were too long."""
         self._key_file, self._note = key_file, note
         self._lock = threading.Lock()
         self._opened: Any = None
         self._end: Callable[[], object] = lambda: None
         self._key = ("", "")
+        self._is_reached = False
         self._forms = list(FORMS) if form == "auto" else [form]
         self._names: dict[str, str | None] = {}
 
@@ -122,13 +97,8 @@ class OpenAICompatible:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The part of the key of recorded replies that stands for the model.
-
-        A name that ends with the hash of a file says which model answers; the address, which changes from one start of
-        its server to the next, is then no part of it.
-        """
-        address = {} if _NAMES_FILE.search(self.name) else {"base_url": self.base_url}
-        return {**address, "model": self.name, "form": self.form}
+        """The part of the key of recorded replies that stands for the model."""
+        return {"base_url": self.base_url, "model": self.name, "form": self.form}
 
     @property
     def _client(self) -> Any:
@@ -136,7 +106,7 @@ class OpenAICompatible:
         with self._lock:
             if self._opened is None:
                 self._key = read_key(self.base_url, self._key_file)
-                self._opened = connect_client(self.base_url, self._key[0], self.timeout)
+                self._opened = connect_client(self.base_url, self._key[0], self.timeout, self.retries)
                 # not `__del__`, which the garbage collector may call after it has found a socket that is not closed
                 self._end = weakref.finalize(self, self._opened.close)
             return self._opened
@@ -164,12 +134,13 @@ class OpenAICompatible:
             sample_index: sent as `seed` unless it is 0 or the parameters have a seed.
 
         Returns:
-            The answer; `data` is `None` if it does not have the form. `milliseconds` is measured.
+            The answer; `data` is `None` if it does not have the form. `milliseconds` is measured, with the
+            pauses of retries.
 
         Raises:
             ModelAccessError: if the server would refuse any retry as well.
             ContextLengthError: if the messages are too long for the model.
-            ModelUnavailableError: if a retry may succeed.
+            ModelUnavailableError: if there was no answer, after all retries.
             MissingDependencyError: if `openai` is not installed.
         """
         openai, client = import_openai(), self._client
@@ -179,46 +150,46 @@ class OpenAICompatible:
             fields = {} if schema is None else constrain(schema, form)
             instructed = messages if schema is None else instruct(messages, schema, form)
             sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
-            with self._lock:
-                named = {self._names.get(name, name): value for name, value in wanted.items()}
-            own = {name: value for name, value in named.items() if name is not None}
+            own = {second: value for name, value in wanted.items() if (second := self._names.get(name, name))}
+            # With retries a wrong address would be reported after a minute.
+            sender = client if self._is_reached else client.with_options(max_retries=0)
             started = time.perf_counter()
             try:
-                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
+                reply = sender.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
             except openai.OpenAIError as error:
-                if not self._drops(error, form if fields else "") and not self._renames(error, own):
+                if not (self._drops(error, form if fields else "") or self._renames(error, own) or self._begins(error)):
                     raise self._translate(error) from None  # its own chain may hold the key
             except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
                 raise self._translate(error) from None
             else:
+                self._is_reached = True
                 break
         called = function_name(schema) if schema is not None and form == TOOL else None
         answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called)
-        if len(answer.text) > LONGEST_REPLY:
-            with self._lock:
-                self.cut += 1
-            finish = "length" if answer.finish == "stop" else answer.finish
-            answer = replace(answer, text=without_thoughts(answer.text)[:LONGEST_REPLY], finish=finish)
         return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
+
+    def _begins(self, error: Exception) -> bool:
+        """Whether this is the first failure of a server that is there: from now on requests are sent with retries."""
+        if self._is_reached or not self.retries:
+            return False
+        self._is_reached = is_transient(error)
+        return self._is_reached
 
     def _drops(self, error: Exception, form: str) -> bool:
         """Whether the form of the answer was refused, which is then not used again."""
         if not form or self.form != "auto" or not is_form_refusal(error):
             return False
-        with self._lock:  # another thread may have dropped it already
-            self._forms = [other for other in self._forms if other != form]
+        self._forms = [other for other in self._forms if other != form]  # another thread may have dropped it already
         return True
 
     def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:
         """Whether a parameter was refused, which is then renamed or left out."""
-        if getattr(error, "status_code", None) not in (400, 422):
-            return False
-        refused = find_refused(message_of(error), sent, getattr(error, "param", None))
+        refused = find_refused(error, sent)
         if refused is None:
             return False
-        with self._lock:
-            original = next((first for first, now in self._names.items() if now == refused), refused)
-            second = self._names[original] = RENAMED.get(refused) if original == refused else None
+        original = next((first for first, now in self._names.items() if now == refused), refused)
+        second = RENAMED.get(refused) if original == refused else None
+        self._names = {**self._names, original: second}
         if self._note is not None:
             done = f"leaves out `{refused}`" if second is None else f"sends `{second}` for `{refused}`"
             self._note(f"{self.name!r} at {self.base_url}: {done}, which the server refuses")
@@ -231,6 +202,6 @@ class OpenAICompatible:
         """The names of the server's models; empty if it has no such list."""
         openai, client = import_openai(), self._client
         try:
-            return sorted(without_surrogates(model.id) for model in client.models.list())
+            return sorted(str(model.id) for model in client.with_options(max_retries=0).models.list())
         except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
             return []  # not every server has this list, which only completes an error message

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drift_agents.checks import is_number
 from drift_agents.errors import ArgumentError
 
 TYPES: Mapping[str, tuple[type, ...]] = {
@@ -70,7 +69,7 @@ def violations(data: Any, schema: Mapping[str, Any], where: str = "answer") -> l
     errors = []
     if "enum" in schema and data not in schema["enum"]:
         errors.append(f"{where} should be one of {schema['enum']!r}, is {data!r}")
-    if is_number(data):
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
         errors += _check_bounds(where, data, schema.get("minimum"), schema.get("maximum"))
     elif isinstance(data, str):
         errors += _check_bounds(f"the length of {where}", len(data), schema.get("minLength"), schema.get("maxLength"))

@@ -3,19 +3,17 @@
 * `read_reply` - a reply as a completion; no client checks its types, so what is missing or of another type is empty
   or estimated
 * `translate_error` - any error of the client, as an error of this package
-* `is_unreachable`, `is_form_refusal` - whether no connection was made, and whether the form of the answer was refused
+* `is_transient`, `is_form_refusal` - whether a retry may succeed, and whether the form of the answer was refused
 * `find_refused` - the parameter that a server refuses
 * `message_of` - the server's message
-* `read_retry_after` - the pause that a server requests
+
+Servers give no codes for most refusals, so they are recognised by their words; all of these stand at the top.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from drift_agents.checks import is_number
@@ -30,9 +28,6 @@ from drift_agents.llm.answer_format import without_surrogates, without_thoughts
 from drift_agents.llm.base import Completion, count_tokens
 from drift_agents.types import Usage
 
-MOST_TOKENS = 10**9
-"""Tokens of one reply that are believed; any other count is replaced by an estimate."""
-_FINISHES = {"length": "length", "content_filter": "refusal"}
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window)|maximum context|exceeds? the available context"
     r"|too many tokens|prompt is too long",
@@ -44,7 +39,13 @@ _PARAMETER = re.compile(
     r"|invalid (?:parameter|argument|field|json payload)|cannot find field|deprecated|only the default|not available",
     re.IGNORECASE,
 )
-_TRANSIENT = frozenset({408, 409, 425, 429})
+_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
+_FINISHES = {"length": "length", "content_filter": "refusal"}
+
+LONGEST_REPLY = 100_000
+"""Characters of a reply; what follows is cut."""
+MOST_TOKENS = 10**9
+"""Tokens of one reply that are believed; any other count is replaced by an estimate."""
 _LONGEST_QUOTE = 300
 """Characters of a server's message that are quoted."""
 
@@ -63,9 +64,11 @@ def read_reply(
     choices = getattr(reply, "choices", None)
     choice = choices[0] if isinstance(choices, (list, tuple)) and choices else None
     message = getattr(choice, "message", None)
-    text = _read_content(getattr(message, "content", None))
+    text = without_surrogates(_read_content(getattr(message, "content", None)))
     if call := _read_call(message, called):
         text = f"{without_thoughts(text)}\n{call}".strip()
+    if len(text) > LONGEST_REPLY:
+        text = without_thoughts(text)[:LONGEST_REPLY]
     reason = getattr(choice, "finish_reason", None)
     finish = _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
     refusal = getattr(message, "refusal", None)
@@ -87,12 +90,10 @@ def read_reply(
 
 def _read_content(content: Any) -> str:
     """The text of a message: one text, or the texts of a list of parts."""
-    if isinstance(content, str):
-        return without_surrogates(content)
     if not isinstance(content, (list, tuple)):
-        return ""
+        return content if isinstance(content, str) else ""
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
-    return without_surrogates("".join(text for text in texts if isinstance(text, str)))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _read_call(message: Any, called: str | None) -> str:
@@ -122,17 +123,16 @@ def translate_error(
 
     Returns:
         The error to raise: `ModelAccessError` if any retry would be refused as well, `ContextLengthError`, or
-        `ModelUnavailableError` if a retry may succeed.
+        `ModelUnavailableError` if there was no answer.
     """
     secret, place = key
     message = _without_secret(message_of(error), secret)
     status = getattr(error, "status_code", None)
-    if status is None and is_unreachable(error):
+    if _is_unreachable(error):
         return ServerUnreachableError(f"no server answers at {base_url}, is it running? {message}")
     if status is None:  # a connection error, a time-out, or a body that is incomplete
         return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
-    code = getattr(error, "code", None) or getattr(error, "type", None)
-    if status in (400, 413, 422) and (code == "context_length_exceeded" or _TOO_LONG.search(message)):
+    if status in (400, 413, 422) and (_code_of(error) == "context_length_exceeded" or _TOO_LONG.search(message)):
         return ContextLengthError(f"the prompt is too long for {model!r}: {message}")
     if status in (401, 403):
         return ModelAccessError(f"{base_url} refuses the key from {place} (status {status}): {message}")
@@ -140,19 +140,27 @@ def translate_error(
         names = list_models()
         hint = f"The server has: {', '.join(names[:20])}" if names else "Is there `/v1` at the end of the address?"
         return ModelAccessError(f"{base_url} has no model {model!r} (status 404): {message}. {hint}")
-    if status == 429 and code in ("insufficient_quota", "billing_hard_limit_reached"):
-        return ModelAccessError(f"{base_url}: the quota is used up (status 429): {message}")
-    if status in _TRANSIENT or status >= 500:
-        headers = getattr(getattr(error, "response", None), "headers", {})
-        return ModelUnavailableError(
-            f"{base_url} answers with status {status}: {message}", read_retry_after(headers), is_limit=status == 429
-        )
-    return ModelAccessError(f"{base_url} refuses the request (status {status}): {message}")
+    if is_transient(error):
+        return ModelUnavailableError(f"{base_url} answers with status {status}: {message}")
+    what = "says that the quota is used up" if status == 429 else "refuses the request"
+    return ModelAccessError(f"{base_url} {what} (status {status}): {message}")
 
 
-def is_unreachable(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
+    """Whether a retry may succeed."""
+    status = getattr(error, "status_code", None)
+    if status is None:
+        return not _is_unreachable(error)
+    return (status in (408, 409, 429) and _code_of(error) not in _QUOTA) or status >= 500
+
+
+def _is_unreachable(error: Exception) -> bool:
     """Whether no connection was made at all."""
     return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
+
+
+def _code_of(error: Exception) -> object:
+    return getattr(error, "code", None) or getattr(error, "type", None)
 
 
 def is_form_refusal(error: Exception) -> bool:
@@ -160,20 +168,17 @@ def is_form_refusal(error: Exception) -> bool:
     return getattr(error, "status_code", None) in (400, 422, 501) and bool(_FORM.search(message_of(error)))
 
 
-def find_refused(message: str, sent: Collection[str], parameter: object = None) -> str | None:
+def find_refused(error: Exception, sent: Collection[str]) -> str | None:
     """The parameter that a server refuses, `None` if it refuses none that was sent.
 
     Args:
-        message: the server's.
+        error: the client's error.
         sent: the names of the request's parameters.
-        parameter: the name of the refused parameter, where the server gives it.
-
-    Example:
-        >>> find_refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'", ["seed", "max_tokens"])
-        'max_tokens'
     """
-    if not _PARAMETER.search(message):
+    message = message_of(error)
+    if getattr(error, "status_code", None) not in (400, 422) or not _PARAMETER.search(message):
         return None
+    parameter = getattr(error, "param", None)
     # `max_completion_tokens` is often named as the alternative, so the first one in the message counts.
     found = {name: match.start() for name in sent if (match := re.search(rf"(?<!\w){re.escape(name)}\b", message))}
     return next((name for name in sent if name == parameter), min(found, key=lambda name: found[name], default=None))
@@ -198,29 +203,3 @@ def _without_secret(text: str, secret: str) -> str:
     text = without_surrogates(text)
     text = " ".join((text.replace(secret, "***") if secret else text).split())
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server requests a retry, `None` if it gives none.
-
-    Args:
-        headers: of its answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
-
-    Example:
-        >>> read_retry_after({"retry-after": "2"}), read_retry_after({})
-        (2.0, None)
-    """
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) * scale
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(text).timestamp() - time.time()
-            except ValueError:
-                continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None

@@ -1,22 +1,33 @@
-"""All language models of a run.
+"""All language models of a run, with what they share: recorded replies and a budget.
 
-* `Service` - makes models that share circuit breaker, budget and recorded replies
+* `Service` - makes the models
+* `ServedModel` - a model of the service
 * `Totals` - counts of requests, tokens and money
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from drift_agents.llm.base import Model
-from drift_agents.llm.budget import Budget, Price, check_price
+from drift_agents.errors import ContextLengthError, ReplayError, StoppedError
+from drift_agents.llm.answer_format import read_answer
+from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.budget import FREE, Budget, Price, check_price
 from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.openai_compatible import RETRIES, OpenAICompatible
 from drift_agents.llm.reask import AnswerMonitor
-from drift_agents.llm.served import RETRIES, CircuitBreaker, ServedModel
+from drift_agents.types import Usage
+
+_KEPT_USAGE = ("model_calls", "tokens_in", "tokens_out", "milliseconds")
+"""What is recorded of a reply's cost; the money is computed anew from the tokens."""
+_TOO_LONG = "context_too_long"
+"""The recorded `finish` of a request that was too long for the model."""
 
 
 class Totals(NamedTuple):
@@ -27,23 +38,19 @@ class Totals(NamedTuple):
         recorded: requests with a recorded reply.
         tokens: of prompts and answers, as counted by the servers; those of recorded replies are not included.
         cost: the money for these tokens.
-        cut: replies that were cut since they were too long.
-        ignored: further keys in answers, which were left out.
     """
 
     answered: int
     recorded: int
     tokens: int
     cost: float
-    cut: int = 0
-    ignored: int = 0
 
 
 class Service:
-    """Makes models that share circuit breaker, budget and recorded replies.
+    """Makes models that share recorded replies and a budget.
 
-    The breaker belongs to one server, that is to one address; the budget is for all servers together, and recorded
-    replies of earlier commands count towards it. A server gets as many requests at a time as threads send them.
+    The budget is for all servers together, and recorded replies of earlier commands count towards it. A server gets as
+    many requests at a time as threads send them.
 
     Args:
         replies: where replies are recorded, or read from; nowhere if not given.
@@ -73,11 +80,10 @@ class Service:
         monitor: AnswerMonitor | None = None,
         note: Callable[[str], None] | None = None,
     ) -> None:
-        self.replies, self.timeout, self.retries, self.monitor = replies, timeout, retries, monitor
+        self.replies, self.monitor = replies, monitor
         self.budget = Budget() if budget is None else budget
-        self._key_file, self._note = key_file, note
-        self._stopped = threading.Event()
-        self._breakers: dict[str, CircuitBreaker] = {}
+        self.stopped = threading.Event()
+        self._options: dict[str, Any] = {"key_file": key_file, "timeout": timeout, "retries": retries, "note": note}
         self._models: dict[tuple[object, ...], ServedModel] = {}
         self._clients: list[OpenAICompatible] = []
         self._counted: set[tuple[str, str]] = set()
@@ -97,24 +103,13 @@ class Service:
             ArgumentError: if an argument is not valid.
         """
         checked_price = check_price(price)
-        client = OpenAICompatible(
-            name, base_url=base_url, key_file=self._key_file, form=form, timeout=self.timeout, note=self._note
-        )
+        client = OpenAICompatible(name, base_url=base_url, form=form, **self._options)
         arguments = (name, client.base_url, form, checked_price)
         with self._lock:
             if arguments not in self._models:
                 self._clients.append(client)
                 self._count_records(client, checked_price)
-                self._models[arguments] = ServedModel(
-                    client,
-                    self.replies,
-                    breaker=self._breakers.setdefault(client.base_url, CircuitBreaker()),
-                    budget=self.budget,
-                    price=checked_price,
-                    retries=self.retries,
-                    stopped=self._stopped,
-                    monitor=self.monitor,
-                )
+                self._models[arguments] = ServedModel(client, self, checked_price)
             return self._models[arguments]
 
     def _count_records(self, client: OpenAICompatible, price: Price) -> None:
@@ -123,14 +118,16 @@ class Service:
         if self.replies is None or self.replies.read_only or not self.budget.is_limited or place in self._counted:
             return
         self._counted.add(place)
-        tokens_in, tokens_out, cached = self.replies.spent(client.identity)
-        tokens, cost = tokens_in + tokens_out, price.of(tokens_in, tokens_out, cached)
-        self._before = (self._before[0] + tokens, self._before[1] + cost)
-        self.budget.spend(tokens, cost)
+        for question, reply in self.replies.questions():
+            if (question.get("base_url"), question.get("model")) == place:
+                counts = (reply["tokens_in"], reply["tokens_out"], reply.get("tokens_cached", 0))
+                tokens, cost = counts[0] + counts[1], price.of(*counts)
+                self._before = (self._before[0] + tokens, self._before[1] + cost)
+                self.budget.spend(tokens, cost)
 
     def stop(self) -> None:
         """Send no further request; those that are running are completed and recorded."""
-        self._stopped.set()
+        self.stopped.set()
 
     def close(self) -> None:
         """Close the connections, and the file of replies, if there is one."""
@@ -146,6 +143,117 @@ class Service:
             0 if self.replies is None else self.replies.hits,
             self.budget.tokens_spent - self._before[0],
             self.budget.money_spent - self._before[1],
-            sum(client.cut for client in self._clients),
-            sum(model.ignored for model in self._models.values()),
         )
+
+
+class ServedModel:
+    """A model of a service: recorded requests are not sent, others are within the budget.
+
+    Args:
+        model: the model that answers; it is never called if the recorded replies are read only.
+        service: what it shares with other models.
+        price: of its tokens.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> with TemporaryDirectory() as folder, ReplyStore(f"{folder}/replies.sqlite") as replies:
+        ...     model = ServedModel(ScriptedModel(["yes"]), Service(replies=replies))
+        ...     [model.complete([Message("user", "Is it slippery?")]).text for _ in range(2)]
+        ['yes', 'yes']
+    """
+
+    def __init__(self, model: Model, service: Service, price: Price = FREE) -> None:
+        self.model, self.name, self.service, self.price = model, model.name, service, price
+        self._identity: Mapping[str, Any] = getattr(model, "identity", {"model": model.name})
+        self.answered = 0
+        """Requests that were answered, and not from records."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Return the recorded reply, or get one from the model and record it.
+
+        Raises:
+            ReplayError: if nothing is recorded and the records are read only, or their file cannot be used.
+            ContextLengthError: if the request was too long for the model; this is recorded, too.
+            StoppedError: if no further request is sent.
+            BudgetError: if the budget is spent.
+            ModelError: any other error of the model. Errors are not recorded.
+        """
+        arguments = (messages, schema, parameters, sample_index)
+        replies = self.service.replies
+        answer = self._send(*arguments) if replies is None else self._recall(replies, *arguments)
+        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
+
+    def report(self, is_valid: bool, is_cut: bool) -> None:
+        """Count an answer after all re-asks, as `AnswerMonitor.count` does.
+
+        Raises:
+            UnusableAnswersError: if too many answers are invalid.
+        """
+        if self.service.monitor is not None:
+            self.service.monitor.count(is_valid, is_cut)
+
+    def _recall(
+        self,
+        replies: ReplyStore,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any] | None,
+        sample_index: int,
+    ) -> Completion:
+        """The recorded reply, after it was requested if there is none."""
+        request = {
+            **self._identity,
+            "messages": [list(message) for message in messages],
+            "schema": schema,
+            "parameters": dict(parameters or {}),
+            "sample_index": sample_index,
+        }
+        question = json.dumps(request, sort_keys=True, ensure_ascii=False)
+        key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
+        title = str((schema or {}).get("title", ""))
+        with replies.alone(key):
+            reply = replies.get(key)
+            if reply is None and replies.read_only:
+                end = messages[-1].content[-120:] if messages else ""
+                raise ReplayError(
+                    f"{replies.path}: holds no reply of {self.name!r} to {title or 'a request'!r} that ends "
+                    f"with {end!r}. Was it recorded with the same experiment, model, address and version?"
+                )
+            if reply is None:
+                try:
+                    answer = self._send(messages, schema, parameters, sample_index)
+                except ContextLengthError as error:
+                    answer = Completion(str(error), finish=_TOO_LONG)
+                reply = replies.put(key, self.name, title, question, _to_record(answer))
+        if reply["finish"] == _TOO_LONG:
+            raise ContextLengthError(reply["text"])
+        usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
+        return self._with_cost(Completion(reply["text"], None, usage, reply["finish"], reply.get("tokens_cached", 0)))
+
+    def _send(self, *request: Any) -> Completion:
+        """Send a request within the budget."""
+        if self.service.stopped.is_set():
+            raise StoppedError("not sent, the run was stopped")
+        self.service.budget.check()
+        answer = self._with_cost(self.model.complete(*request))
+        self.answered += 1
+        self.service.budget.spend(answer.tokens_in + answer.tokens_out, answer.cost)
+        return answer
+
+    def _with_cost(self, answer: Completion) -> Completion:
+        cost = self.price.of(answer.tokens_in, answer.tokens_out, answer.tokens_cached)
+        return replace(answer, usage=answer.usage._replace(cost=cost))
+
+
+def _to_record(answer: Completion) -> dict[str, Any]:
+    """A reply as it is recorded."""
+    used = {name: getattr(answer.usage, name) for name in _KEPT_USAGE}
+    cached = {"tokens_cached": answer.tokens_cached} if answer.tokens_cached else {}
+    return {"text": answer.text, **used, "finish": answer.finish, **cached}

@@ -119,7 +119,7 @@ def test_report_and_leaderboard_as_json(file: Path, capsys: pytest.CaptureFixtur
 
 def test_a_bar_is_one_line_with_a_model_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    service = SimpleNamespace(totals=lambda: Totals(123_456, 3_000, 45_000_000, 12.0123, 5, 7))
+    service = SimpleNamespace(totals=lambda: Totals(123_456, 3_000, 45_000_000, 12.0123))
     bars = ProgressBars(service)  # type: ignore[arg-type]
     bars.begin("mountain_car_continuous/reversed:transient", 6_000)
     console = Console(width=80)

@@ -1,11 +1,13 @@
-"""One exchange with a server, well or badly behaved."""
+"""Exchanges with a server, well or badly behaved."""
 
 from __future__ import annotations
 
 import gc
+import json
 import re
 import socket
 import sys
+import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -18,12 +20,16 @@ from drift_agents.errors import (
     ContextLengthError,
     MissingDependencyError,
     ModelAccessError,
+    ModelError,
     ModelUnavailableError,
     ServerUnreachableError,
 )
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.connection import read_key
+from drift_agents.llm.connection import OPENAI, read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.server_replies import LONGEST_REPLY
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.drift_agents.llm.chat_server import SCHEMA
 
@@ -31,6 +37,7 @@ pytest.importorskip("openai")
 
 ASK = [Message("system", "You play."), Message("user", "Where to?")]
 SECRET = "sk-secret-0123456789"
+ONE = '{"action": "1"}'
 
 
 @pytest.fixture(autouse=True)
@@ -46,24 +53,26 @@ def ask(chat: ModuleType, *responses: Any, **options: Any) -> tuple[Completion, 
         return left.pop(0) if len(left) > 1 else left[0]
 
     with chat.serve(answer) as server:
-        completion = OpenAICompatible("tiny", base_url=server.url, **options).complete(
-            ASK, SCHEMA, {"temperature": 0.5}
-        )
-        return completion, server
+        model = OpenAICompatible("tiny", base_url=server.url, **{"retries": 0, **options})
+        return model.complete(ASK, SCHEMA, {"temperature": 0.5}), server
+
+
+def make_reply(message: Any, **more: Any) -> dict[str, Any]:
+    """A reply of the protocol, with a message."""
+    return {"object": "chat.completion", "choices": [{"message": message, "finish_reason": "stop"}], **more}
 
 
 def test_requests_and_replies_follow_the_protocol(chat: ModuleType) -> None:
-    answer, server = ask(chat, chat.said('{"action": "1"}', tokens=(12, 3)))
+    answer, server = ask(chat, chat.said(ONE, tokens=(12, 3)))
     (request,) = server.requests
     assert answer.data == {"action": "1"}
     assert (answer.model_calls, answer.tokens_in, answer.tokens_out, answer.finish) == (1, 12, 3, "stop")
     assert (request["model"], request["temperature"]) == ("tiny", 0.5)
     assert [message["role"] for message in request["messages"]] == ["system", "user"]
     assert request["messages"][1]["content"].startswith("Where to?\n\nAnswer with JSON alone, by this schema: {")
-    assert request["response_format"]["type"] == "json_schema"
-    assert request["response_format"]["json_schema"]["name"] == "action"
-    assert request["response_format"]["json_schema"]["strict"] is True
-    assert "title" not in request["response_format"]["json_schema"]["schema"]
+    form = request["response_format"]["json_schema"]
+    assert (request["response_format"]["type"], form["name"], form["strict"]) == ("json_schema", "action", True)
+    assert "title" not in form["schema"]
     assert "seed" not in request
 
 
@@ -99,12 +108,57 @@ def test_a_fixed_form_is_kept(chat: ModuleType) -> None:
         ask(chat, chat.refused(400, "no json_schema here"), form="json_schema")
 
 
+def test_the_decision_can_be_a_call_of_a_function(chat: ModuleType) -> None:
+    def call(*arguments: str, name: str = "action", text: str = "I think.") -> Any:
+        calls = [{"id": "c", "type": "function", "function": {"name": name, "arguments": one}} for one in arguments]
+        return chat.said(text, "tool_calls", tool_calls=calls)
+
+    for reply, data in (
+        (call(ONE), {"action": "1"}),
+        (call('{"action": 1, "why": "left"}', text="<think>Or 0?"), {"action": "1"}),
+        (call(ONE, text='{"action": "0"}'), None),
+        (call(ONE, name="walk", text=""), None),
+        (chat.said(ONE), {"action": "1"}),
+    ):
+        answer, server = ask(chat, reply, form="tool")
+        assert answer.data == data
+        (request,) = server.requests
+        assert "response_format" not in request
+        assert request["tool_choice"] == "required"
+        assert request["tools"][0]["function"]["parameters"]["properties"] == SCHEMA["properties"]
+
+
+def test_a_reasoning_model_is_sent_the_parameters_that_it_accepts(chat: ModuleType) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if "max_tokens" in request:
+            text = "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            return chat.refused(400, f"{text}'max_completion_tokens' instead.", "unsupported_parameter")
+        if "temperature" in request:
+            return chat.refused(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        return chat.said(f"<think>Left is a hole.</think>{ONE}")
+
+    notes: list[str] = []
+    with chat.serve(answer) as server:
+        model = OpenAICompatible("o9", base_url=server.url, note=notes.append)
+        for _ in range(2):
+            assert model.complete(ASK, SCHEMA, {"temperature": 0, "max_tokens": 50}).data == {"action": "1"}
+    assert len(server.requests) == 4  # two refusals, once
+    assert server.requests[-1]["max_completion_tokens"] == 50
+    assert not {"temperature", "max_tokens"} & set(server.requests[-1])
+    assert [note.partition(": ")[2] for note in notes] == [
+        "sends `max_completion_tokens` for `max_tokens`, which the server refuses",
+        "leaves out `temperature`, which the server refuses",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "data", "message"),
     [
         ("", "stop", None, "empty"),
         (None, "stop", None, "empty"),
         ('{"action": "1', "length", None, "length"),
+        ("<think>Left or", "length", None, "thinking"),
+        ("", "length", None, "thinking"),
         ('{"action": "1', "stop", None, "stop"),
         ("I can't help with that.", "content_filter", None, "refusal"),
         ('```json\n{"action": 0}\n```', "stop", {"action": "0"}, "stop"),
@@ -117,36 +171,108 @@ def test_texts_and_reasons_for_their_end_are_read(
     assert (answer.data, answer.finish) == (data, message)
 
 
-def test_a_refusal_in_its_own_field(chat: ModuleType) -> None:
-    answer, _ = ask(chat, chat.said(None, refusal="I can't."))
-    assert (answer.text, answer.data, answer.finish) == ("I can't.", None, "refusal")
+@pytest.mark.parametrize(
+    ("message", "text", "finish"),
+    [
+        ({"content": None, "refusal": "I can't."}, "I can't.", "refusal"),
+        ({"content": [{"type": "text", "text": '{"action":'}, {"type": "text", "text": ' "1"}'}]}, ONE, "stop"),
+        ({"content": [{"type": "image_url"}, 5, None]}, "", "empty"),
+        ({"content": {"text": "1"}}, "", "empty"),
+        ({"content": "\ud800 1"}, "\ufffd 1", "stop"),
+        ({"content": f"{ONE} {'<action>' * 100_000}"}, f"{ONE} {'<action>' * 100_000}"[:LONGEST_REPLY], "stop"),
+        (None, "", "empty"),
+    ],
+)
+def test_messages_of_other_shapes(chat: ModuleType, message: Any, text: str, finish: str) -> None:
+    answer, _ = ask(chat, chat.Response(make_reply(message)))
+    assert (answer.text, answer.finish) == (text, finish)
 
 
-def test_tokens_are_estimated_where_the_server_does_not_count(chat: ModuleType) -> None:
-    answer, _ = ask(chat, chat.said('{"action": "1"}', tokens=None))
-    assert answer.tokens_in > 10
+@pytest.mark.parametrize(
+    "usage", [None, {}, *({"prompt_tokens": n, "completion_tokens": n} for n in (-5, 10**30, "m"))]
+)
+def test_tokens_are_estimated_where_the_server_does_not_count(chat: ModuleType, usage: Any) -> None:
+    answer, _ = ask(chat, chat.Response(make_reply({"content": ONE}, usage=usage)))
+    assert 10 < answer.tokens_in < 1000
     assert answer.tokens_out == 4
 
 
-def test_a_reply_without_choices_is_empty(chat: ModuleType) -> None:
-    answer, _ = ask(chat, chat.Response({"object": "chat.completion", "choices": []}))
-    assert (answer.text, answer.finish) == ("", "empty")
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20), st.just("\ud800")),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=6,
+)
+CHOICES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "message": st.fixed_dictionaries({"content": ANYTHING, "refusal": ANYTHING}),
+            "finish_reason": ANYTHING,
+        }
+    ),
+    max_size=2,
+)
 
 
-def test_a_bad_key_is_reported_and_never_shown(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_reply_ends_in_an_answer_or_an_error_of_this_package(chat: ModuleType) -> None:
+    current: list[Any] = [None]
+    with chat.serve(lambda _: chat.Response(current[0])) as server:
+        model = OpenAICompatible("tiny", base_url=server.url, timeout=5, retries=0)
+
+        @given(
+            body=st.one_of(
+                ANYTHING,
+                st.fixed_dictionaries({"choices": ANYTHING | CHOICES, "usage": ANYTHING}),
+                st.binary(max_size=50),
+            )
+        )
+        @settings(max_examples=60, deadline=None, derandomize=True)
+        def try_body(body: Any) -> None:
+            current[0] = body
+            try:
+                answer = model.complete(ASK, SCHEMA)
+            except ModelError as error:
+                str(error).encode()
+            else:
+                json.dumps(answer.data, allow_nan=False).encode()
+                answer.text.encode()
+                assert 0 <= answer.tokens_in <= 10**9
+
+        try_body()
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "code", "error", "message"),
+    [
+        (401, "Incorrect API key", None, ModelAccessError, "refuses the key from .* OPENAI_API_KEY .status 401.: Inc"),
+        (404, "no tiny", None, ModelAccessError, "has no model 'tiny' .status 404.: no tiny. The server has: tiny"),
+        (429, "You are over", "insufficient_quota", ModelAccessError, "says that the quota is used up"),
+        (400, "maximum context length is 4096", "context_length_exceeded", ContextLengthError, "too long for 'tiny'"),
+        (400, "the request exceeds the available context size", None, ContextLengthError, "too long for 'tiny'"),
+        (413, "too many tokens", None, ContextLengthError, "too long for 'tiny'"),
+        (429, "slow down", None, ModelUnavailableError, "answers with status 429: slow down"),
+        (500, "oops", None, ModelUnavailableError, "answers with status 500: oops"),
+        (408, "oops", None, ModelUnavailableError, "answers with status 408: oops"),
+    ],
+)
+def test_errors_are_told_apart(
+    chat: ModuleType, status: int, text: str, code: str | None, error: type[ModelError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(chat, chat.refused(status, text, code))
+
+
+def test_a_key_is_read_from_the_environment_or_a_file_and_never_shown(
+    chat: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    message = "refuses the key from the environment variable OPENAI_API_KEY (status 401): Incorrect API key: ***"
-    with pytest.raises(ModelAccessError, match=re.escape(message)) as error:
+    with pytest.raises(ModelAccessError, match=re.escape("(status 401): Incorrect API key: ***")) as error:
         ask(chat, chat.refused(401, f"Incorrect API key: {SECRET}", "invalid_api_key"))
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__
-
-
-def test_the_key_comes_from_a_file_and_is_in_no_repr(chat: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "key"
-    file.write_text(f"{SECRET}\n")
+    file.write_text(f"{SECRET}2\n")
     _, server = ask(chat, chat.said("0"), key_file=file)
-    assert server.keys == [f"Bearer {SECRET}"]
+    assert server.keys == [f"Bearer {SECRET}2"]
     model = OpenAICompatible("tiny", base_url=server.url, key_file=file)
     assert SECRET not in f"{model!r} {vars(model)} {model.identity}"
 
@@ -165,58 +291,59 @@ def test_openai_requires_a_key() -> None:
         OpenAICompatible("gpt-5").complete(ASK)
 
 
-def test_an_unknown_model_is_reported_with_the_known_ones(chat: ModuleType) -> None:
-    message = "has no model 'tiny' (status 404): model 'tiny' not found. The server has: tiny"
-    with pytest.raises(ModelAccessError, match=re.escape(message)):
-        ask(chat, chat.refused(404, "model 'tiny' not found"))
+def test_each_server_has_a_variable_for_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a")
+    monkeypatch.setenv("GEMINI_API_KEY", "g")
+    monkeypatch.setenv("OPENAI_API_KEY", "o")
+    assert read_key("https://api.anthropic.com/v1") == ("a", "the environment variable ANTHROPIC_API_KEY")
+    gemini = "https://generativelanguage.googleapis.com/v1beta/openai"
+    assert read_key(gemini)[0] == "g"
+    assert read_key("https://api.openai.com/v1")[0] == "o"
+    monkeypatch.delenv("GEMINI_API_KEY")
+    assert read_key(gemini)[0] == "o"
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "code"),
-    [
-        (400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded"),
-        (400, "the request exceeds the available context size. try increasing it", None),
-        (413, "too many tokens", None),
-    ],
-)
-def test_a_prompt_that_is_too_long(chat: ModuleType, status: int, message: str, code: str | None) -> None:
-    with pytest.raises(ContextLengthError, match="the prompt is too long for 'tiny'"):
-        ask(chat, chat.refused(status, message, code))
+def test_the_address_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/")
+    assert OpenAICompatible("tiny").base_url == "http://127.0.0.1:9/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert OpenAICompatible("tiny").base_url == OPENAI
 
 
-def test_status_429(chat: ModuleType) -> None:
-    with pytest.raises(ModelUnavailableError, match="answers with status 429: slow down") as error:
-        ask(chat, chat.refused(429, "slow down", retry_after="7"))
-    assert (error.value.retry_after, error.value.is_limit) == (7.0, True)
+def test_failures_are_retried_after_the_pause_that_the_server_requests(chat: ModuleType) -> None:
+    busy = chat.refused(429, "slow down", retry_after_ms="1")
+    broken = chat.said(ONE)._replace(cut=40)
+    answer, server = ask(
+        chat, busy, busy, broken, chat.refused(503, "oops", retry_after_ms="1"), chat.said(ONE), retries=4
+    )
+    assert answer.data == {"action": "1"}
+    assert len(server.requests) == 5
+    with pytest.raises(ModelUnavailableError, match="slow down"):
+        ask(chat, busy, retries=2)
 
 
-def test_a_spent_quota_is_not_retried(chat: ModuleType) -> None:
-    with pytest.raises(ModelAccessError, match="the quota is used up"):
-        ask(chat, chat.refused(429, "You exceeded your current quota", "insufficient_quota"))
+def test_what_a_retry_does_not_change_is_reported_at_once(chat: ModuleType) -> None:
+    for refused in (chat.refused(401, "no"), chat.refused(429, "You are over", "insufficient_quota")):
+        with (
+            chat.serve(lambda _, refused=refused: refused) as server,
+            pytest.raises(ModelAccessError),
+        ):
+            OpenAICompatible("tiny", base_url=server.url).complete(ASK)
+        assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 408])
-def test_transient_failures(chat: ModuleType, status: int) -> None:
-    with pytest.raises(ModelUnavailableError, match=f"answers with status {status}: oops") as error:
-        ask(chat, chat.refused(status, "oops"))
-    assert not error.value.is_limit
+def test_a_server_that_is_down_is_reported_within_five_seconds() -> None:
+    started = time.monotonic()
+    with pytest.raises(ServerUnreachableError, match=r"no server answers at .*, is it running\?"):
+        OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK, SCHEMA)
+    assert time.monotonic() - started < 5
 
 
-def test_unreadable_answers(chat: ModuleType) -> None:
-    whole = chat.said('{"action": "1"}')
-    for response in (
-        whole._replace(cut=40),  # the line is cut in mid-reply
-        whole._replace(cut=0),
-        whole._replace(body=b'{"choices": [{"mess'),  # half a JSON, properly sent
-        whole._replace(hang=True),  # never answers
-    ):
+def test_a_hanging_server_and_unreadable_answers_end_in_an_error(chat: ModuleType) -> None:
+    whole = chat.said(ONE)
+    for response in (whole._replace(cut=40), whole._replace(hang=True), whole._replace(body=b'{"choices": [')):
         with pytest.raises(ModelUnavailableError, match="gave no answer that can be read"):
-            ask(chat, response, timeout=0.2)
-
-
-def test_a_closed_port() -> None:
-    with pytest.raises(ServerUnreachableError, match=re.escape("no server answers at http://127.0.0.1:9/v1")):
-        OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
+            ask(chat, response, timeout=0.3)
 
 
 @pytest.mark.parametrize(
@@ -225,11 +352,9 @@ def test_a_closed_port() -> None:
         ({"model": ""}, "`model` should be the name of a model. Received ''"),
         ({"base_url": "localhost:8000"}, "`base_url` should be an address, as in http://127.0.0.1:8000/v1"),
         ({"base_url": f"http://me:{SECRET}@host/v1"}, "should have no user, password or query"),
-        (
-            {"form": "xml"},
-            "`form` should be one of auto, json_schema",
-        ),
-        ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
+        ({"form": "xml"}, "`form` should be one of auto, json_schema"),
+        ({"timeout": 0}, "`timeout` should be in the interval (0, inf). Received 0"),
+        ({"retries": -1}, "`retries` should be a whole number, at least 0"),
     ],
 )
 def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
@@ -271,3 +396,46 @@ def test_a_model_in_a_cycle_leaves_no_open_socket(chat: ModuleType, monkeypatch:
         complete_once()
         gc.collect()
     assert unclosed == []
+
+
+# Anthropic's and Gemini's endpoints with the chat-completions protocol. The files under `exchanges/` were written by
+# hand after the documents of both servers; none was recorded from them.
+
+
+def read_exchanges(chat: ModuleType, server: str) -> list[Any]:
+    """The responses of a server."""
+    data = json.loads((Path(__file__).parent / "exchanges" / f"{server}.json").read_text(encoding="utf-8"))
+    return [chat.Response(exchange["body"], exchange["status"]) for exchange in data]
+
+
+@pytest.mark.parametrize(
+    ("server", "refusal", "name", "tokens"), [("anthropic", 1, "temperature", (60, 22)), ("gemini", 2, "seed", (60, 9))]
+)
+def test_anthropic_and_gemini_answer_without_the_parameters_that_they_refuse(
+    chat: ModuleType, server: str, refusal: int, name: str, tokens: tuple[int, int]
+) -> None:
+    responses = read_exchanges(chat, server)
+    with chat.serve(lambda request: responses[refusal if name in request else 0]) as running:
+        model = OpenAICompatible("any", base_url=running.url)
+        for sample in (3, 4):
+            answer = model.complete(ASK, SCHEMA, {"temperature": 0.5}, sample)
+            assert (answer.data, answer.finish) == ({"action": "1"}, "stop")
+            assert (answer.tokens_in, answer.tokens_out) == tokens
+    assert [name in request for request in running.requests] == [True, False, False]
+
+
+def test_gemini_cut_off_while_thinking(chat: ModuleType) -> None:
+    answer, _ = ask(chat, read_exchanges(chat, "gemini")[1])
+    assert (answer.text, answer.data, answer.finish) == ("", None, "thinking")
+
+
+def test_errors_of_anthropic_and_gemini_are_told_apart(chat: ModuleType) -> None:
+    _, _, key, overloaded = read_exchanges(chat, "anthropic")
+    limit = read_exchanges(chat, "gemini")[3]
+    for response, kind, message in (
+        (key, ModelAccessError, "invalid x-api-key"),
+        (overloaded, ModelUnavailableError, "answers with status 529: Overloaded"),
+        (limit, ModelUnavailableError, "answers with status 429: Resource has been exhausted"),
+    ):
+        with pytest.raises(kind, match=message):
+            ask(chat, response)
