@@ -49,17 +49,17 @@ class PartFile(NamedTuple):
         return None if found is None else cls(**found.groupdict(""))
 
     @property
-    def label(self) -> str:
-        """The attribute with the first 16 digits of the hash, for lines and tables."""
-        return f"{self.attribute}(sha256={self.sha256[:16]})"
+    def text(self) -> str:
+        """The text that names the part."""
+        return f"{self.path}:{self.attribute}{f'@{self.sha256}' if self.sha256 else ''}"
 
-    def pin(self) -> str:
-        """The text with the hash of the file as it is now.
+    def pin(self) -> PartFile:
+        """The part with the hash of the file as it is now.
 
         Raises:
             PartError: if the file cannot be read.
         """
-        return f"{self.path}:{self.attribute}@{hashlib.sha256(self._read()).hexdigest()}"
+        return self._replace(sha256=hashlib.sha256(self._read()).hexdigest())
 
     def load(self) -> Any:
         """The class or function; the file is executed once in each process.

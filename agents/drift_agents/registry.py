@@ -100,7 +100,7 @@ def _load_entry_point(kind: str, point: EntryPoint) -> Any:
 
 
 def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
-    """Check that a part has all that its protocol names, and that its `supervision` is one of `SUPERVISION`.
+    """Check that a part has all that its protocol names; `supervision` among it should be one of `SUPERVISION`.
 
     Args:
         kind: the kind, in the singular, for the error message.
@@ -117,7 +117,7 @@ def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
         members = {key for key in (*vars(protocol), *protocol.__annotations__) if not key.startswith("_")}
         missing = ", ".join(sorted(key for key in members if not hasattr(part, key)))
         raise PartError(f"the {kind} {name!r} should have what `{protocol.__name__}` has. Missing: {missing}")
-    if part.supervision not in SUPERVISION:
+    if "supervision" in protocol.__annotations__ and part.supervision not in SUPERVISION:
         raise PartError(
             f"`supervision` of the {kind} {name!r} should be one of {', '.join(SUPERVISION)}. "
             f"Received {part.supervision!r}"

@@ -50,9 +50,6 @@ from drift_envs.integrations.trackers import make_tracker
 FIGURES = 48
 """Columns beside the name of a schedule: bar, episodes and times."""
 
-PART_FILE_AXES = ("memory", "verifier")
-"""The axes whose parts can be in a Python file of one's own."""
-
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -206,8 +203,8 @@ def _check_names(axis: str, names: Sequence[str]) -> list[str]:
     """The names of parts, those of Python files with the hash of the file; raises if one is unknown."""
     checked = []
     for name in names:
-        file = PartFile.read(name) if axis in PART_FILE_AXES else None
-        checked.append(name if file is None else file.pin())
+        file = PartFile.read(name)
+        checked.append(name if file is None else file.pin().text)
         AXES[axis].load(checked[-1])
     return checked
 

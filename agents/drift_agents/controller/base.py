@@ -15,7 +15,7 @@ import numpy as np
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
-from drift_agents.registry import CONTROLLERS
+from drift_agents.registry import CONTROLLERS, check_protocol
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 
 
@@ -110,4 +110,5 @@ def make_controller(name: str, **options: Any) -> Controller:
         'direct'
     """
     made: Controller = CONTROLLERS.make(name, **options)
+    check_protocol("controller", name, made, Controller)
     return made

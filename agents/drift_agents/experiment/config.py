@@ -73,7 +73,7 @@ class PartSpec(_Model):
     def label(self, among: Iterable[PartSpec] = ()) -> str:
         """The label in logs and tables: the name, with the options that distinguish it from parts of the same name.
 
-        A part of one's own file has the hash of the file in its label.
+        The label of a part of a Python file begins with the first 16 digits of the file's hash.
 
         Args:
             among: the parts of the same axis.
@@ -90,16 +90,16 @@ class PartSpec(_Model):
             ['llm(a)', 'llm(b)']
         """
         file = PartFile.read(self.name)
-        if file is not None:
-            return file.label
         model = self.options.get("model")
         namesakes = [
             other.options for other in among if other.name == self.name and other.options.get("model") == model
         ]
         telling = [key for key in sorted(self.options) if any(o.get(key) != self.options[key] for o in namesakes)]
-        options = [model] if isinstance(model, str) else []
+        options = [] if file is None else [f"sha256={file.sha256[:16]}"]
+        options += [model] if isinstance(model, str) else []
         options += [f"{key}={_short(self.options[key])}" for key in telling]
-        return f"{self.name}({', '.join(options)})" if options else self.name
+        name = self.name if file is None else file.attribute
+        return f"{name}({', '.join(options)})" if options else name
 
 
 def _short(value: Any) -> str:

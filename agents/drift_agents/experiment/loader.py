@@ -9,15 +9,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.mistakes import KeyPath, find_mistakes, part_files
+from drift_agents.experiment.mistakes import KeyPath, find_mistakes
 from drift_agents.experiment.overrides import override
+from drift_agents.part_file import PartFile
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path
 from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
@@ -48,7 +49,10 @@ def load_experiment(
             `rounds` replace those of single schedules too. A number of seeds counts from the file's
             first one, where that names it; `schedules` chooses among the file's, where a name without its suffix
             stands for all of its variants. Options of parts that other agents do not have are left out of single
-            schedules. Overrides alone may name parts of Python files (`drift_agents.part_file.PartFile`).
+            schedules.
+
+    Parts of Python files (`drift_agents.part_file.PartFile`) stand with the hash of their file. The path of one in an
+    experiment file starts at the folder of that file; files of parts are executed.
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name, or a chosen schedule is none of the file's.
@@ -58,9 +62,8 @@ def load_experiment(
         >>> load_experiment("glove-quick", {"seeds": 2}).seeds
         (0, 1)
     """
-    named = part_files(overrides)
     if isinstance(source, Mapping):
-        return parse_experiment(override(source, overrides or {}), named=named)
+        return parse_experiment(override(source, overrides or {}))
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
         if text not in shipped_experiments():
@@ -74,8 +77,21 @@ def load_experiment(
     if isinstance(data, dict):
         if "drifts" in data:
             raise ExperimentError(f"{where}: is a schedule; an experiment names it under `schedules`")
-        data = override(data, overrides or {})
-    return parse_experiment(data, where, line, named)
+        data = override(_place_parts(data, Path(where).parent), overrides or {})
+    return parse_experiment(data, where, line)
+
+
+def _place_parts(data: Any, folder: Path) -> Any:
+    """Plain data of an experiment file with the paths of parts from the working directory, not from its folder."""
+    if isinstance(data, str):
+        part = PartFile.read(data)
+        return data if part is None else part._replace(path=str(folder / part.path)).text
+    if isinstance(data, dict):
+        return {
+            _place_parts(key, folder): value if key == "about" else _place_parts(value, folder)
+            for key, value in data.items()
+        }
+    return [_place_parts(value, folder) for value in data] if isinstance(data, list) else data
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
@@ -119,7 +135,6 @@ def parse_experiment(
     data: Any,
     where: str = "<dict>",
     line: Callable[[KeyPath], int | None] | None = None,
-    named: Collection[str] = (),
 ) -> Experiment:
     """Check plain data.
 
@@ -127,7 +142,6 @@ def parse_experiment(
         data: what stands in the file.
         where: the file's name, for messages.
         line: gives the line of a key, for messages.
-        named: the parts of Python files that it may name; a file by itself may name none.
 
     Returns:
         The experiment.
@@ -137,7 +151,7 @@ def parse_experiment(
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
-    experiment, found = find_mistakes(data, named)
+    experiment, found = find_mistakes(data)
     if experiment is None:
         problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
         raise ExperimentError("\n".join(map(str, problems)))

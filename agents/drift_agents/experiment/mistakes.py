@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from drift_agents.checks import MOST_BITS
-from drift_agents.errors import ArgumentError, UnknownNameError
+from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
     Agents,
@@ -78,16 +78,13 @@ def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             yield from texts_in(value, (*path, place))
 
 
-def find_mistakes(
-    data: Mapping[str, Any], named: Collection[str] = ()
-) -> tuple[Experiment | None, list[tuple[KeyPath, str]]]:
+def find_mistakes(data: Mapping[str, Any]) -> tuple[Experiment | None, list[tuple[KeyPath, str]]]:
     """All mistakes of plain data, and the experiment if there are none.
 
     Args:
         data: what stands in the file.
-        named: the parts of Python files that it may name; a file by itself may name none.
     """
-    unreadable = list(_unreadable(data)) or list(_foreign_code(data, named))
+    unreadable = list(_unreadable(data)) or list(_changed_parts(data))
     if unreadable:
         return None, unreadable
     try:
@@ -111,11 +108,21 @@ def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             yield from _unreadable(value, (*path, key))
 
 
-def _foreign_code(data: Mapping[str, Any], named: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
-    """Texts that name a Python file: what runs code is given on the command line, never in a file."""
+def _changed_parts(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    """Parts of Python files without the hash that the file has now."""
     for path, text in texts_in({key: value for key, value in data.items() if key != "about"}):
-        if PartFile.read(text) is not None and text not in named:
-            yield path, f"an experiment names no Python file; give it with --memory or --verifier. Received {text!r}"
+        part = PartFile.read(text)
+        if part is None:
+            continue
+        try:
+            found = part.pin().sha256
+        except PartError as error:
+            yield path, str(error)
+            continue
+        if part.sha256 != found:
+            received = f"@{part.sha256}" if part.sha256 else "no hash"
+            what = f"{part.path}:{part.attribute} should end in the hash of the file"
+            yield path, f"{what}, which is @{found} now. Received {received}"
 
 
 def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
@@ -149,7 +156,7 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                     continue
                 if axis == "team":
                     yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if name in registry.names():
+                if registry.has(name):
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
     yield from _training_findings(experiment.training, ("train",))
     if experiment.rounds is not None and experiment.episodes is not None:
@@ -218,12 +225,12 @@ def _member_findings(team: PartSpec) -> Iterator[str]:
         yield str(error)
         return
     for member in members:
-        if member.policy.name not in POLICIES.names():
+        if not POLICIES.has(member.policy.name):
             yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
 
 
 def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if training is not None and training.policy is not None and training.policy.name not in POLICIES.names():
+    if training is not None and training.policy is not None and not POLICIES.has(training.policy.name):
         yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, training.policy.name, POLICIES.names()))
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.registry import POLICIES
+from drift_agents.registry import POLICIES, check_protocol
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 
@@ -112,10 +112,12 @@ def make_policy(name: str, **options: Any) -> Policy:
     Raises:
         UnknownNameError: if there is no policy of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
+        PartError: if it is a part of a file or of another package, and cannot be used.
 
     Example:
         >>> make_policy("random").name
         'random'
     """
     made: Policy = POLICIES.make(name, **options)
+    check_protocol("policy", name, made, Policy)
     return made

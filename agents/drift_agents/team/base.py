@@ -19,7 +19,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
-from drift_agents.registry import TEAMS
+from drift_agents.registry import TEAMS, check_protocol
 from drift_agents.types import Episode
 
 
@@ -138,4 +138,5 @@ def make_team(name: str, members: Iterable[Member], **options: Any) -> Team:
         'only'
     """
     made: Team = TEAMS.make(name, members=members, **options)
+    check_protocol("team", name, made, Team)
     return made

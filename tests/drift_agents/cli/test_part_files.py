@@ -1,4 +1,4 @@
-"""Memories and verifiers in a Python file, given on the command line."""
+"""Parts in a Python file, named on the command line or in an experiment file."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ environments:
 MINE = """\
 from drift_agents import Glove
 from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.policy.base import Reply
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Verdict
 from drift_agents.verifier.base import BaseVerifier
 
@@ -65,6 +67,16 @@ class Needs(Trusting):
 
 def breaks():
     raise OSError("no")
+
+
+class Eager:
+    name = "eager"
+
+    def __init__(self, pick=0):
+        self._pick = pick
+
+    def decide(self, prompt, rng):
+        return Reply(parse_prompt(prompt).actions[self._pick])
 
 
 class Judged(Trusting):
@@ -133,9 +145,13 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
         ("--verifier", "syntax.py:Rule", "syntax.py: raises at import: SyntaxError: invalid syntax"),
         ("--verifier", "mine.py:breaks", "mine.py: 'breaks' cannot be made: OSError: no"),
         ("--verifier", "mine.py:Needs", "mine.py: 'Needs' cannot be made: the verifier 'Needs' does not take these"),
-        ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: conte"),
+        ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: inser"),
         ("--verifier", "mine.py:Judged", "`supervision` of the verifier 'mine.py:Judged' should be one of none, own"),
-        ("--policy", "mine.py:Trusting", "no policy is called 'mine.py:Trusting'"),
+        (
+            "--policy",
+            "mine.py:Trusting",
+            "the policy 'mine.py:Trusting' should have what `Policy` has. Missing: deci",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_one_line(
@@ -149,20 +165,39 @@ def test_what_cannot_be_used_is_refused_with_one_line(
     assert not (folder / "run").exists()
 
 
+@pytest.mark.integration
+def test_a_file_names_parts_beside_it_with_their_hash(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from another folder, in other processes, and with options that tell them apart."""
+    own, agents = f"@{sha256(MINE.encode()).hexdigest()}", "vanilla: {k: 3}"
+    policies = f"policy: [{{'mine.py:Eager{own}': {{pick: 1}}}}, {{'mine.py:Eager{own}': {{pick: 2}}}}]"
+    text = EXPERIMENT.replace("policy: planner", policies).replace(agents, f"mine.py:Newest{own}: null")
+    text = text.replace("memory: {vanilla: {k: 2}}", "")
+    (folder / "short.yaml").write_text(text)
+    monkeypatch.chdir(folder.parent)
+    assert main(["run", f"{folder.name}/short.yaml", "--out", str(folder / "run"), "--jobs", "2"]) == 0
+    rows = read_rows(folder / "run" / "episodes.jsonl")
+    assert {row["policy"] for row in rows} == {f"{hashed('Eager')[:-1]}, pick={pick})" for pick in (1, 2)}
+    assert {row["memory"] for row in rows} == {"none", hashed("Newest")}
+
+
+@pytest.mark.parametrize("given", ["", f"@{'0' * 64}"])
 @pytest.mark.parametrize(
-    "agents",
+    ("agents", "line"),
     [
-        {"memory": "mine.py:Newest", "policy": "planner"},
-        {"memory": "vanilla", "verifier": {f"mine.py:Trusting@{'0' * 64}": {}}, "policy": "planner"},
-        {"memory": {"managed": {"memory": "mine.py:Newest"}}, "policy": "planner"},
+        ("{memory: 'mine.py:NAME', policy: planner}", 3),
+        ("{memory: vanilla, verifier: {'mine.py:NAME': {}}, policy: planner}", 3),
+        ("{memory: {managed: {memory: 'mine.py:NAME'}}, policy: planner}", 3),
+        ("{memory: vanilla, team: {judge: {members: ['mine.py:NAME']}}, policy: planner}", 3),
     ],
 )
-def test_a_file_names_no_code(agents: dict[str, object]) -> None:
-    data = {"name": "x", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}
-    with pytest.raises(ExperimentError, match="an experiment names no Python file; give it with --memory or"):
-        load_experiment(data)
-    with pytest.raises(ExperimentError, match="an experiment names no Python file"):
-        load_experiment(data, {"seeds": 2})
+def test_a_part_without_the_hash_of_its_file_is_refused(folder: Path, agents: str, line: int, given: str) -> None:
+    head, tail = "name: x\nschedules: frozen_lake/explicit\nagents: ", "\nseeds: 1\nrounds: 1\n"
+    (folder / "short.yaml").write_text(f"{head}{agents.replace('NAME', f'Newest{given}')}{tail}")
+    expected = f"mine.py:Newest should end in the hash of the file, which is @{sha256(MINE.encode()).hexdigest()} now. "
+    with pytest.raises(ExperimentError, match=re.escape(expected)) as found:
+        load_experiment("short.yaml")
+    assert str(found.value).startswith(f"short.yaml:{line}: agents")
+    assert str(found.value).endswith(f"Received {given or 'no hash'}")
 
 
 @pytest.mark.integration
