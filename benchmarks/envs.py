@@ -31,6 +31,13 @@ SLIP = ramp({"slip": 0.1}, {"slip": 0.6})
 FORCE = ramp({"force": 0.001}, {"force": 0.0006})
 POWER = ramp({"power": 0.0015}, {"power": 0.001})
 LAKE, CAR, CONTINUOUS = "FrozenLake-v1", "MountainCar-v0", "MountainCarContinuous-v0"
+
+
+def drifting(plain: str) -> str:
+    """The id of the drifting environment for a plain id."""
+    return f"Drift{plain.rsplit('-', 1)[0]}-v0"
+
+
 CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
     ("lake, default schedule", LAKE, {}, 3.0),
     ("lake, no schedule", LAKE, {"schedule": None}, None),
@@ -93,7 +100,7 @@ def main() -> None:
     pairs: list[tuple[gym.Env[Any, Any], gym.Env[Any, Any]]] = []
     times: list[tuple[list[float], list[float]]] = []
     for _, plain, keywords, _ in CASES:
-        pairs.append((gym.make(plain), gym.make(f"Drift{plain.rsplit('-', 1)[0]}-v0", **keywords)))
+        pairs.append((gym.make(plain), gym.make(drifting(plain), **keywords)))
         for env in pairs[-1]:
             env.reset(seed=0)
         times.append(([], []))

@@ -20,9 +20,9 @@ from typing import Any
 import gymnasium as gym
 import jax
 import numpy as np
+from benchmarks.peers import CAR, LAKE, drifting, envpool_step
 
 import drift_envs
-from benchmarks.peers import CAR, LAKE, drifting, envpool_step
 from drift_envs.registration import IDS
 
 NUMBERS = (1024, 16_384, 262_144)

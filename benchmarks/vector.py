@@ -4,8 +4,7 @@
 sub-environment (resets included) and the ratio to plain `gymnasium.make` measured directly before and after, one
 thread. The cases are interleaved, and medians of processor time are printed, so that other work on the machine has
 little effect on the ratios. Then it prints the overhead of drifts compared to the same lakes without drift, the time by
-the number of sub-environments and by the size of the map. Other packages are included if they are installed
-(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment): EnvPool, gymnax, NS-Gym.
+the number of sub-environments and by the size of the map.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ import gymnasium as gym
 import numpy as np
 
 import drift_envs
-from benchmarks.envs import ramp, seconds_per_step
-from benchmarks.peers import CAR, CONTINUOUS, LAKE, drifting, peers
+from benchmarks.envs import CAR, CONTINUOUS, LAKE, drifting, ramp, seconds_per_step
 
 TARGETS = {1024: 250, 16_384: 450}
 ACTIONS = {LAKE: 4, CAR: 3}
@@ -163,10 +161,6 @@ def main() -> None:
     print(f"drift-envs {drift_envs.__version__}, gymnasium {gym.__version__}, numpy {np.__version__}")
     for number in arguments.numbers:
         cases = {name: (plain, number, native(plain, number, **keywords)) for name, plain, keywords in CASES}
-        if number <= 1024:
-            for plain in (LAKE, CAR):
-                for name, count, step in peers(plain, number):
-                    cases[f"{plain}: {name}"] = plain, count, step
         target = TARGETS.get(number, "none")
         print(f"\n{number:,} sub-environments, target {target}\n{'case':<44}{'ns a step':>12}{'ratio':>8}")
         for name, (time_, ratio) in measurement.measure(cases).items():
