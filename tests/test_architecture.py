@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["errors", "hosts", "permutation", "product", "progress", "vocabulary"],
-        ["catalogue", "checks", "command_line", "jsonstream", "terms", "urls"],
+        ["command_line", "errors", "product", "vocabulary"],
+        ["catalogue", "checks", "jsonstream", "urls"],
         ["page_model", "picture", "search", "settings"],
         ["index"],
         ["generate", "goals", "importer"],

@@ -13,11 +13,11 @@ from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from webshop_server.catalogue import Catalogue
-from webshop_server.compat.nouns import count_nouns, load_tagger
+from webshop_server.command_line import HostRule
+from webshop_server.compat.goal import count_nouns, load_tagger
 from webshop_server.compat.routes import original_routes
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.goals import BROWSE
-from webshop_server.hosts import HostRule
 from webshop_server.inventory import Inventory
 from webshop_server.picture import PhotoSource
 from webshop_server.renderer import SECURITY_HEADERS, render_message

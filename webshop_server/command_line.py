@@ -3,30 +3,87 @@
 * `DONE`, `FAILED`, `WRONG_USAGE`, `INTERRUPTED` - the exit statuses
 * `make_app` - a Typer application to which commands are added
 * `run_app` - runs a command and returns its exit status
-* `AllowHost`, `HostRule` - the option `--allow-host` of a command that serves, and the rule that its names extend
+* `AllowHost`, `HostRule` - the option `--allow-host` of a command that serves, and the `Host` headers that it answers
 * `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
 * `refuse` - the error of an option with a wrong value
 
-The other programs take them from `drift_envs.command_line`. It imports nothing but Typer and `hosts`, so that `--help`
+The other programs take them from `drift_envs.command_line`. It imports nothing but Typer, so that `--help`
 stays fast.
+
+A page of another site can let its own name resolve to this machine (DNS rebinding); its requests are then of the same
+origin for a browser, and only the `Host` header tells them apart. An address cannot be rebound, so every IP address
+is answered.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
+import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from webshop_server.hosts import HostRule, is_host_name
-
 __all__ = ["AllowHost", "HostRule", "Verbosity", "make_app", "refuse", "run_app", "verbosity_of"]
+
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
+_PORT = re.compile(r":\d{1,5}\Z", re.ASCII)
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is the name of a host, without scheme and port.
+
+    Example:
+        >>> is_host_name("shop.example.org"), is_host_name("shop.example.org:3000")
+        (True, False)
+    """
+    return len(text) <= 253 and _NAME.fullmatch(text.lower()) is not None
+
+
+class HostRule:
+    """The `Host` headers that a server answers: IP addresses, `localhost`, this machine's name, and others given.
+
+    Args:
+        names: further names of hosts.
+
+    Example:
+        >>> rule = HostRule(["shop.example.org"])
+        >>> [rule.allows(host) for host in ("127.0.0.1:3000", "[::1]", "localhost", "Shop.example.org:80", None)]
+        [True, True, True, True, True]
+        >>> rule.allows("evil.example.org")
+        False
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        own = ("localhost", socket.gethostname(), *names)
+        self._names = frozenset(name.lower().rstrip(".") for name in own)
+
+    def allows(self, host: str | None) -> bool:
+        """Whether a request with this header is answered.
+
+        Args:
+            host: the header `Host`; `None` where a request has none, which no browser sends.
+        """
+        if host is None:
+            return True
+        name = _PORT.sub("", host.lower()).rstrip(".")
+        return name in self._names or _is_address(name.removeprefix("[").removesuffix("]"))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -51,7 +108,7 @@ AllowHost = Annotated[
         help="Answer requests to this name too (default: IP addresses, localhost and this machine's name).",
     ),
 ]
-"""The option `--allow-host`, which may be repeated; see `webshop_server.hosts`."""
+"""The option `--allow-host`, which may be repeated; see `HostRule`."""
 
 
 _VERBOSITY = "webshop_server.verbosity"

@@ -19,9 +19,8 @@ from pathlib import Path
 from webshop_server.catalogue import Catalogue, CatalogueWriter
 from webshop_server.checks import check_integer
 from webshop_server.errors import CatalogueError
-from webshop_server.index import build_index, open_index
+from webshop_server.index import Report, build_index, ignore_progress, open_index, show_progress
 from webshop_server.product import Instruction, Option, Product, Review
-from webshop_server.progress import Report, ignore_progress, show_progress
 from webshop_server.vocabulary import (
     ADJECTIVES,
     BRANDS,

@@ -20,10 +20,9 @@ from typing import Any
 
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
-from webshop_server.index import build_index, open_index
+from webshop_server.index import Report, Stage, build_index, open_index, show_progress
 from webshop_server.jsonstream import JsonEntry, stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
-from webshop_server.progress import Report, Stage, show_progress
 
 MAX_ASIN = 10
 MAX_VALUES = 1000

@@ -31,9 +31,47 @@ from numpy.typing import NDArray
 from webshop_server.catalogue import KINDS, Catalogue, Row
 from webshop_server.errors import CatalogueError
 from webshop_server.product import Product
-from webshop_server.progress import Report, ignore_progress, show_progress
-from webshop_server.search import Postings, SearchIndex, compute_norms, compute_rarity
-from webshop_server.terms import find_stem, find_words, join_fields
+from webshop_server.search import (
+    Postings,
+    SearchIndex,
+    compute_norms,
+    compute_rarity,
+    find_stem,
+    find_words,
+    join_fields,
+)
+
+Report = Callable[[float], None]
+"""Called with the share of a stage that is done, 0 to 1."""
+
+Stage = Callable[[str], Report]
+"""Begins a stage, by its name."""
+
+
+def ignore_progress(share: float) -> None:
+    """Report nothing."""
+
+
+@contextmanager
+def show_progress(*, is_shown: bool = True) -> Iterator[Stage]:
+    """Show one bar; each stage begins it again under its name.
+
+    Args:
+        is_shown: whether it is shown at all.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not is_shown) as bar:
+        task = bar.add_task("", total=1.0, start=False)
+
+        def begin(name: str) -> Report:
+            bar.reset(task, description=name, total=1.0)
+            return lambda share: bar.update(task, completed=share)
+
+        yield begin
+
 
 _VERSION = 3
 _SEGMENT = 50_000

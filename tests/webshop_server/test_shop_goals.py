@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from webshop_server import goals as module
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError
-from webshop_server.goals import NO_LIMIT, GoalSet, draw_price_limit, draw_uniform, resolve_price
+from webshop_server.goals import NO_LIMIT, GoalSet, Permutation, draw_price_limit, draw_uniform, resolve_price
 from webshop_server.index import open_index
-from webshop_server.permutation import Permutation
 from webshop_server.product import Instruction, Option, Product
 
 

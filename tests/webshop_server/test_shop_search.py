@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.index import open_index
 from webshop_server.product import Option, Product
-from webshop_server.search import MAX_RESULTS, round_lengths
-from webshop_server.terms import join_fields, tokenize
+from webshop_server.search import MAX_RESULTS, join_fields, round_lengths, tokenize
 
 DOCUMENTS = (
     "red lamp",

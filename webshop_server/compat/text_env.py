@@ -23,8 +23,7 @@ from typing import Any
 
 from webshop_server.checks import check_choice, check_integer, refuse
 from webshop_server.compat import utils
-from webshop_server.compat.goal import describe_score
-from webshop_server.compat.nouns import MODEL, count_nouns, load_tagger
+from webshop_server.compat.goal import MODEL, count_nouns, describe_score, load_tagger
 from webshop_server.errors import ArgumentError
 from webshop_server.generate import DEFAULT_PRODUCTS, get_cache_dir
 from webshop_server.goals import Goal, draw_uniform, resolve_price

@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 from webshop_server.compat import WebAgentTextEnv
-from webshop_server.compat.nouns import load_tagger
+from webshop_server.compat.goal import load_tagger
 from webshop_server.errors import ArgumentError
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from webshop_server.compat.nouns import count_nouns, load_tagger
+from webshop_server.compat.goal import count_nouns, load_tagger
 from webshop_server.errors import ArgumentError
 from webshop_server.goals import Goal
 from webshop_server.product import Product

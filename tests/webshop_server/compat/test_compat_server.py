@@ -134,7 +134,7 @@ def test_purchases_by_get_are_confined_to_the_mode(inventory):
 
 
 def test_the_mode_scores_with_the_originals_nouns(inventory):
-    from webshop_server.compat.nouns import count_nouns
+    from webshop_server.compat.goal import count_nouns
     from webshop_server.reward import extract_nouns
 
     assert create_app(Config(inventory, compat=True)).extensions["webshop"].shop.nouns is count_nouns
