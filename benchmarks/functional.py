@@ -1,11 +1,10 @@
-"""The speed of the functional form in a compiled loop, relative to gymnax, EnvPool and the NumPy form.
+"""The speed of the functional form in a compiled loop, relative to gymnax and the NumPy form.
 
 `python -m benchmarks.functional` steps environments with random actions and prints, for each kind and number of
 environments, the time of a step of one environment (resets and the drawing of actions included) and the ratios to
 gymnax without drift and to the NumPy form. The cases are interleaved, and medians are printed; on a CPU of processor
-time over all threads, on a GPU of elapsed time. gymnax and EnvPool are left out where they are not installed
-(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment). Aim: at most 15 % slower than
-gymnax without drift; on a GPU 100 million lake steps a second.
+time over all threads, on a GPU of elapsed time. gymnax is left out where it is not installed. Aim: at most 15 %
+slower than gymnax without drift; on a GPU 100 million lake steps a second.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from typing import Any
 import gymnasium as gym
 import jax
 import numpy as np
-from benchmarks.peers import CAR, LAKE, drifting, envpool_step
 
 import drift_envs
+from benchmarks.envs import CAR, LAKE, drifting
 from drift_envs.registration import IDS
 
 NUMBERS = (1024, 16_384, 262_144)
@@ -128,12 +127,6 @@ def cases_of(plain: str, number: int, steps: int) -> dict[str, Callable[[int], N
             return found[1], found[2]
 
         cases["gymnax, no drift"] = compiled(reset, step, number, actions, steps)
-    try:
-        envpool = importlib.import_module("envpool")
-    except (ImportError, FileNotFoundError) as error:
-        print(f"envpool can't be imported: {error}")
-    else:
-        cases["EnvPool, no drift, a step at a time"] = stepping(envpool_step(envpool, plain, number))
     lakes = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="vector_entry_point")
     lakes.reset(seed=0)
     cases["NumPy form, default schedule"] = stepping(lakes.step)

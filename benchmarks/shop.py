@@ -45,24 +45,8 @@ from webshop_server.renderer import render_html
 from webshop_server.shop import Shop
 
 PARTS = ("walks", "server", "catalogue")
-WORDS = [
-    "red",
-    "blue",
-    "shoes",
-    "cotton",
-    "lamp",
-    "tea",
-    "chocolate",
-    "speaker",
-    "rug",
-    "women's",
-    "dress",
-    "machine",
-    "washable",
-    "sofa",
-    "easy",
-    "made",
-]
+_WORDS = "red blue shoes cotton lamp tea chocolate speaker rug women's dress machine washable sofa easy made"
+WORDS = _WORDS.split(" ")
 STEP_LIMIT = 30
 ROUNDS = 10
 
