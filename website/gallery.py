@@ -1,7 +1,5 @@
 """The gallery: every environment in its phases, and every shipped schedule over time.
 
-`python -m website.gallery FOLDER` draws the pictures and writes `gallery.md` beside them.
-
 * `draw` - draws all pictures
 * `page` - the page that shows them
 """
@@ -10,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
@@ -88,17 +85,12 @@ def draw(folder: Path) -> list[Picture]:
     return pictures + [_schedule(name, folder) for name in shipped_schedules()]
 
 
-def page(pictures: Sequence[Picture], folder: str = "gallery/") -> str:
-    """The page that shows the pictures, in Markdown with figures.
-
-    Args:
-        pictures: those of `draw`.
-        folder: where their files are, seen from the page.
-    """
+def page(pictures: Sequence[Picture]) -> str:
+    """The page that shows the pictures of `draw` in the folder `gallery`, in Markdown with figures."""
     lines = [
         "# Gallery",
         "Every environment in its first phases, with the overlay that shows what changed, and the knobs of every",
-        "shipped schedule over its ticks (seed 0). Drawn by `python -m website.gallery FOLDER`.",
+        "shipped schedule over its ticks (seed 0).",
     ]
     for group in dict.fromkeys(picture.group for picture in pictures):
         members = [picture for picture in pictures if picture.group == group]
@@ -108,25 +100,10 @@ def page(pictures: Sequence[Picture], folder: str = "gallery/") -> str:
             if picture.file:
                 lines += [
                     "<figure markdown>",
-                    f"![{picture.title}]({folder}{picture.file}){{ loading=lazy }}",
+                    f"![{picture.title}](gallery/{picture.file}){{ loading=lazy }}",
                     f"<figcaption markdown>`{picture.title}`: {picture.text}</figcaption>",
                     "</figure>",
                 ]
         lines.append("</div>")
         lines += [f"\n`{picture.title}`: {picture.text}" for picture in members if not picture.file]
     return "\n".join(lines) + "\n"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Draw the gallery into a folder."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m website.gallery FOLDER", file=sys.stderr)
-        return 0 if "--help" in arguments else 2
-    folder = Path(arguments[0])
-    (folder / "gallery.md").write_text(page(draw(folder), ""), encoding="utf-8")
-    print(f"wrote {folder / 'gallery.md'}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -64,10 +64,5 @@ def test_the_gallery_shows_every_environment(site: Path) -> None:
         ("index.md", "LICENSE", ""),
     ],
 )
-def test_links_that_leave_the_folder_of_documents(
-    page: str, target: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hooks, "ADDRESS", "")
+def test_links_that_leave_the_folder_of_documents(page: str, target: str, expected: str) -> None:
     assert hooks.link(page, target) == expected
-    monkeypatch.setattr(hooks, "ADDRESS", "https://project.example")
-    assert hooks.link(page, target) == (expected or "https://project.example/blob/main/LICENSE")
