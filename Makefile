@@ -147,7 +147,7 @@ $(AUDIT): .ci/audit.txt
 	@touch $@
 
 bandit: $(AUDIT)
-	.venvs/audit/bin/bandit --quiet --recursive --configfile pyproject.toml drift_envs webshop_server agents/drift_agents
+	.venvs/audit/bin/bandit --quiet --recursive --configfile pyproject.toml drift_envs webshop_server agents/drift_agents research
 
 audit: bandit  ## bandit for the code, pip-audit for the locked dependencies, whose database it needs to reach
 	.venvs/audit/bin/pip-audit --requirement .ci/requirements.lock --no-deps --disable-pip --progress-spinner off
