@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, load_schedule
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def read_recording(path: Path) -> Recording:
         return Recording(path, header["env"], header["content"], header["seed"], episodes)
     except OSError as error:
         raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (EOFError, ValueError, KeyError, TypeError) as error:
+    except (EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(f"{path}: does not hold the steps of a run") from error

@@ -21,7 +21,7 @@ import pandas as pd
 from drift_agents.analysis.evidence import AXES, EvidenceTable
 from drift_agents.analysis.runs import TOLERANCE, WINDOW
 from drift_agents.errors import EvidenceError
-from drift_agents.experiment.episode import SUCCESS
+from drift_agents.experiment.logs import SUCCESS
 
 BUDGETS = (1.0, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the clairvoyant's interactions."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.folder import EPISODES, check_merged, read_manifest
 from drift_agents.experiment.logs import TRAIN, LoggedRow, read_rows
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
@@ -119,12 +119,14 @@ def read_run(folder: Path) -> tuple[dict[str, Any], list[LoggedRow]]:
     """The manifest and the rows of a finished run.
 
     Raises:
-        ExperimentError: if the folder holds no finished run.
+        ExperimentError: if the folder holds no finished run, or its lines were changed.
     """
     manifest = read_manifest(folder)
     if not (folder / EPISODES).exists():
         raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
-    return manifest, read_rows(folder / EPISODES)
+    rows = read_rows(folder / EPISODES)
+    check_merged(folder)
+    return manifest, rows
 
 
 def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:

@@ -40,6 +40,7 @@ from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST, TRACKING
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.mistakes import AXES
+from drift_agents.experiment.runner import Progress as Callbacks
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 from drift_agents.part_file import PartFile
@@ -233,7 +234,7 @@ def _print_nothing(_: str) -> None:
     pass
 
 
-class ProgressBars:
+class ProgressBars(Callbacks):
     """A bar of one line for every schedule, on standard error; below them the requests to language models.
 
     Args:

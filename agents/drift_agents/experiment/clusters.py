@@ -1,13 +1,16 @@
-"""Cells on the workers of a cluster, by Ray.
+"""Cells on the workers of a cluster, by Ray, and the language models of the command, which they use.
 
 * `BACKENDS` - where cells can be played
-* `Cluster` - what a run needs of a cluster
-* `open_cluster` - connects to one, or starts one of this machine's processes
-* `play_on_cluster` - calls a function on a cluster's workers
+* `open_cluster` - connects to a cluster of Ray, or starts one of this machine's processes
+* `Cluster` - a pool of workers with a mailbox to the command
 * `check_reachable` - whether a server listens at an address
+* `Mailbox` - carries requests from workers to the command and answers back
+* `RequestedService` - stands where `drift_agents.llm.service.Service` does, on a worker
+* `answer_requests` - answers the requests of all workers, in the command
 
 A call is sent with its arguments and its result comes back: workers need no folder in common, and write nothing into
-the run's. Requests to language models come back too, and are answered by the command.
+the run's. They send no request to a model's server either: budget, recorded replies, the count of invalid answers and
+the key stay with the command, whose service answers from records or sends the request.
 """
 
 from __future__ import annotations
@@ -18,17 +21,16 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import count, islice
+from itertools import count
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
-from drift_agents.errors import ExperimentError, MissingDependencyError
-from drift_agents.experiment.model_requests import Answer, Mailbox, Request
-from drift_agents.experiment.workers import MOST_LOST
-
-T = TypeVar("T")
+from drift_agents.errors import ContextLengthError, ExperimentError, MissingDependencyError
+from drift_agents.experiment.workers import LostWorkerError, Pool
+from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.service import Service
 
 BACKENDS = ("processes", "ray")
 """Processes of this machine; workers of Ray (extra `ray`) on any machines."""
@@ -37,75 +39,52 @@ BACKENDS = ("processes", "ray")
 _PATIENCE = 10
 
 
-class LostWorkerError(Exception):
-    """The worker of a call has ended before the call; the call can be sent again."""
-
-
-class Cluster(Protocol):
-    """What a run needs of a cluster."""
-
-    @property
-    def cores(self) -> int:
-        """How many calls run at the same time, at least 1."""
-
-    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
-        """Send a call; returns a handle."""
-
-    def wait(self, running: Sequence[Any]) -> Any:
-        """Wait for one of these calls to end; returns its handle."""
-
-    def result(self, handle: Any) -> Any:
-        """What a call that has ended returned, or raises what it raised.
-
-        Raises:
-            LostWorkerError: if its worker ended first.
-            ExperimentError: if the cluster cannot be used any more.
-        """
-
-    def cancel(self, running: Sequence[Any]) -> None:
-        """Cancel calls, whose results are not needed."""
-
-    def open_mailbox(self) -> Mailbox:
-        """A mailbox between this process and its calls, which get it as an argument."""
-
-
-def play_on_cluster(
-    cluster: Cluster, play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int | None = None
-) -> Iterator[T]:
-    """Call a function on a cluster's workers; a call whose worker was lost is sent again.
+@contextmanager
+def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
+    """Connect to a cluster of Ray, or start one of this machine's processes, which end with this process.
 
     Args:
-        cluster: the cluster.
-        play: the function, one of a module that is installed on all machines.
-        calls: its arguments, a tuple a call.
-        jobs: how many calls run at the same time; by default as many as the cluster has cores.
-
-    Yields:
-        What each call returned, when it is over.
+        address: of a running cluster: `host:port` or `ray://host:port`. By default the connection that this process
+            has already, else the address in `RAY_ADDRESS`, else a cluster is started.
+        jobs: how many processes a cluster that is started here has; one a core by default.
 
     Raises:
-        ExperimentError: if workers are lost again and again; otherwise what the call raised.
+        MissingDependencyError: if Ray is not installed.
+        ExperimentError: if no cluster is at the address.
     """
-    queue = iter(calls)
-    running = {cluster.start(play, call): call for call in islice(queue, jobs or cluster.cores)}
-    lost = 0
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     try:
-        while running:
-            done = cluster.wait(list(running))
-            call = running.pop(done)
-            try:
-                result: T = cluster.result(done)
-            except LostWorkerError as error:
-                lost += 1
-                if lost > MOST_LOST:
-                    raise ExperimentError(f"workers were lost {lost} times in a row: {error}") from error
-                running[cluster.start(play, call)] = call
-                continue
-            lost = 0
-            running |= {cluster.start(play, call): call for call in islice(queue, 1)}
-            yield result
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[ray]"`') from error
+    if ray.is_initialized():
+        if address is not None:
+            raise ExperimentError(f"`address` should not be given where Ray is connected already. Received {address!r}")
+        yield _RayCluster(ray)
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or None
+    check_reachable(address or "", "Ray")
+    own = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
+    try:
+        with _kept_handlers():
+            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ExperimentError(f"`address` should name a running Ray. Received {address!r}: {error}") from error
+    try:
+        yield _RayCluster(ray)
     finally:
-        cluster.cancel(list(running))
+        ray.shutdown()
+
+
+@contextmanager
+def _kept_handlers() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray replaces by one that ends the process at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 def check_reachable(address: str, what: str) -> None:
@@ -129,6 +108,143 @@ def check_reachable(address: str, what: str) -> None:
         ) from error
 
 
+class Request(NamedTuple):
+    """A call of a model's method: the arguments of `Service.model`, those of the method, and its name."""
+
+    model: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    method: str = "complete"
+
+
+Answer = Completion | Exception | None
+"""What the method returned or raised."""
+
+
+class Mailbox(Protocol):
+    """Carries requests from workers to the command and answers back; workers get it as an argument of their calls."""
+
+    def ask(self, request: Request) -> Answer:
+        """Send a request and wait for its answer (on a worker)."""
+
+    def take(self) -> tuple[int, Request] | None:
+        """Wait for a request; returns its number too, and `None` after `close` (in the command)."""
+
+    def answer(self, number: int, answer: Answer) -> None:
+        """Answer a request (in the command)."""
+
+    def close(self, takers: int) -> None:
+        """Let so many calls of `take` return `None`."""
+
+
+class RequestedModel:
+    """A language model of the command.
+
+    Args:
+        mailbox: to the command.
+        arguments: those of `Service.model`.
+    """
+
+    def __init__(self, mailbox: Mailbox, arguments: tuple[Any, ...]) -> None:
+        self._mailbox, self._arguments = mailbox, arguments
+        self.name = str(arguments[0])
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Answer.
+
+        Raises:
+            DriftAgentsError: as `drift_agents.llm.service.ServedModel.complete` does in the command.
+        """
+        answer: Completion = self._ask("complete", tuple(messages), schema, parameters, sample_index)
+        return answer
+
+    def report(self, is_valid: bool, is_cut: bool) -> None:
+        """Count an answer, as `drift_agents.llm.service.ServedModel.report` does in the command."""
+        self._ask("report", is_valid, is_cut)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        answer = self._mailbox.ask(Request(self._arguments, arguments, method))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class RequestedService:
+    """The command's language models, where `drift_agents.llm.service.Service` stands otherwise.
+
+    Args:
+        mailbox: to the command.
+        default_model: as there.
+    """
+
+    def __init__(self, mailbox: Mailbox, default_model: str | None = None) -> None:
+        self._mailbox, self.default_model = mailbox, default_model
+
+    def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
+        """The model with these arguments."""
+        return RequestedModel(self._mailbox, (name, base_url, form, price))
+
+
+@contextmanager
+def answer_requests(mailbox: Mailbox, service: Service, threads: int) -> Iterator[None]:
+    """Answer the requests of all workers while the context lasts.
+
+    When it ends with an error no new request is sent; pending ones are awaited, since their replies are paid for and
+    are recorded.
+
+    Args:
+        mailbox: to the workers.
+        service: the command's service.
+        threads: how many requests are answered at the same time.
+
+    Raises:
+        ExperimentError: that of a cell; its cause is the error of the model, where there was one.
+    """
+    failures: list[Exception] = []
+
+    def answer() -> None:
+        while (taken := mailbox.take()) is not None:
+            number, request = taken
+            try:
+                found: Answer = getattr(service.model(*request.model), request.method)(*request.arguments)
+            except Exception as error:  # noqa: BLE001 - raised in the worker
+                found = error
+                if not isinstance(error, ContextLengthError):  # which agents answer with a shorter prompt
+                    failures.append(error)
+            mailbox.answer(number, found)
+
+    answering = [threading.Thread(target=answer, name=f"model-{number}", daemon=True) for number in range(threads)]
+    for thread in answering:
+        thread.start()
+    try:
+        yield
+    except BaseException as error:
+        service.stop()
+        if failures and isinstance(error, ExperimentError):
+            raise error from failures[0]
+        raise
+    finally:
+        mailbox.close(threads)
+        for thread in answering:
+            thread.join()
+
+
+class Cluster(Pool, Protocol):
+    """A pool of workers with a mailbox to the command."""
+
+    @property
+    def cores(self) -> int:
+        """How many calls run at the same time, at least 1."""
+
+    def open_mailbox(self) -> Mailbox:
+        """A mailbox between this process and its calls, which get it as an argument."""
+
+
 class _RayCluster:
     """Ray's workers, a core a call."""
 
@@ -140,11 +256,10 @@ class _RayCluster:
     def cores(self) -> int:
         return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
-    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Any:
         if play not in self._tasks:
             self._tasks[play] = self._ray.remote(num_cpus=1, max_retries=0)(play)
-        handle: Hashable = self._tasks[play].remote(*call)
-        return handle
+        return self._tasks[play].remote(*call)
 
     def wait(self, running: Sequence[Any]) -> Any:
         (done,), _ = self._ray.wait(running, num_returns=1)
@@ -166,7 +281,7 @@ class _RayCluster:
         except errors.RayError as error:
             raise ExperimentError(f"Ray cannot go on: {error}") from error
 
-    def cancel(self, running: Sequence[Any]) -> None:
+    def stop(self, running: Sequence[Any]) -> None:
         with suppress(self._ray.exceptions.RayError):
             for handle in running:
                 self._ray.cancel(handle, force=True)
@@ -242,51 +357,3 @@ class _RayMailbox:
             return ray.get(handle)
         except ray.exceptions.RayError as error:
             raise ExperimentError(f"Ray cannot go on: {error}") from error
-
-
-@contextmanager
-def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
-    """Connect to a cluster of Ray, or start one of this machine's processes, which end with this process.
-
-    Args:
-        address: of a running cluster: `host:port` or `ray://host:port`. By default the connection that this process
-            has already, else the address in `RAY_ADDRESS`, else a cluster is started.
-        jobs: how many processes a cluster that is started here has; one a core by default.
-
-    Raises:
-        MissingDependencyError: if Ray is not installed.
-        ExperimentError: if no cluster is at the address.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[ray]"`') from error
-    if ray.is_initialized():
-        if address is not None:
-            raise ExperimentError(f"`address` should not be given where Ray is connected already. Received {address!r}")
-        yield _RayCluster(ray)
-        return
-    address = address or os.environ.get("RAY_ADDRESS") or None
-    check_reachable(address or "", "Ray")
-    own = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
-    try:
-        with _kept_handlers():
-            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise ExperimentError(f"`address` should name a running Ray. Received {address!r}: {error}") from error
-    try:
-        yield _RayCluster(ray)
-    finally:
-        ray.shutdown()
-
-
-@contextmanager
-def _kept_handlers() -> Iterator[None]:
-    """Keep this process's handler of SIGTERM, which Ray replaces by one that ends the process at once."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread() and before is not None:
-            signal.signal(signal.SIGTERM, before)

@@ -25,7 +25,7 @@ from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
 from drift_agents.experiment.environments import make_env, make_prober, read_schedule
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.evaluator import EpisodeEvaluator
-from drift_agents.experiment.logs import TEST, TRAIN
+from drift_agents.experiment.logs import SUCCESS, TEST, TRAIN
 from drift_agents.experiment.memory_dependencies import memory_dependencies
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
 from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
@@ -46,9 +46,6 @@ from drift_envs.schedule.model import Schedule
 
 AGENT_STREAM = 0xA6E7
 """Separates the random streams of agents from those of episodes and drifts."""
-
-SUCCESS = 1.0
-"""The least score of a successful episode: the maximum."""
 
 
 @dataclass

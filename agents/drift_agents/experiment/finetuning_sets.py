@@ -23,8 +23,8 @@ import numpy as np
 
 from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.episode import SUCCESS
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
+from drift_agents.experiment.logs import SUCCESS
 from drift_agents.experiment.trace import SUFFIX, read_trace
 from drift_agents.llm.base import Message
 from drift_agents.llm.rules import RuleModel

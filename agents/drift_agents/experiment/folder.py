@@ -1,13 +1,16 @@
 """The folder of a run: what it holds, and whether it may be used.
 
-* `RunFolder` - opens, refuses, empties and reads the folder of a run
+* `RunFolder` - opens, refuses, empties, fills and reads the folder of a run
+* `read_manifest`, `check_merged` - what a run plays, and whether its lines are those that it wrote
 * `versions` - what has to be the same for a run to be continued
-* `find_differences` - the keys in which two pieces of plain data differ
+* `compare_manifests`, `find_differences` - the keys in which two runs, or two pieces of plain data, differ
 
-A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a worker),
-`finished.jsonl` (the cells that are done, with their hashes), and when all are done
-`episodes.jsonl` and `report.md`. Optional are `traces/` (the steps of each cell), `plots/`,
+A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a finished cell), and when all
+are done `episodes.jsonl` with its hash and `report.md`. Optional are `traces/` (the steps of each cell), `plots/`,
 `inspect.html` and `report.html`. Contents depend on neither the time, the machine nor the number of jobs.
+
+Every file is written whole, under another name first, so that a killed process leaves none that is torn. The last line
+of a cell's file is the SHA-256 of the lines before it.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -30,12 +33,13 @@ import numpy
 import scipy
 
 from drift_agents.errors import ExperimentError, PartError
-from drift_agents.experiment.appended_file import AppendedFile
-from drift_agents.experiment.cell_files import CellFiles, CellLog
 from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
-MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
+MANIFEST, CELLS, EPISODES, REPORT = "run.json", "cells", "episodes.jsonl", "report.md"
+EPISODES_HASH = "episodes.sha256"
+"""The SHA-256 of `episodes.jsonl`, as `sha256sum` writes it."""
+
 TRACES, PAGE, REPORT_PAGE = "traces", "inspect.html", "report.html"
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
@@ -46,19 +50,11 @@ TRACKING = "tracking"
 HOLDER = "held-by.json"
 """Which process holds the folder, while one does."""
 
-OURS = (
-    MANIFEST,
-    f"{MANIFEST}.part",
-    CELLS,
-    FINISHED,
-    EPISODES,
-    f"{EPISODES}.part",
-    REPORT,
-    TRACES,
-    PAGE,
-    REPORT_PAGE,
-)
+OURS = (MANIFEST, CELLS, EPISODES, EPISODES_HASH, REPORT, TRACES, PAGE, REPORT_PAGE)
 """Everything that a run writes; nothing else in its folder is ever touched."""
+
+_PART = ".part"  # the ending of a file that is being written
+_BESIDE = (f"{MANIFEST}{_PART}", REPLIES, HOLDER, TRACKING)  # files of a folder without a run
 
 
 def versions() -> dict[str, str]:
@@ -84,9 +80,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.cells = CellFiles(path / CELLS)
         self._lock: int | None = None
-        self._finished: AppendedFile | None = None
 
     def open(self, manifest: Mapping[str, Any], *, resume: bool, fresh: bool) -> None:
         """Prepare the folder for a run.
@@ -101,24 +95,21 @@ class RunFolder:
             PartError: if a part's file was changed since the run began.
         """
         self._take_lock()
-        if self._is_empty():
-            self._write(MANIFEST, _pretty(manifest))
-        elif not (self.path / MANIFEST).exists():
+        with _writing(self.path):
+            is_empty = all(entry.name.startswith(_BESIDE) for entry in self.path.iterdir())
+        if not is_empty and not (self.path / MANIFEST).exists():
             raise ExperimentError(f"{self.path}: is not empty and holds no run. Choose another folder with --out")
-        elif fresh:
-            self._empty()
-            self._write(MANIFEST, _pretty(manifest))
-        elif resume:
+        if not is_empty and not fresh:
+            if not resume:
+                raise ExperimentError(
+                    f"{self.path}: holds a run already. Go on with it with --resume, throw it away with --fresh, "
+                    "or choose another folder with --out"
+                )
             self._check_same(manifest)
-        else:
-            raise ExperimentError(
-                f"{self.path}: holds a run already. Go on with it with --resume, throw it away with --fresh, "
-                "or choose another folder with --out"
-            )
-        (self.path / CELLS).mkdir(exist_ok=True)
-        self.cells.refresh()
-        if (self.path / FINISHED).exists():
-            self._open_finished().cut_torn_line()
+            return
+        self._empty()
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        _write_whole(self.path / MANIFEST, text.encode())
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -128,114 +119,86 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of the folder."""
-        if self._finished is not None:
-            with suppress(OSError):  # a cell that is not noted as finished is played again
-                self._finished.close()
         if self._lock is not None:
             with suppress(OSError):
                 (self.path / HOLDER).unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
 
-    def manifest(self) -> dict[str, Any]:
-        """What is played there.
+    def has_cell(self, key: str) -> bool:
+        """Whether a cell is done.
 
         Raises:
-            ExperimentError: if the folder holds no run.
+            ExperimentError: if its file is not what the run wrote.
         """
-        return read_manifest(self.path)
+        return self._cell(key).exists() and self.read_cell(key) is not None
 
     def trace(self, key: str) -> Path:
         """The file with the steps of a cell, where they are kept."""
         return self.path / TRACES / f"{key}.jsonl.gz"
 
-    def finished(self) -> dict[str, str]:
-        """The cells that are done, with the hash of their lines.
-
-        A torn last line is passed over: that cell is played again and compared.
-        """
-        path = self.path / FINISHED
-        found: dict[str, str] = {}
-        try:
-            text = path.read_text("utf-8") if path.exists() else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise ExperimentError(f"{path}: cannot be read: {error}") from error
-        for line in text.split("\n")[:-1]:
-            try:
-                entry = json.loads(line)
-                found[str(entry["cell"])] = str(entry["sha256"])
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ExperimentError(f"{path}: not a list of finished cells: {line[:80]!r}") from error
-        return found
-
-    def note_finished(self, key: str, episodes: int) -> bytes:
-        """Note that a cell is done; `AppendedFile` says when the note is on disk.
-
-        Args:
-            key: the cell.
-            episodes: how many it has.
-
-        Returns:
-            Its lines.
-
-        Raises:
-            ExperimentError: if its lines are not those of an earlier attempt at it.
-        """
-        self.cells.refresh()
-        lines = self.cells.read(key)
-        if (found := lines.count(b"\n")) != episodes:
-            raise ExperimentError(
-                f"{self.cells.folder}: holds {found} lines of {key}, the cell has {episodes} episodes. A file was "
-                "changed; put it back, or begin with --fresh"
-            )
-        self._open_finished().append(json.dumps({"cell": key, "sha256": lines_hash(lines)}).encode())
-        return lines
-
-    def keep_cell(self, key: str, lines: Iterable[bytes], files: Mapping[str, bytes]) -> None:
-        """Write what another machine played of a cell.
+    def keep_cell(self, key: str, lines: bytes, steps: bytes | None) -> None:
+        """Write what was played of a cell.
 
         Args:
             key: the cell.
             lines: all its lines.
-            files: the contents of its other files, by their paths in this folder.
+            steps: the content of the file with its steps, if there is to be one.
 
         Raises:
             ExperimentError: if a file cannot be written.
         """
-        with CellLog(self.cells.folder, key) as log:
-            for line in lines:
-                log.write(line)
-        for name, content in files.items():
-            path = self.path / name
-            part = path.with_name(f"{path.name}.part")
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                part.write_bytes(content)
-                os.replace(part, path)
-            except OSError as error:
-                raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+        if steps is not None:  # first, since the cell is done when its lines are there
+            _write_whole(self.trace(key), steps)
+        _write_whole(self._cell(key), lines + _seal(lines))
+
+    def read_cell(self, key: str) -> bytes:
+        """The lines of a cell that is done.
+
+        Raises:
+            ExperimentError: if the file cannot be read, or is not what the run wrote.
+        """
+        path = self._cell(key)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
+        lines = content[: -len(_seal(b""))]
+        if content != lines + _seal(lines):
+            raise ExperimentError(
+                f"{path}: is not what the run wrote when it finished this cell: it was changed or torn. Put it back, "
+                "or delete it, so that the cell is played again with --resume"
+            )
+        return lines
 
     def merge(self, keys: Iterable[str]) -> Path:
         """Write the lines of all cells, in this order, to `episodes.jsonl`; all of it or nothing.
 
         Returns:
             The file.
+
+        Raises:
+            ExperimentError: if a cell's file is not what the run wrote, or a file cannot be written.
         """
-        target, part = self.path / EPISODES, self.path / f"{EPISODES}.part"
-        with open(part, "wb") as file:
-            for key in keys:
-                file.write(self.cells.read(key))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        target = self.path / EPISODES
+        part = target.with_name(f"{EPISODES}{_PART}")
+        with _writing(target):
+            with open(part, "wb") as file:
+                for key in keys:
+                    file.write(self.read_cell(key))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, target)
+        _write_whole(self.path / EPISODES_HASH, _describe_hash(target).encode())
         return target
 
+    def _cell(self, key: str) -> Path:
+        return self.path / CELLS / f"{key}.jsonl"
+
     def _take_lock(self) -> None:
-        try:
+        with _writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY)
-        except OSError as error:
-            raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -244,7 +207,7 @@ class RunFolder:
             raise ExperimentError(f"{self.path}: another run is writing there{self._read_holder()}") from error
         since = datetime.now(timezone.utc).isoformat(timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "since": since}
-        self._write(HOLDER, json.dumps(holder) + "\n")
+        _write_whole(self.path / HOLDER, json.dumps(holder).encode() + b"\n")
 
     def _read_holder(self) -> str:
         """The process that holds the folder, for a message; empty while it has not written who it is."""
@@ -254,43 +217,27 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 
-    def _open_finished(self) -> AppendedFile:
-        if self._finished is None:
-            self._finished = AppendedFile(self.path / FINISHED)
-        return self._finished
-
-    def _is_empty(self) -> bool:
-        return all(
-            entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER, TRACKING)) for entry in self.path.iterdir()
-        )
-
     def _empty(self) -> None:
-        for name in OURS:
-            target = self.path / name
-            if target.is_dir():
-                shutil.rmtree(target)
-            else:
-                target.unlink(missing_ok=True)
+        for path in (self.path / name for name in OURS):
+            with _writing(path):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
 
     def _check_same(self, manifest: Mapping[str, Any]) -> None:
-        found = self.manifest()
+        found = read_manifest(self.path)
         self._check_part_files(found.get("experiment"), manifest["experiment"])
-        differences: list[str] = []
-        if found.get("config_hash") != manifest["config_hash"]:
-            differences += find_differences(found.get("experiment"), manifest["experiment"])
-        for name in {**(found.get("schedules") or {}), **manifest["schedules"]}:
-            there, here = ((data.get("schedules") or {}).get(name) for data in (found, manifest))
-            differences += _compare_schedules(name, there, here)
-        if differences or found.get("config_hash") != manifest["config_hash"]:
+        played, with_versions = compare_manifests(found, manifest)
+        if played or found["config_hash"] != manifest["config_hash"]:
             raise ExperimentError(
-                f"{self.path}: holds another experiment{_listed(differences)}\n"
+                f"{self.path}: holds another experiment{list_differences(played)}\n"
                 "Choose another folder with --out, or throw that run away with --fresh"
             )
-        differences = find_differences(found.get("versions"), manifest["versions"])
-        if differences:
+        if with_versions:
             raise ExperimentError(
                 f"{self.path}: was begun with other versions, whose lines would not be comparable"
-                f"{_listed(differences)}\nUse those versions, or begin anew with --fresh"
+                f"{list_differences(with_versions)}\nUse those versions, or begin anew with --fresh"
             )
 
     def _check_part_files(self, there: Any, here: Any) -> None:
@@ -305,10 +252,35 @@ class RunFolder:
                     "with --fresh"
                 )
 
-    def _write(self, name: str, text: str) -> None:
-        part = self.path / f"{name}.part"
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, self.path / name)
+
+def _seal(lines: bytes) -> bytes:
+    """The last line of a cell's file."""
+    return json.dumps({"sha256": hashlib.sha256(lines).hexdigest()}).encode() + b"\n"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file; it has its name only when it is on disk.
+
+    Raises:
+        ExperimentError: if it cannot be written.
+    """
+    part = path.with_name(f"{path.name}{_PART}")
+    with _writing(path):
+        path.parent.mkdir(exist_ok=True)
+        with open(part, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Name the file or folder that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -342,21 +314,56 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
     Raises:
         ExperimentError: if it cannot be written.
     """
-    try:
+    with _writing(path):
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def check_merged(folder: Path) -> None:
+    """Check the lines of a finished run against their hash, where it is beside them.
+
+    Raises:
+        ExperimentError: if `episodes.jsonl` was changed, or cannot be read.
+    """
+    path, beside = folder / EPISODES, folder / EPISODES_HASH
+    try:
+        if beside.exists() and beside.read_bytes() != _describe_hash(path).encode():
+            raise ExperimentError(
+                f"{path}: is not what the run wrote: its SHA-256 is another one than in {EPISODES_HASH}. Put it back; "
+                "--resume writes it anew from the files of the cells"
+            )
     except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def lines_hash(lines: bytes) -> str:
-    """SHA-256 of a cell's lines."""
-    return hashlib.sha256(lines).hexdigest()
+def _describe_hash(path: Path) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return f"{found.hexdigest()}  {path.name}\n"
 
 
-def _pretty(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+_BLOCK = 2**20  # bytes
+
+
+def compare_manifests(there: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """What differs between two runs: of what is played, and of the versions; a line each, as in `find_differences`."""
+    played: list[str] = []
+    if there["config_hash"] != here["config_hash"]:
+        played += find_differences(there.get("experiment"), here["experiment"])
+    schedules = (
+        {name: _unfold(about) for name, about in (data.get("schedules") or {}).items()} for data in (there, here)
+    )
+    played += find_differences(*schedules, "schedules")
+    return played, find_differences(there.get("versions"), here["versions"])
+
+
+def _unfold(schedule: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says of a schedule, with its content in the place of its hash."""
+    about = {key: value for key, value in schedule.items() if key not in ("hash", "content")}
+    return {**about, **(schedule.get("content") or {})}
 
 
 def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
@@ -392,27 +399,11 @@ def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
     return [f"{path or 'content'}: there {_brief(there)}, here {_brief(here)}"]
 
 
-def _compare_schedules(name: str, there: Mapping[str, Any] | None, here: Mapping[str, Any] | None) -> list[str]:
-    """What differs in a schedule: its content, where both say it, instead of its hash."""
-    if there is None or here is None:
-        return [f"schedules.{name}: {'only here' if there is None else 'only there'}"]
-    one, other = (
-        {key: value for key, value in data.items() if key not in ("hash", "content")} for data in (there, here)
-    )
-    path = f"schedules.{name}"
-    found = find_differences(one, other, path)
-    if there.get("hash") == here.get("hash"):
-        return found
-    if "content" not in there:  # earlier versions wrote the hash alone
-        return [*found, *find_differences(there.get("hash"), here.get("hash"), f"{path}.hash")]
-    return [*found, *find_differences(there["content"], here.get("content"), path)]
-
-
 _ABSENT = object()
 _MOST_DIFFERENCES = 12
 
 
-def _listed(differences: list[str]) -> str:
+def list_differences(differences: list[str]) -> str:
     """The differences as lines of a message."""
     shown = differences[:_MOST_DIFFERENCES]
     if len(differences) > len(shown):

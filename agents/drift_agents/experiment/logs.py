@@ -2,6 +2,7 @@
 
 * `FIELDS` - the fields of a row, which is flat; in a line some of them stand in `extra`
 * `TRAIN`, `TEST` - the stages of a cell
+* `SUCCESS` - the score of a successful episode
 * `to_line`, `from_line` - a row to its line and back
 * `first_difference` - the first field in which two lines differ
 * `iterate_rows` - the rows of a file, one after the other
@@ -21,6 +22,9 @@ from drift_agents.types import NO_USAGE
 
 TRAIN, TEST = "train", "test"
 """The stages of a cell, see `drift_agents.experiment.training`."""
+
+SUCCESS = 1.0
+"""The least score of a successful episode: the maximum."""
 
 _NULL = type(None)
 _KINDS: dict[str, tuple[type, ...]] = {

@@ -21,6 +21,7 @@ from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.folder import versions
 from drift_agents.experiment.mistakes import texts_in
 from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.training import has_training
 from drift_agents.llm.service import Service
 from drift_agents.registry import REGISTRIES
 from drift_envs.errors import DriftEnvsError
@@ -30,7 +31,7 @@ from drift_envs.schedule.model import Schedule
 def describe(
     experiment: Experiment, cells: tuple[Cell, ...], service: Service | None = None
 ) -> tuple[dict[str, Any], dict[str, int]]:
-    """What is played: the content of `run.json`, and how many episodes a cell of each place has.
+    """What is played: the content of `run.json`, and how many episodes each cell has, by its key.
 
     Every player is made once, so that errors are raised before anything is played.
 
@@ -89,7 +90,12 @@ def _describe(
         "players": players,
         "cells": len(cells),
     }
-    return manifest, lengths
+    return manifest, {cell.key: lengths[cell.place] + _training_episodes(experiment, cell) for cell in cells}
+
+
+def _training_episodes(experiment: Experiment, cell: Cell) -> int:
+    training = experiment.settings_of(cell.schedule).training
+    return training.episodes * training.epochs if training is not None and has_training(cell, training) else 0
 
 
 def _part_versions(experiment: Experiment) -> dict[str, str]:

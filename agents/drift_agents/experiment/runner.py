@@ -2,30 +2,35 @@
 
 * `run_experiment` - plays an experiment into a folder
 * `Progress` - callbacks about the progress
+* `play_cells` - plays cells: in this process, in several, in threads, or on a cluster
+* `WorkPlace`, `PlayedCell` - where, and what comes of it
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from traceback import extract_tb
+from typing import Any, NamedTuple
 
 from drift_agents.agent import LOOP, NOTABLE_LOOPS
-from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.clusters import BACKENDS
-from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.dispatch import WorkPlace, play_cells
-from drift_agents.experiment.folder import REPLIES, RunFolder, lines_hash
-from drift_agents.experiment.logs import TEST, parse_rows
+from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
+from drift_agents.experiment.clusters import BACKENDS, RequestedService, answer_requests, open_cluster
+from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.folder import REPLIES, RunFolder, find_differences, versions
+from drift_agents.experiment.logs import TEST, parse_rows, to_line
 from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
-from drift_agents.experiment.trace import TRACE
-from drift_agents.experiment.training import has_training
+from drift_agents.experiment.trace import TRACE, CellTrace
+from drift_agents.experiment.workers import Processes, count_cores, play_in_pool, play_in_threads
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
+from drift_agents.part_file import describe_error, is_interruption
+from drift_envs.errors import DriftEnvsError
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
 
 Row = Mapping[str, Any]
@@ -42,8 +47,8 @@ TRACKED = {
 """What trackers get of an episode beside its score: their name for it, and the field of the line."""
 
 
-class Progress(Protocol):
-    """Progress callbacks; return values are ignored."""
+class Progress:
+    """Callbacks about the progress, which do nothing here."""
 
     def begin(self, schedule: str, episodes: int) -> None:
         """So many episodes are to be played on a schedule."""
@@ -53,19 +58,6 @@ class Progress(Protocol):
 
     def note(self, text: str) -> None:
         """Something worth knowing about the run."""
-
-
-class Silent:
-    """A `Progress` without output."""
-
-    def begin(self, schedule: str, episodes: int) -> None:
-        """Nothing."""
-
-    def advance(self, schedule: str, episodes: int) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 def run_experiment(
@@ -126,15 +118,46 @@ def run_experiment(
     trace = experiment.trace if trace is None else trace
     if trace not in TRACE:
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
-    progress = Silent() if progress is None else progress
+    progress = Progress() if progress is None else progress
     cells = plan_cells(experiment)
     if backend != "processes" and (files := part_files(experiment.to_dict())):
         raise ArgumentError(
             f"`backend` should be processes with {next(iter(files.values())).path}. Received {backend!r}"
         )
     where = WorkPlace(jobs, backend, address)
-    with _service_for(experiment, folder, service) as used:
-        return _run(experiment, folder, cells, used, where, resume, fresh, trace, progress, trackers)
+    with _service_for(experiment, folder, service) as used, RunFolder(folder) as held:
+        manifest, lengths = describe(experiment, cells, used)
+        held.open(manifest, resume=resume, fresh=fresh)
+        keys = {cell.key for cell in cells if held.has_cell(cell.key)}
+        done = [cell for cell in cells if cell.key in keys]
+        left = [cell for cell in cells if cell.key not in keys]
+        untraced = 0 if trace == "none" else sum(not held.trace(cell.key).exists() for cell in done)
+        if untraced:
+            progress.note(
+                f"{untraced} of the cells that are done were played without keeping steps, and stay as they are: "
+                "`inspect` will not show their steps. Begin anew with --fresh to keep them"
+            )
+        for schedule in experiment.schedules:
+            progress.begin(schedule, sum(lengths[cell.key] for cell in cells if cell.schedule == schedule))
+            progress.advance(schedule, sum(lengths[cell.key] for cell in done if cell.schedule == schedule))
+        loops = _LoopWatch(progress)
+        try:
+            # Closed here, so that no worker is left when the folder is let go.
+            with closing(play_cells(experiment, left, where, trace, used)) as played:
+                for cell, lines, steps in played:
+                    held.keep_cell(cell.key, lines, steps)
+                    rows = parse_rows(lines, cell.key)
+                    progress.advance(cell.schedule, lengths[cell.key])
+                    loops.add(cell, rows)
+                    _track(cell, rows, trackers)
+            loops.sum_up()
+            return held.merge(cell.key for cell in cells)
+        except OSError as error:
+            message = f"{error.filename or folder}: cannot be used: {error.strerror}"
+            raise ExperimentError(message, is_resumable=True) from error
+        except ExperimentError as error:
+            error.is_resumable = True
+            raise
 
 
 @contextmanager
@@ -148,54 +171,6 @@ def _service_for(experiment: Experiment, folder: Path, service: Service | None) 
         if service.replies is None:
             service.replies = replies
         yield service
-
-
-def _run(
-    experiment: Experiment,
-    folder: Path,
-    cells: tuple[Cell, ...],
-    service: Service | None,
-    where: WorkPlace,
-    resume: bool,
-    fresh: bool,
-    trace: str,
-    progress: Progress,
-    trackers: Sequence[Tracker],
-) -> Path:
-    manifest, lengths = describe(experiment, cells, service)
-
-    def length(cell: Cell) -> int:
-        training = experiment.settings_of(cell.schedule).training
-        before = training.episodes * training.epochs if training is not None and has_training(cell, training) else 0
-        return lengths[cell.place] + before
-
-    try:
-        with RunFolder(folder) as held:
-            held.open(manifest, resume=resume, fresh=fresh)
-            left = _left(held, cells)
-            waiting = {cell.key for cell in left}
-            done = [cell for cell in cells if cell.key not in waiting]
-            _tell_untraced(held, done, trace, progress)
-            for schedule in experiment.schedules:
-                progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
-                progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
-            try:
-                loops = _LoopWatch(progress)
-                for cell, episodes in play_cells(experiment, held, left, where, trace, service):
-                    rows = parse_rows(held.note_finished(cell.key, episodes), cell.key)
-                    progress.advance(cell.schedule, length(cell))
-                    loops.add(cell, rows)
-                    _track(cell, rows, trackers)
-                loops.sum_up()
-                return held.merge(cell.key for cell in cells)
-            except OSError as error:
-                message = f"{error.filename or folder}: cannot be used: {error.strerror}"
-                raise ExperimentError(message, is_resumable=True) from error
-            except ExperimentError as error:
-                error.is_resumable = True
-                raise
-    except OSError as error:
-        raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 
 
 def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None:
@@ -242,27 +217,108 @@ class _LoopWatch:
             )
 
 
-def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:
-    """Note the finished cells without steps; they are not played again for a trace."""
-    missing = 0 if trace == "none" else sum(not folder.trace(cell.key).exists() for cell in done)
-    if missing:
-        progress.note(
-            f"{missing} of the cells that are done were played without keeping steps, and stay as they are: "
-            "`inspect` will not show their steps. Begin anew with --fresh to keep them"
-        )
+class WorkPlace(NamedTuple):
+    """Where cells are played.
+
+    Args:
+        jobs: how many at the same time, `None` for one a core.
+        backend: one of `drift_agents.experiment.clusters.BACKENDS`.
+        address: of a cluster.
+    """
+
+    jobs: int | None = None
+    backend: str = "processes"
+    address: str | None = None
 
 
-def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
-    """The cells that are not done.
+class PlayedCell(NamedTuple):
+    """What comes of a cell: its lines, and the content of the file with its steps, if they are kept."""
+
+    cell: Cell
+    lines: bytes
+    steps: bytes | None
+
+
+def play_cells(
+    experiment: Experiment, cells: Sequence[Cell], where: WorkPlace, trace: str, service: Service | None
+) -> Generator[PlayedCell, None, None]:
+    """Play cells, as many at a time as there are jobs.
+
+    Args:
+        experiment: what is played.
+        cells: some of its cells.
+        where: where they are played.
+        trace: which episodes are kept step by step.
+        service: the service of language models, if there are any; cells of this machine are then played in threads.
+
+    Yields:
+        Each cell when it is done.
 
     Raises:
-        ExperimentError: if the lines of one that is done have been changed since.
+        ExperimentError: if something goes wrong in a cell, with its name.
     """
-    finished = folder.finished()
-    for cell in cells:
-        if cell.key in finished and lines_hash(folder.cells.read(cell.key)) != finished[cell.key]:
-            raise ExperimentError(
-                f"{folder.cells.folder}: {cell.key} is not what the run wrote when it finished this cell. A file was "
-                "changed; put it back, or begin anew with --fresh"
-            )
-    return [cell for cell in cells if cell.key not in finished]
+
+    def call(cell: Cell) -> tuple[Cell, ScheduleSettings, str]:
+        return cell, experiment.settings_of(cell.schedule), trace
+
+    if not cells:
+        return
+    jobs = min(count_cores() if where.jobs is None else where.jobs, len(cells))
+    if where.backend != "processes":
+        with open_cluster(where.address, where.jobs) as cluster, ExitStack() as answering:
+            jobs, models = min(where.jobs or cluster.cores, len(cells)), None
+            if service is not None:
+                mailbox = cluster.open_mailbox()
+                models = RequestedService(mailbox, service.default_model)
+                answering.enter_context(answer_requests(mailbox, service, jobs))
+            ours = versions()
+            calls = ((*call(cell), models, ours) for cell in cells)
+            yield from play_in_pool(cluster, _play_cell, calls, jobs)
+    elif service is not None:
+        yield from play_in_threads(cells, jobs, service, lambda cell: _play_cell(*call(cell), service))
+    elif jobs == 1:
+        yield from (_play_cell(*call(cell)) for cell in cells)
+    else:
+        yield from play_in_pool(Processes(jobs), _play_cell, map(call, cells), jobs)
+
+
+def _play_cell(
+    cell: Cell, settings: ScheduleSettings, trace: str, service: Any = None, expected: Mapping[str, str] | None = None
+) -> PlayedCell:
+    """Play a cell.
+
+    Args:
+        cell: the cell.
+        settings: of its schedule.
+        trace: which episodes are kept step by step.
+        service: a `Service`, or a `RequestedService` on another machine, if there are language models.
+        expected: the versions that the run began with, for other machines.
+
+    Raises:
+        ExperimentError: if this machine has other versions, or something goes wrong, with the cell's name.
+    """
+    if expected is not None and (differences := find_differences(dict(expected), versions())):
+        raise ExperimentError(
+            f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
+            f"{'; '.join(differences)}"
+        )
+    with _named(cell):
+        steps = None if trace == "none" else CellTrace(cell, trace)
+        rows = play(cell, settings, None if steps is None else steps.note, service)
+        lines = b"".join(to_line(row).encode() + b"\n" for row in rows)
+        return PlayedCell(cell, lines, None if steps is None else steps.close())
+
+
+@contextmanager
+def _named(cell: Cell) -> Iterator[None]:
+    """Put a cell's name before what goes wrong in it."""
+    try:
+        yield
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.key}: {error}") from error
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        place = extract_tb(error.__traceback__)[-1]
+        message = f"{cell.key}: {describe_error(error)} ({place.filename}:{place.lineno}; --debug shows the calls)"
+        raise ExperimentError(message) from error

@@ -1,35 +1,45 @@
-"""The file with the steps of a cell: observations, prompts, actions and changes of memory.
+"""The steps of a cell: observations, prompts, actions and changes of memory, kept while it is played.
 
 * `TRACE` - what may be kept: all episodes, failures, none
+* `CellTrace` - keeps the steps of one cell
 * `TraceHeader`, `read_header` - whose steps a file holds
-* `read_trace` - the episodes of a file, as they were written
-* `EpisodeTrace`, `StepView` - one of them with its texts in place
+* `read_trace` - the episodes of a file
+* `EpisodeTrace`, `StepView` - one of them, and one of its steps
 
-A file holds one cell: gzip around lines of JSON, the header first, then a line an episode. Texts
-(states, lines of prompts, answers) and knobs stand once in a file: a line brings those that are new
-under `texts` and `knobs`, and everything else names them by number, counted over the file. Prompts
-grow with memory and hardly change from one step to the next, so that this and the compression keep
-a step at some hundred bytes. `drift_agents.experiment.trace_writer` writes it, apart from this file, since readers
-should not import what plays.
+A file holds one cell: lines of JSON, compressed by gzip as a whole, the header first, then a line an episode.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import math
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from drift_agents.errors import ExperimentError
-from drift_agents.types import Outcome, RecordId, Thought
+from drift_agents.experiment.logs import SUCCESS, TEST
+from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
+
+if TYPE_CHECKING:  # what reads a file does not import what plays
+    from drift_agents.experiment.episode import CellSetup
+    from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
+    from drift_agents.experiment.plan import Cell
 
 TRACE = ("all", "failures", "none")
 """What may be kept: the steps of all episodes, of those without success, or of none."""
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".jsonl.gz"
+
+_LEVEL = 6
 
 
 class TraceHeader(NamedTuple):
@@ -62,35 +72,167 @@ class TraceHeader(NamedTuple):
     team: str = "solo"
 
 
-def read_header(path: Path) -> TraceHeader:
-    """Whose steps a file holds.
+class CellTrace:
+    """Keeps the steps of one cell, compressed, while it is played.
 
     Args:
-        path: a file that `TraceWriter` wrote.
-
-    Raises:
-        ExperimentError: if it is none.
+        cell: the cell.
+        kept: `all` or `failures`.
     """
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return _header(file, path)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: cannot be read: {error}") from error
+
+    def __init__(self, cell: Cell, kept: str) -> None:
+        self._cell, self._kept = cell, kept
+        self._content = io.BytesIO()
+        # No name and no time in it, so that equal runs give equal bytes.
+        self._file = gzip.GzipFile("", "wb", _LEVEL, self._content, mtime=0)
+        self._is_begun = False
+        self._written: dict[RecordId, tuple[Experience, int]] = {}
+        self._driven: Any = None
+        self._knobs: Any = None
+
+    def note(self, setup: CellSetup, index: int, episode: Episode) -> None:
+        """Keep an episode that has ended; the callback of `drift_agents.experiment.episode.play`.
+
+        Args:
+            setup: where it was played.
+            index: its number in the cell.
+            episode: what happened, with its steps.
+        """
+        if not self._is_begun:
+            self._is_begun = True
+            self._write(self._header(setup)._asdict())
+        kept = self._kept == "all" or episode.score < SUCCESS
+        steps = []
+        for step in episode.trace:
+            if kept:
+                steps.append(self._step(step, setup.env))
+            self._learn(step.experience, (*step.checks, step.verdict))
+        if not kept:
+            return
+        line: dict[str, Any] = {"episode": index, "seed": setup.stream}
+        line |= {} if setup.stage == TEST else {"stage": setup.stage}  # only a test can be played again from the header
+        line |= {"member": episode.member} if episode.member else {}
+        line |= {"start": setup.env.start, "knobs_at_start": self._knobs_at(setup.env, setup.env.start)}
+        line |= {"task": episode.task, "steps": steps}
+        self._write({**line, "closing": [self._verdict(verdict) for verdict in episode.closing]})
+
+    def close(self) -> bytes:
+        """The content of the file."""
+        self._file.close()
+        return self._content.getvalue()
+
+    def _header(self, setup: CellSetup) -> TraceHeader:
+        schedule, (controller, team) = setup.schedule, self._cell.decision.labels
+        return TraceHeader(
+            str(schedule.env),
+            schedule.name,
+            *self._cell.labels,
+            seed=self._cell.seed,
+            kept=self._kept,
+            content=schedule.to_dict(),
+            controller=controller,
+            team=team,
+        )
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+
+    def _step(self, step: StepTrace, env: EvaluationWrapper) -> dict[str, Any]:
+        experience = step.experience
+        tick = env.tick_of(experience.now.step)
+        data: dict[str, Any] = {
+            "step": experience.now.step,
+            "tick": tick,
+            "knobs": self._knobs_at(env, tick),
+            "state": experience.state,
+            "action": experience.action,
+            "outcome": _outcome(experience.outcome),
+            "reward": _finite(experience.reward),
+            "prompt": step.prompt,
+            "retrieved": list(step.retrieved),
+            "verdict": self._verdict(step.verdict),
+        }
+        if step.reply.strip() != experience.action:
+            data["reply"] = step.reply
+        if step.strategy is not None:
+            data["strategy"] = step.strategy
+        if step.thought is not None:
+            data["thought"] = {name: text for name, text in step.thought._asdict().items() if text is not None}
+        if step.checks:
+            data["checks"] = [self._verdict(verdict) for verdict in step.checks]
+        return data
+
+    def _verdict(self, verdict: Verdict) -> dict[str, Any]:
+        """What it says, without what is empty."""
+        data = {
+            "surprise": verdict.surprise,
+            "statistic": None if verdict.statistic is None else _finite(verdict.statistic),
+            "probed": [_outcome(outcome) for outcome in verdict.probed],
+            "cost": list(verdict.cost) if any(verdict.cost) else None,
+            "removed": [self._removed_record(record) for record in verdict.removed.records],
+            "removed_notes": list(verdict.removed.notes),
+            "realigned": verdict.realigned,
+            "contradicted": verdict.contradicted,
+            "observed": verdict.observed,
+            "inserted": verdict.inserted,
+            "about": verdict.about and list(verdict.about),
+        }
+        return {key: value for key, value in data.items() if value is not None and value is not False and value != []}
+
+    def _removed_record(self, record: RecordId) -> dict[str, Any]:
+        """What was remembered under a number, as far as it was written before our eyes."""
+        if record not in self._written:
+            return {"id": record}
+        experience, probes = self._written[record]
+        return {
+            "id": record,
+            "state": experience.state,
+            "action": experience.action,
+            "outcome": _outcome(experience.outcome),
+            "step": experience.now.step,
+            **({"probes": probes} if probes else {}),
+        }
+
+    def _learn(self, experience: Experience, verdicts: tuple[Verdict, ...]) -> None:
+        """Store the experience of each record id, for the step at which it is removed."""
+        for verdict in verdicts:
+            for gone in verdict.removed.records:
+                self._written.pop(gone, None)
+            if verdict.observed is not None:
+                self._written[verdict.observed] = experience, 0
+            if verdict.inserted is not None and verdict.about in (None, (experience.state, experience.action)):
+                self._written[verdict.inserted] = experience, len(verdict.probed)
+
+    def _knobs_at(self, env: EvaluationWrapper, tick: int) -> Any:
+        """The value of every knob at a tick."""
+        driven = env.knobs(tick)
+        if self._driven is not driven:  # the same object while nothing changes
+            self._driven, self._knobs = driven, _plain(env.env.get_wrapper_attr("knobs_at")(tick))
+        return self._knobs
 
 
-def _header(file: IO[str], path: Path) -> TraceHeader:
-    try:
-        header = TraceHeader(**json.loads(file.readline()))
-    except (ValueError, TypeError) as error:
-        raise ExperimentError(f"{path}: does not hold the steps of a cell") from error
-    if header.format != FORMAT:
-        raise ExperimentError(f"{path}: `format` should be {FORMAT}. Received {header.format!r}")
-    return header
+def _outcome(outcome: Outcome) -> list[Any]:
+    return [outcome.state, _finite(outcome.score), int(outcome.ended)]
+
+
+def _finite(number: float) -> float | None:
+    return float(f"{number:.12g}") if math.isfinite(number) else None
+
+
+def _plain(value: Any) -> Any:
+    """A knob's value as JSON has it; keys that are no texts become texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return _finite(value)
+    return value if value is None or isinstance(value, (str, int)) else str(value)
 
 
 @dataclass(frozen=True)
 class StepView:
-    """One step with its texts in place.
+    """One step.
 
     Args:
         tick: the schedule's tick.
@@ -134,47 +276,52 @@ class EpisodeTrace:
     member: str = ""
 
 
-def read_trace(path: Path) -> Iterator[EpisodeTrace]:
-    """The episodes of a file with their texts in place.
+_EPISODE = TypeAdapter(EpisodeTrace)
+
+
+def read_header(path: Path) -> TraceHeader:
+    """Whose steps a file holds.
 
     Args:
-        path: a file that `TraceWriter` wrote.
+        path: a file of a run's folder `traces`.
 
     Raises:
-        ExperimentError: if it is none.
+        ExperimentError: if it does not hold the steps of a cell.
     """
-    texts: list[str] = []
-    knobs: list[Mapping[str, Any]] = []
+    with _named(path), gzip.open(path, "rt", encoding="utf-8") as file:
+        return _parse_header(file.readline(), path)
+
+
+def read_trace(path: Path) -> Iterator[EpisodeTrace]:
+    """The episodes of a file.
+
+    Args:
+        path: a file of a run's folder `traces`.
+
+    Raises:
+        ExperimentError: if it does not hold the steps of a cell.
+    """
+    with _named(path), gzip.open(path, "rt", encoding="utf-8") as file:
+        _parse_header(file.readline(), path)
+        for line in file:
+            yield _EPISODE.validate_json(line)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file in what goes wrong with it."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            _header(file, path)
-            for line in file:
-                data = json.loads(line)
-                texts += data["texts"]
-                knobs += data["knobs"]
-                steps = tuple(_view(step, texts, knobs) for step in data["steps"])
-                yield EpisodeTrace(data["episode"], texts[data["task"]], steps, data.get("member", ""))
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+        yield
+    except ExperimentError:
+        raise
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error}") from error
+    except (EOFError, zlib.error, ValueError, TypeError, RecursionError) as error:
         raise ExperimentError(f"{path}: does not hold the steps of a cell: {error}") from error
 
 
-def _view(step: Mapping[str, Any], texts: list[str], knobs: list[Mapping[str, Any]]) -> StepView:
-    state, score, ended = step["outcome"]
-    return StepView(
-        step["tick"],
-        knobs[step["knobs"]],
-        texts[step["state"]],
-        step["action"],
-        "\n".join(texts[line] for line in step["prompt"]),
-        Outcome(texts[state], score, bool(ended)),
-        step["reward"],
-        tuple(step["retrieved"]),
-        _thought(step.get("thought"), texts),
-        "\n".join(texts[line] for line in step["strategy"]) if "strategy" in step else None,
-    )
-
-
-def _thought(fields: Mapping[str, list[int]] | None, texts: list[str]) -> Thought | None:
-    if fields is None:
-        return None
-    return Thought(**{name: "\n".join(texts[line] for line in lines) for name, lines in fields.items()})
+def _parse_header(line: str, path: Path) -> TraceHeader:
+    header = TraceHeader(**json.loads(line))
+    if header.format != FORMAT:
+        raise ExperimentError(f"{path}: `format` should be {FORMAT}. Received {header.format!r}")
+    return header

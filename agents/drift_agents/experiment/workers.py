@@ -1,25 +1,24 @@
-"""Several cells at the same time on this machine; `drift_agents.experiment.clusters` plays them on others.
+"""Several cells at the same time; `drift_agents.experiment.clusters` has the workers of other machines.
 
-* `play_in_processes` - in processes of this machine
-* `play_in_threads` - in threads of this process, which share a service of language models
+* `Pool`, `LostWorkerError` - workers that are given calls
+* `play_in_pool` - calls a function on a pool's workers
+* `Processes` - the pool of processes of this machine
+* `play_in_threads` - plays in threads of this process, which share a service of language models
 * `count_cores` - how many cores this process may use
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
 
@@ -30,21 +29,43 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_LOST = 3
-"""How often in a row workers may be killed before the run stops."""
+"""How often the worker of a call may be lost before the run stops."""
 
 _IDLE = 300  # seconds until a process without work ends
 _WATCH = 0.5  # seconds
-_PR_SET_PDEATHSIG = 1  # of Linux's `prctl`
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
-def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
-    """Call a function in processes of this machine, as many at a time as there are jobs.
+class LostWorkerError(Exception):
+    """The worker of a call has ended before the call; the call can be sent again."""
 
-    When a process is killed, the calls that were under way are done again, and a cell's lines are compared with those
-    of its first attempt. All processes end with this one.
+
+class Pool(Protocol):
+    """Workers that are given calls."""
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Any:
+        """Send a call; returns a handle, which can be hashed."""
+
+    def wait(self, running: Sequence[Any]) -> Any:
+        """Wait for one of these calls to end; returns its handle."""
+
+    def result(self, handle: Any) -> Any:
+        """What a call that has ended returned, or raises what it raised.
+
+        Raises:
+            LostWorkerError: if its worker ended first.
+            ExperimentError: if the pool cannot be used any more.
+        """
+
+    def stop(self, running: Sequence[Any]) -> None:
+        """Give up these calls, whose results are not needed, and all others."""
+
+
+def play_in_pool(pool: Pool, play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
+    """Call a function on a pool's workers; a call whose worker was lost is sent again.
 
     Args:
+        pool: the workers.
         play: the function, one of a module.
         calls: its arguments, a tuple a call.
         jobs: how many calls run at the same time.
@@ -53,79 +74,92 @@ def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], 
         What each call returned, when it is over.
 
     Raises:
-        ExperimentError: if processes are killed again and again; otherwise what the call raised.
+        ExperimentError: if workers of one call are lost again and again; otherwise what the call raised.
     """
-    queue = iter(calls)
-    running: dict[Future[T], tuple[Any, ...]] = {}
-    lost = 0
-    reason: BrokenProcessPool | None = None
-    with _whole_on_interrupt():
-        for call in islice(queue, jobs):
-            running[_submit(play, call, jobs)] = call
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            again: list[tuple[Any, ...]] = []
-            for future in done:
-                call = running.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool as error:
-                    again.append(call)
-                    reason = error
-                    continue
-                lost = 0
-                yield result
-            if again:
-                # The pool ends all its processes when one was killed: what they were at is done again.
-                again += running.values()
-                wait(running)
-                running.clear()
-                get_reusable_executor().shutdown(wait=True, kill_workers=True)
-                lost += 1
-                if lost > MOST_LOST:
-                    raise ExperimentError(
-                        f"worker processes were killed {lost} times in a row, as a machine without free memory "
-                        "does; play fewer cells at the same time with --jobs"
-                    ) from reason
-            for call in (*again, *islice(queue, jobs - len(running) - len(again))):
-                running[_submit(play, call, jobs)] = call
-
-
-def _submit(play: Callable[..., T], call: tuple[Any, ...], jobs: int) -> Future[T]:
-    """Hand a call to the pool of processes, a new one where the last was broken."""
-    threads = str(max((os.cpu_count() or 1) // jobs, 1))
-    workers = get_reusable_executor(
-        max_workers=jobs,
-        timeout=_IDLE,
-        initializer=_end_with_parent,
-        initargs=(os.getpid(),),
-        env={name: os.environ.get(name, threads) for name in _THREAD_COUNTS},
-    )
+    waiting = iter(calls)
+    running: dict[Any, tuple[tuple[Any, ...], int]] = {}
     try:
-        future: Future[T] = workers.submit(_play_and_settle, play, call)
-    except BrokenProcessPool as error:  # a process was killed this very moment; the caller does the call again
-        future = Future()
-        future.set_exception(error)
-    return future
+        for call in islice(waiting, jobs):
+            running[pool.start(play, call)] = call, 0
+        while running:
+            done = pool.wait(list(running))
+            call, lost = running.pop(done)
+            try:
+                result: T = pool.result(done)
+            except LostWorkerError as error:
+                if lost == MOST_LOST:
+                    raise ExperimentError(f"workers were lost {lost + 1} times in a row: {error}") from error
+                running[pool.start(play, call)] = call, lost + 1
+                continue
+            for call in islice(waiting, 1):
+                running[pool.start(play, call)] = call, 0
+            yield result
+    except BaseException:  # GeneratorExit too, which comes where the caller fails
+        pool.stop(list(running))
+        raise
 
 
-def _end_with_parent(parent: int) -> None:
-    """Have this process killed when its parent ends, however that ends, so that no orphan goes on writing."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before this line
-        os._exit(1)
+class Processes:
+    """The pool of processes of this machine, which end with this one.
+
+    Args:
+        jobs: how many.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._executor: Any = None
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Future[Any]:
+        """Send a call, to new processes where the last were killed."""
+        threads = str(max((os.cpu_count() or 1) // self._jobs, 1))
+        self._executor = get_reusable_executor(
+            max_workers=self._jobs,
+            timeout=_IDLE,
+            initializer=_prepare,
+            initargs=(os.getpid(),),
+            env={name: os.environ.get(name, threads) for name in _THREAD_COUNTS},
+        )
+        try:
+            future: Future[Any] = self._executor.submit(_play_and_settle, play, call)
+        except BrokenProcessPool as error:  # a process was killed this very moment
+            future = Future()
+            future.set_exception(error)
+        return future
+
+    def wait(self, running: Sequence[Future[Any]]) -> Future[Any]:
+        """Wait for one of these calls to end."""
+        return next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+
+    def result(self, handle: Future[Any]) -> Any:
+        """What the call returned; when one process is killed, the calls of all are lost."""
+        try:
+            return handle.result()
+        except BrokenProcessPool as error:
+            raise LostWorkerError(
+                "a process was killed, as by a machine without free memory; play fewer cells at the same time "
+                "with --jobs"
+            ) from error
+
+    def stop(self, running: Sequence[Future[Any]]) -> None:
+        """Kill all processes, and wait until they have ended."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=True)
+
+
+def _prepare(parent: int) -> None:
+    """Have this process end with its parent, however that ends, and leave Ctrl-C to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, args=(parent,), name="parent", daemon=True).start()
 
 
 def _watch_parent(parent: int) -> None:
-    """End this process soon after its parent: for systems that send no signal then."""
     while os.getppid() == parent:
         time.sleep(_WATCH)
     os._exit(1)
 
 
-def _play_and_settle(play: Callable[..., T], call: tuple[Any, ...]) -> T:
+def _play_and_settle(play: Callable[..., T], call: Sequence[Any]) -> T:
     """Call the function, and take what it leaves behind out of the collector's sight.
 
     A worker's caches of texts and plans hold some hundred thousand objects after a while. loky has each worker
@@ -136,16 +170,6 @@ def _play_and_settle(play: Callable[..., T], call: tuple[Any, ...]) -> T:
     gc.collect()
     gc.freeze()
     return result
-
-
-@contextmanager
-def _whole_on_interrupt() -> Iterator[None]:
-    """End the workers when the run is interrupted, so that no orphan goes on writing."""
-    try:
-        yield
-    except BaseException:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
-        raise
 
 
 def play_in_threads(tasks: Iterable[S], jobs: int, service: Service, do: Callable[[S], T]) -> Iterator[T]:

@@ -70,7 +70,7 @@ def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureF
     assert sorted(path.name for path in (file.parent / "run").iterdir()) == [
         "cells",
         "episodes.jsonl",
-        "finished.jsonl",
+        "episodes.sha256",
         "report.md",
         "run.json",
     ]
@@ -201,7 +201,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         raise KeyboardInterrupt
 
     folder = file.parent / "run"
-    monkeypatch.setattr("drift_agents.experiment.dispatch.CellLog.write", interrupt)
+    monkeypatch.setattr("drift_agents.experiment.folder.RunFolder.keep_cell", interrupt)
     assert run(file, "--fresh") == 130
     expected = f"continue with: drift-agents run {file} --out {folder} --jobs 1 --resume"
     assert expected in capsys.readouterr().err

@@ -14,6 +14,8 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 
+from tests.drift_agents.experiment.cells import cell_files
+
 EXPERIMENT = """\
 name: short
 schedules: frozen_lake/explicit
@@ -204,10 +206,11 @@ def test_a_part_without_the_hash_of_its_file_is_refused(folder: Path, agents: st
 def test_a_run_goes_on_with_the_same_file_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--verifier", "none,mine.py:Trusting", "--memory", "vanilla,mine.py:Newest")
     assert run(*options, jobs="2") == 0
-    episodes, finished = folder / "run" / "episodes.jsonl", folder / "run" / "finished.jsonl"
+    episodes = folder / "run" / "episodes.jsonl"
     whole = episodes.read_bytes()
     episodes.unlink()
-    finished.write_text("".join(finished.read_text().splitlines(keepends=True)[:2]))
+    for file in cell_files(folder / "run")[2:]:
+        file.unlink()
     assert run(*options, "--resume", jobs="2") == 0
     assert episodes.read_bytes() == whole
     (folder / "mine.py").write_text(f"{MINE}\n")
@@ -231,7 +234,7 @@ def test_a_rule_that_raises_ends_the_run_with_its_place(folder: Path, capsys: py
     line = capsys.readouterr().err.strip().splitlines()[-1]
     place = MINE.splitlines().index('        raise ZeroDivisionError("one step too many")') + 1
     assert f"ZeroDivisionError: one step too many (mine.py:{place}; --debug shows the calls)" in line
-    assert len((folder / "run" / "finished.jsonl").read_text().splitlines()) == 4, "the others are kept"
+    assert len(cell_files(folder / "run")) == 4, "the others are kept"
 
 
 def test_other_machines_do_not_have_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

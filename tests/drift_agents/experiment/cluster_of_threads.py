@@ -8,7 +8,7 @@ from itertools import count
 from queue import Queue
 from typing import Any
 
-from drift_agents.experiment.clusters import LostWorkerError
+from drift_agents.experiment.workers import LostWorkerError
 
 
 class Threads:
@@ -34,7 +34,7 @@ class Threads:
     def result(self, handle: Future[Any]) -> Any:
         return handle.result()
 
-    def cancel(self, running: Sequence[Future[Any]]) -> None:
+    def stop(self, running: Sequence[Future[Any]]) -> None:
         for handle in running:
             handle.cancel()
 

@@ -22,7 +22,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.members import MemberSpec, read_members
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.experiment.runner import Silent, run_experiment
+from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
 from drift_agents.registry import CONTROLLERS, TEAMS
@@ -30,7 +30,7 @@ from drift_agents.team.base import Member, Rollout
 from drift_agents.team.solo import Solo
 from drift_agents.types import Episode
 
-from tests.drift_agents.experiment.cells import read_cells, tear_cell
+from tests.drift_agents.experiment.cells import cell_files, forget_cell, read_cells
 
 
 class Coin(Direct):
@@ -232,9 +232,7 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
     folder = tmp_path / "run"
     whole = run_experiment(experiment, folder, trace="all").read_bytes()
     (folder / "episodes.jsonl").unlink()
-    cells = read_cells(folder)
-    key = next(key for key in cells if "vanilla--none--planner--twice" in key)
-    tear_cell(folder, key, cells[key][:-700])
+    forget_cell(folder, next(key for key in read_cells(folder) if "vanilla--none--planner--twice" in key))
     assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
     manifest, rows = json.loads((folder / "run.json").read_text()), read_rows(folder / "episodes.jsonl")
     players = {Player.of(one): one["reference"] for one in manifest["players"]}
@@ -259,7 +257,7 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
     assert all(cell["chunk"] is not None for cell in cells)
 
 
-class Noted(Silent):
+class Noted(Progress):
     """Keeps the notes."""
 
     def __init__(self) -> None:
@@ -279,8 +277,7 @@ def test_the_file_says_which_steps_are_kept(data: dict[str, Any], tmp_path: Path
     assert run_experiment(kept, tmp_path / "plain", trace="none").read_bytes() == whole
     assert not (tmp_path / "plain" / "traces").exists(), "who asks for the run has the last word"
     progress = Noted()
-    finished = tmp_path / "plain" / "finished.jsonl"
-    finished.write_text(finished.read_text().splitlines(keepends=True)[0])
+    cell_files(tmp_path / "plain")[1].unlink()
     assert run_experiment(kept, tmp_path / "plain", resume=True, progress=progress).read_bytes() == whole
     assert len(progress.notes) == 1
     assert progress.notes[0].startswith("1 of the cells that are done were played without keeping steps")

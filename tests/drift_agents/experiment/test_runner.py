@@ -6,23 +6,25 @@ import json
 import os
 import platform
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.runs import read_run
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.folder import RunFolder
+from drift_agents.experiment.folder import RunFolder, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
 from drift_agents.experiment.runner import run_experiment
 
-from tests.drift_agents.experiment.cells import read_cells, read_lines, replace_cells, tear_cell
+from tests.drift_agents.experiment.cells import cell_files, forget_cell, read_cells
 from tests.processes import children_of, command_of, is_alive, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,10 +54,6 @@ def whole(experiment: Experiment, place: Path, tmp_path: Path) -> bytes:
     if not (place / "run" / "episodes.jsonl").exists():
         run_experiment(experiment, place / "run")
     return (Path(shutil.copytree(place / "run", tmp_path / "whole")) / "episodes.jsonl").read_bytes()
-
-
-def cell_files(folder: Path) -> list[Path]:
-    return sorted((folder / "cells").iterdir())
 
 
 def test_lines_have_the_documented_fields(whole: bytes, tmp_path: Path) -> None:
@@ -99,21 +97,16 @@ def test_pairs_stay_comparable(experiment: Experiment, tmp_path: Path, whole: by
         ]
 
 
-@pytest.mark.parametrize("cut", ["line", "between lines", "everything", "the list of finished cells"])
-def test_a_torn_run_goes_on_to_the_same_bytes(experiment: Experiment, tmp_path: Path, whole: bytes, cut: str) -> None:
+def test_a_run_goes_on_with_the_cells_that_are_left(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     folder = tmp_path / "whole"
     (folder / "episodes.jsonl").unlink()
-    key, content = list(read_cells(folder).items())[3]
-    finished = (folder / "finished.jsonl").read_text().splitlines(keepends=True)
-    if cut == "the list of finished cells":
-        (folder / "finished.jsonl").write_text("".join(finished[:-1]) + finished[-1][:9])
-    else:
-        lines = content.splitlines(keepends=True)
-        left = {"line": b"".join(lines[:4]) + lines[4][:40], "between lines": b"".join(lines[:4]), "everything": b""}
-        tear_cell(folder, key, left[cut])
+    cells = read_cells(folder)
+    key = list(cells)[3]
+    forget_cell(folder, key)
+    (folder / "cells" / f"{key}.jsonl.part").write_bytes(cells[key][:99])  # what a killed process leaves
     assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
-    assert read_lines(folder, key) == content
-    assert sorted((folder / "finished.jsonl").read_text().splitlines(keepends=True)) == sorted(finished)
+    assert read_cells(folder) == cells
+    assert not list(folder.rglob("*.part"))
 
 
 def test_a_finished_run_goes_on_without_playing(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
@@ -122,44 +115,58 @@ def test_a_finished_run_goes_on_without_playing(experiment: Experiment, tmp_path
     assert [file.stat().st_mtime_ns for file in cell_files(tmp_path / "whole")] == before
 
 
-def test_a_changed_line_of_a_torn_cell_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
-    folder = tmp_path / "whole"
-    key, content = next(iter(read_cells(folder).items()))
-    lines = content.splitlines(keepends=True)
-    changed = {**json.loads(lines[2]), "steps": 77}
-    tear_cell(folder, key, b"".join(lines[:2]) + json.dumps(changed).encode() + b"\n")
-    number = (folder / "cells" / "0.jsonl").read_bytes().count(b"\n")
-    message = f"0.jsonl:{number}: this line is not what the cell's seed gives (`steps` is 77, should be "
-    for _ in range(2):  # its repetition, which stands there too, does not heal it
-        with pytest.raises(ExperimentError, match=re.escape(message)):
-            run_experiment(experiment, folder, resume=True)
-
-
-def test_a_changed_finished_cell_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
-    (file,) = cell_files(tmp_path / "whole")
-    file.write_bytes(file.read_bytes().replace(b'"steps": ', b'"steps": 1', 1))
-    with pytest.raises(ExperimentError, match="is not what the run wrote when it finished this cell"):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.replace(b'"steps": ', b'"steps": 1', 1),
+        lambda content: content[:-30],
+        lambda content: content[: content.index(b"\n") + 1],
+        lambda content: b"",
+    ],
+    ids=["changed", "torn", "a line", "empty"],
+)
+def test_a_damaged_cell_is_refused_until_it_is_deleted(
+    experiment: Experiment, tmp_path: Path, whole: bytes, damage: Callable[[bytes], bytes]
+) -> None:
+    file = cell_files(tmp_path / "whole")[2]
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(ExperimentError, match=f"{re.escape(file.name)}: is not what the run wrote when it finished"):
         run_experiment(experiment, tmp_path / "whole", resume=True)
+    file.unlink()
+    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
 
 
-def test_a_cell_with_too_many_lines_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
-    folder = tmp_path / "whole"
-    key, content = next(iter(read_cells(folder).items()))
-    tear_cell(folder, key, content + content)
-    with pytest.raises(ExperimentError, match=r"holds 16 lines of .*, the cell has 8 episodes"):
-        run_experiment(experiment, folder, resume=True)
+def test_changed_lines_are_not_reported(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    file = tmp_path / "whole" / "episodes.jsonl"
+    file.write_bytes(whole.replace(b'"steps": ', b'"steps": 1', 1))
+    with pytest.raises(ExperimentError, match=r"episodes\.jsonl: is not what the run wrote"):
+        read_run(tmp_path / "whole")
+    run_experiment(experiment, tmp_path / "whole", resume=True)
+    assert len(read_run(tmp_path / "whole")[1]) == len(whole.splitlines())
 
 
-def test_a_run_of_a_version_with_a_file_a_cell_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
-    folder = tmp_path / "whole"
-    cells = read_cells(folder)
-    replace_cells(folder, {})
-    for key, lines in cells.items():
-        (folder / "cells" / f"{key}.jsonl").write_bytes(lines)
-    with pytest.raises(ExperimentError, match=r"should begin with the name of a cell, .* earlier versions") as caught:
-        run_experiment(experiment, folder, resume=True)
-    assert "\n" not in str(caught.value)
-    assert run_experiment(experiment, folder, fresh=True).read_bytes() == whole
+@pytest.mark.integration
+@pytest.mark.parametrize("limit", [4_500, 20_000])
+def test_a_full_disk_is_named_and_the_run_goes_on(data: dict[str, Any], tmp_path: Path, limit: int) -> None:
+    """A process whose files may not grow beyond a limit fails as on a full disk: a cell's file, or the merged one."""
+    file, folder = tmp_path / "tiny.yaml", tmp_path / "run"
+    file.write_text(json.dumps(data))
+    command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "1"]
+    full = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert full.returncode == 1
+    assert ".jsonl: cannot be written: File too large. What is done is kept; continue with" in full.stderr
+    done = read_cells(folder)
+    experiment = parse_experiment(data)
+    assert run_experiment(experiment, folder, resume=True).read_bytes() == (
+        run_experiment(experiment, tmp_path / "whole").read_bytes()
+    )
+    assert done.items() <= read_cells(folder).items()
 
 
 def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
@@ -179,18 +186,18 @@ def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path:
 
 def test_two_runs_do_not_share_a_folder(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     with RunFolder(tmp_path / "whole") as held:
-        held.open(held.manifest(), resume=True, fresh=False)
+        held.open(read_manifest(held.path), resume=True, fresh=False)
         with pytest.raises(ExperimentError, match=r"another run is writing there: process [0-9]+ on .+, since "):
             run_experiment(experiment, tmp_path / "whole", resume=True)
     assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
 
 
 def test_a_folder_that_cannot_be_used(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
-    folder = tmp_path / "whole"
-    (folder / "finished.jsonl").unlink()
-    (folder / "finished.jsonl").mkdir()
-    with pytest.raises(ExperimentError, match=r"finished\.jsonl: cannot be used: Is a directory"):
-        run_experiment(experiment, folder, resume=True)
+    file = cell_files(tmp_path / "whole")[0]
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(ExperimentError, match=r"\.jsonl: cannot be read: Is a directory"):
+        run_experiment(experiment, tmp_path / "whole", resume=True)
 
 
 def test_fresh_replaces_a_run_and_nothing_else(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
@@ -215,22 +222,6 @@ def test_another_experiment_is_not_continued(
     )
     with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
-    # Earlier versions wrote the hash of a schedule alone.
-    manifest = json.loads((tmp_path / "whole" / "run.json").read_text())
-    del manifest["schedules"]["puddle"]["content"]
-    (tmp_path / "whole" / "run.json").write_text(json.dumps(manifest))
-    with pytest.raises(ExperimentError, match=r"\n  schedules\.puddle\.hash: there \"\w{16}\", here \"\w{16}\"\n"):
-        run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
-
-
-def test_a_run_of_an_earlier_version_without_contents_goes_on(
-    experiment: Experiment, tmp_path: Path, whole: bytes
-) -> None:
-    path = tmp_path / "whole" / "run.json"
-    manifest = json.loads(path.read_text())
-    del manifest["schedules"]["puddle"]["content"]
-    path.write_text(json.dumps(manifest))
-    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
 
 
 def test_other_versions_are_not_mixed(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
@@ -269,8 +260,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: 
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    finished = folder / "finished.jsonl"
-    assert wait_until(lambda: finished.exists() and len(finished.read_text().splitlines()) > 3)
+    assert wait_until(lambda: len(cell_files(folder)) > 3)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (folder / "episodes.jsonl").exists()
@@ -287,7 +277,7 @@ def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.P
     file.write_text(json.dumps(data))
     command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert wait_until((folder / "finished.jsonl").exists)
+    assert wait_until(lambda: cell_files(folder))
     is_worker = "loky.backend.popen_loky_posix"
     workers = [pid for pid in children_of(process.pid) if is_worker in command_of(pid)]
     assert len(workers) == 2
@@ -341,7 +331,7 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    assert wait_until((folder / "finished.jsonl").exists)
+    assert wait_until(lambda: cell_files(folder))
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

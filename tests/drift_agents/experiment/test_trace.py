@@ -17,13 +17,14 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.trace import EpisodeTrace, TraceHeader, read_header, read_trace
-from drift_agents.experiment.trace_writer import CellTracer
+from drift_agents.experiment.trace import CellTrace, EpisodeTrace, TraceHeader, read_header, read_trace
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 
+from drift_envs.cli.replay import read_recording
+from drift_envs.errors import ArgumentError as EnvsArgumentError
 from drift_envs.schedule.loader import load_schedule
-from tests.drift_agents.experiment.cells import read_cells, tear_cell
+from tests.drift_agents.experiment.cells import forget_cell, read_cells
 
 GLOVE = "*vanilla--glove--planner--0.jsonl.gz"
 
@@ -35,21 +36,20 @@ def traces(folder: Path, pattern: str = "*.jsonl.gz") -> list[Path]:
 def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path) -> None:
     parts = PartSpec(name="vanilla"), PartSpec(name="glove"), PartSpec(name="planner")
     cell = Cell(str(schedule_file), *parts, 0, ("vanilla", "glove", "planner"))
-    path = tmp_path / "traces" / "cell.jsonl.gz"
+    path = tmp_path / "cell.jsonl.gz"
     lived: list[Episode] = []
     ticks: list[int] = []
     maps: list[Any] = []
-    with CellTracer(path, cell, "all") as tracer:
-        watch = tracer.on_episode
-        assert watch is not None
+    steps = CellTrace(cell, "all")
 
-        def note(setup: Any, index: int, episode: Episode) -> None:
-            lived.append(episode)
-            ticks.append(setup.env.start)
-            maps.append(setup.env.knobs(setup.env.start)["map"])
-            watch(setup, index, episode)
+    def note(setup: Any, index: int, episode: Episode) -> None:
+        lived.append(episode)
+        ticks.append(setup.env.start)
+        maps.append(setup.env.knobs(setup.env.start)["map"])
+        steps.note(setup, index, episode)
 
-        rows = list(play(cell, ScheduleSettings(rounds=4), note))
+    rows = list(play(cell, ScheduleSettings(rounds=4), note))
+    path.write_bytes(steps.close())
     kept = list(read_trace(path))
     assert [trace.episode for trace in kept] == [row["episode"] for row in rows] == list(range(8))
     for trace, episode, tick, tiles in zip(kept, lived, ticks, maps, strict=True):
@@ -71,22 +71,20 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
 def test_what_fell_out_of_memory_is_told(data: dict[str, Any], tmp_path: Path) -> None:
     run_experiment(load_experiment(data), tmp_path / "run", trace="all")
     (path,) = traces(tmp_path / "run", GLOVE)
-    texts: list[str] = []
     written: dict[int, tuple[str, str]] = {}
     removed = 0
     for line in gzip.decompress(path.read_bytes()).decode().splitlines()[1:]:
         episode = json.loads(line)
-        texts += episode["texts"]
         for step in episode["steps"]:
             verdict = step["verdict"]
             for gone in verdict.get("removed", []):
                 removed += 1
                 if "observed" in verdict and gone["id"] == verdict["observed"]:
                     continue
-                assert written[gone["id"]] == (texts[gone["state"]], gone["action"])
+                assert written[gone["id"]] == (gone["state"], gone["action"])
             for key in ("observed", "inserted"):
                 if key in verdict:
-                    written[verdict[key]] = texts[step["state"]], step["action"]
+                    written[verdict[key]] = step["state"], step["action"]
     assert removed > 0
 
 
@@ -124,59 +122,47 @@ def test_failures_alone(data: dict[str, Any], tmp_path: Path) -> None:
         assert found == expected
 
 
-def test_a_cell_that_was_torn_off_leaves_no_half_file(data: dict[str, Any], tmp_path: Path) -> None:
-    """Steps are written anew with the lines, and a file without its end never has the name of a whole one."""
+def test_a_cell_that_is_played_again_keeps_its_steps_again(data: dict[str, Any], tmp_path: Path) -> None:
     run_experiment(load_experiment(data), tmp_path / "run", trace="all")
     (path,) = traces(tmp_path / "run", GLOVE)
     whole = path.read_bytes()
-    key = path.name.removesuffix(".jsonl.gz")
-    tear_cell(tmp_path / "run", key, read_cells(tmp_path / "run")[key][:-20])
+    forget_cell(tmp_path / "run", path.name.removesuffix(".jsonl.gz"))
     path.unlink()
     run_experiment(load_experiment(data), tmp_path / "run", trace="all", resume=True)
     assert path.read_bytes() == whole
-
-    with pytest.raises(RuntimeError):
-        _tear_off(path, _any_cell(data))
-    assert path.read_bytes() == whole
-    assert not path.with_name(f"{path.name}.part").exists()
-
-
-def _tear_off(path: Path, cell: Cell) -> None:
-    with CellTracer(path, cell, "all") as tracer:
-        for index, _ in enumerate(play(cell, ScheduleSettings(rounds=4), tracer.on_episode)):
-            if index == 1:
-                raise RuntimeError
-
-
-def _any_cell(data: dict[str, Any]) -> Cell:
-    parts = PartSpec(name="vanilla"), PartSpec(name="none"), PartSpec(name="random")
-    return Cell(data["schedules"][0], *parts, 0, ("vanilla", "none", "random"))
-
-
-def test_prompts_cost_little(data: dict[str, Any], tmp_path: Path) -> None:
-    """Lines of prompts stand once: a tenth of the bytes at most, before any compression."""
-    run_experiment(load_experiment(data | {"references": []}), tmp_path / "run", trace="all")
-    (path,) = traces(tmp_path / "run", GLOVE)
-    prompts = sum(len(step.prompt) for trace in read_trace(path) for step in trace.steps)
-    assert path.stat().st_size < prompts / 10
-
-
-def test_nothing_is_traced_unasked(data: dict[str, Any], tmp_path: Path) -> None:
-    assert CellTracer(tmp_path / "a.gz", _any_cell(data), "none").on_episode is None
 
 
 def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=re.escape("`trace` should be one of all, failures, none. Received 'some'")):
         run_experiment(load_experiment(data), tmp_path / "run", trace="some")
     path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(b"no gzip")
-    for read in (read_header, lambda path: list(read_trace(path))):
-        with pytest.raises(ExperimentError, match=re.escape(str(path))):
-            read(path)
-    path.write_bytes(gzip.compress(b'{"format": 1}\n'))
-    with pytest.raises(ExperimentError, match="does not hold the steps of a cell"):
-        read_header(path)
     header = TraceHeader("e", "s", "m", "v", "p", 0, "all", {}, 9)
     path.write_bytes(gzip.compress(json.dumps(header._asdict()).encode() + b"\n"))
-    with pytest.raises(ExperimentError, match=re.escape("`format` should be 1. Received 9")):
+    with pytest.raises(ExperimentError, match=re.escape("`format` should be 2. Received 9")):
         list(read_trace(path))
+
+
+HEADER = json.dumps(TraceHeader("e", "s", "m", "v", "p", 0, "all", {})._asdict())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no gzip",
+        gzip.compress(HEADER.encode() * 9)[:-12],
+        gzip.compress(HEADER.encode() * 9)[:40] + b"\0" * 40,
+        gzip.compress(b'{"format": 2}\n'),
+        gzip.compress(b"[]\n"),
+        *(
+            gzip.compress(f"{HEADER}\n{line}\n".encode())
+            for line in ("3", "[", "{}", '{"episode": 0, "task": "", "steps": [{"tick": 1}]}', "[" * 99_999)
+        ),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(ExperimentError, match=f"{re.escape(str(path))}: (cannot be read|does not hold the steps)"):
+        list(read_trace(path))
+    with pytest.raises(EnvsArgumentError, match=re.escape(str(path))):
+        read_recording(path)

@@ -23,7 +23,7 @@ from drift_agents.experiment.trace import read_trace
 from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
-from tests.drift_agents.experiment.cells import read_cells, read_lines, tear_cell
+from tests.drift_agents.experiment.cells import forget_cell, read_cells
 
 pytestmark = pytest.mark.integration
 
@@ -208,7 +208,7 @@ def data(data: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.integration
-def test_every_interruption_leads_to_the_same_bytes(data: dict[str, Any], tmp_path: Path) -> None:
+def test_an_interrupted_run_leads_to_the_same_bytes(data: dict[str, Any], tmp_path: Path) -> None:
     data |= {"seeds": 1, "references": "oracle_realign"}
     experiment = parse_experiment(data)
     whole = run_experiment(experiment, tmp_path / "whole", trace="all").read_bytes()
@@ -217,12 +217,8 @@ def test_every_interruption_leads_to_the_same_bytes(data: dict[str, Any], tmp_pa
     assert len([row for row in rows if row["stage"] == "train"]) == 3 * 6
     folder = tmp_path / "two"
     (folder / "episodes.jsonl").unlink()
-    key, content = next((key, lines) for key, lines in read_cells(folder).items() if "vanilla--glove" in key)
-    lines = content.splitlines(keepends=True)
-    for left in (b"".join(lines[:3]) + lines[3][:50], b"".join(lines[:9])):
-        tear_cell(folder, key, left)
-        assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
-        assert read_lines(folder, key) == content
+    forget_cell(folder, next(key for key in read_cells(folder) if "vanilla--glove" in key))
+    assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
 
 
 def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[str, Any], tmp_path: Path) -> None:

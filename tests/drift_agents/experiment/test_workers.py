@@ -12,24 +12,28 @@ from threading import Event
 import pytest
 from drift_agents.errors import ExperimentError, StoppedError, UnknownNameError
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.workers import play_in_processes, play_in_threads
+from drift_agents.experiment.workers import Processes, play_in_pool, play_in_threads
 from drift_agents.llm.service import Service
 
 pytestmark = pytest.mark.integration
 
 
 def test_processes_give_what_each_call_returned() -> None:
-    assert sorted(play_in_processes(basename, [(path,) for path in ("x/c", "x/a", "x/b")], 2)) == ["a", "b", "c"]
+    assert sorted(play_in_pool(Processes(2), basename, [(path,) for path in ("x/c", "x/a", "x/b")], 2)) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_an_error_of_a_process_is_the_calls_own() -> None:
     with pytest.raises(UnknownNameError, match="nowhere"):
-        list(play_in_processes(load_experiment, [("nowhere",), ("nowhere",)], 2))
+        list(play_in_pool(Processes(2), load_experiment, [("nowhere",), ("nowhere",)], 2))
 
 
 def test_what_cells_leave_behind_is_not_searched_for_garbage_again() -> None:
     """The workers' caches grow large, and joblib has garbage collected every second."""
-    frozen = list(play_in_processes(gc.get_freeze_count, [()] * 6, 2))
+    frozen = list(play_in_pool(Processes(2), gc.get_freeze_count, [()] * 6, 2))
     assert max(frozen) > 10_000
 
 
@@ -41,15 +45,17 @@ def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return name
 
-    assert sorted(play_in_processes(play, [(name,) for name in "abcde"], 2)) == list("abcde")
+    assert sorted(play_in_pool(Processes(2), play, [(name,) for name in "abcde"], 2)) == list("abcde")
 
 
 def test_processes_that_are_always_killed_stop_the_run() -> None:
     def play() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(ExperimentError, match=r"worker processes were killed 4 times in a row, .* with --jobs"):
-        list(play_in_processes(play, [()] * 2, 2))
+    with pytest.raises(
+        ExperimentError, match=r"workers were lost 4 times in a row: a process was killed, .* with --jobs"
+    ):
+        list(play_in_pool(Processes(2), play, [()] * 2, 2))
 
 
 def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:

@@ -196,7 +196,7 @@ def test_a_range_of_a_clock_of_steps_plays_what_comes_before(tmp_path: Path) -> 
 def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: object) -> Path:
     """A file as runs leave it: one episode, two steps to the right."""
     schedule = {"version": 1, "name": "row", "env": LAKE, "base": {"map": ["SFG"]}}
-    first = {"env": LAKE, "seed": 0, "content": schedule, "format": 1, **header}
+    first = {"env": LAKE, "seed": 0, "content": schedule, "format": 2, **header}
     steps = [{"action": "2", "reward": reward} for reward in rewards]
     lines = [first, {"episode": 7, "seed": 5, "start": 0, "steps": steps}]
     path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
@@ -216,13 +216,13 @@ def test_actions_of_a_run_are_played_again(tmp_path: Path, capsys: pytest.Captur
 
 def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     good, other = recording(tmp_path / "good.jsonl.gz"), recording(tmp_path / "other.jsonl.gz", (0.0, 0.5))
-    broken, newer = tmp_path / "broken.jsonl.gz", recording(tmp_path / "newer.jsonl.gz", format=2)
+    broken, newer = tmp_path / "broken.jsonl.gz", recording(tmp_path / "newer.jsonl.gz", format=3)
     broken.write_bytes(gzip.compress(b"{}\n"))
     for arguments, message in (
         ([LAKE, "--policy", "best"], "`--policy` should be one of oracle, random, or a file of a run's folder"),
         ([LAKE, "--policy", str(tmp_path / "none.jsonl.gz")], "cannot be read: No such file"),
         ([LAKE, "--policy", str(broken)], "does not hold the steps of a run"),
-        ([LAKE, "--policy", str(newer)], "`format` should be 1. Received 2"),
+        ([LAKE, "--policy", str(newer)], "`format` should be 2. Received 3"),
         ([LAKE, "--policy", str(good), "--episodes", "1-3"], "has steps of the episodes 7"),
         ([LAKE, "--policy", str(good), "--schedule", "frozen_lake/implicit"], "`--schedule` should not be given with"),
         (["DriftMountainCar-v0", "--policy", str(good)], "should hold actions for DriftMountainCar-v0"),

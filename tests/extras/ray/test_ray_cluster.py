@@ -18,12 +18,14 @@ from zlib import crc32
 
 import pytest
 from drift_agents.errors import ExperimentError, UnknownNameError, UnusableAnswersError
-from drift_agents.experiment.clusters import open_cluster, play_on_cluster
+from drift_agents.experiment.clusters import open_cluster
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.workers import play_in_pool
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import Service
 
+from tests.drift_agents.experiment.cells import cell_files
 from tests.extras.short_run import make_data
 from tests.processes import children_of, command_of, is_alive, wait_until
 
@@ -63,8 +65,7 @@ class TestRay:
             text=True,
             env=environment,
         )
-        finished = folder / "finished.jsonl"
-        assert wait_until(lambda: finished.exists() or process.poll() is not None, 120)
+        assert wait_until(lambda: cell_files(folder) or process.poll() is not None, 120)
         assert process.poll() is None, process.communicate()[1]
         yield process, folder, data
         for pid in children_of(process.pid):
@@ -98,13 +99,13 @@ class TestRay:
 
     def test_cells_run_in_several_processes(self, address: str, tmp_path: Path) -> None:
         with open_cluster(address) as cluster:
-            found = set(play_on_cluster(cluster, _own_pid, [(tmp_path,)] * 8))
+            found = set(play_in_pool(cluster, _own_pid, [(tmp_path,)] * 8, 2))
         assert len(found) >= 2
         assert os.getpid() not in found
 
     def test_a_job_at_a_time_keeps_the_order(self, address: str) -> None:
         with open_cluster(address) as cluster:
-            found = list(play_on_cluster(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1))
+            found = list(play_in_pool(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1))
         assert found == ["c", "a", "b"]
 
     def test_what_a_killed_worker_was_at_is_done_again(self, address: str, tmp_path: Path) -> None:
@@ -116,11 +117,11 @@ class TestRay:
             return name
 
         with open_cluster(address) as cluster:
-            assert sorted(play_on_cluster(cluster, play, [(name,) for name in "abc"])) == list("abc")
+            assert sorted(play_in_pool(cluster, play, [(name,) for name in "abc"], 2)) == list("abc")
 
     def test_an_error_is_the_calls_own(self, address: str) -> None:
         with open_cluster(address) as cluster, pytest.raises(UnknownNameError, match="nowhere") as caught:
-            list(play_on_cluster(cluster, load_experiment, [("nowhere",), ("nowhere",)]))
+            list(play_in_pool(cluster, load_experiment, [("nowhere",), ("nowhere",)], 2))
         assert type(caught.value) is UnknownNameError
 
     def test_an_address_where_nobody_listens_is_refused_at_once(self, tmp_path: Path) -> None:
@@ -142,8 +143,7 @@ class TestRay:
         assert process.returncode == 0, errors
         whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
         assert (folder / "episodes.jsonl").read_bytes() == whole.read_bytes()
-        noted = [json.loads(line)["cell"] for line in (folder / "finished.jsonl").read_text().splitlines()]
-        assert len(noted) == len(set(noted)) == 90
+        assert len(cell_files(folder)) == 90
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
     def test_no_worker_writes_after_the_end_of_its_run(
@@ -235,8 +235,7 @@ class TestLanguageModels:
         )
 
         def count_finished() -> int:
-            path = folder / "finished.jsonl"
-            return len(path.read_text().splitlines()) if path.exists() else 0
+            return len(cell_files(folder))
 
         def kill(name: str) -> None:
             pid = next(pid for pid in children_of(process.pid) if name in command_of(pid))
@@ -245,7 +244,7 @@ class TestLanguageModels:
         try:
             assert wait_until(lambda: count_finished() > 0 or process.poll() is not None, 240)
             assert process.poll() is None, process.communicate()[1]
-            kill("ray::_play_elsewhere")
+            kill("ray::_play_cell")
             before = count_finished()
             assert wait_until(lambda: count_finished() > before or process.poll() is not None, 240)
             assert process.poll() is None, process.communicate()[1]

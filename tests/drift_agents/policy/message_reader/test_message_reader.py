@@ -13,7 +13,7 @@ from drift_agents.analysis.report import write_report
 from drift_agents.errors import ArgumentError
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.runner import Silent, run_experiment
+from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.llm.base import Message
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import make_policy
@@ -416,7 +416,7 @@ def test_the_table_for_models_separates_the_rules(tmp_path: Path) -> None:
         assert lake[0] < lake[1], (temper, lake)
 
 
-class KeptNotes(Silent):
+class KeptNotes(Progress):
     """Keeps what a run notes."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ async function packedBytes(chunk) {
   return bytes;
 }
 
-/** The episodes of a cell by number, their texts and knobs beside them; null where no steps were kept. */
+/** The episodes of a cell by number, and their order; null where no steps were kept. */
 function loadCell(cell) {
   if (cell.chunk === null) return Promise.resolve(null);
   let promise = unpacked.get(cell.chunk);
@@ -31,35 +31,32 @@ function loadCell(cell) {
 async function unpack(chunk) {
   const stream = new Blob([await packedBytes(chunk)]).stream().pipeThrough(new DecompressionStream('gzip'));
   const lines = (await new Response(stream).text()).split('\n').slice(1, -1);
-  const texts = [], knobs = [], episodes = new Map(), order = [];
+  const episodes = new Map(), order = [];
   for (const line of lines) {
     const episode = JSON.parse(line);
-    for (const text of episode.texts) texts.push(text);
-    for (const values of episode.knobs) knobs.push(values);
     episodes.set(episode.episode, episode);
     order.push(episode.episode);
   }
-  return { texts, knobs, episodes, order };
+  return { episodes, order };
 }
 
 /** What the knobs were before they became what they are: the last others that were seen in the cell. */
 function knobsBefore(data, number, position) {
-  const present = knobsAt(data, data.episodes.get(number), position);
-  const key = JSON.stringify(present);
+  const key = JSON.stringify(knobsAt(data.episodes.get(number), position));
   for (let at = data.order.indexOf(number); at >= 0; at--) {
     const episode = data.episodes.get(data.order[at]);
     const seen = episode.steps.map(step => step.knobs);
     if (at === data.order.indexOf(number)) seen.length = Math.min(seen.length, position);
     seen.unshift(episode.knobs_at_start);
-    for (let i = seen.length - 1; i >= 0; i--) if (JSON.stringify(data.knobs[seen[i]]) !== key) return data.knobs[seen[i]];
+    for (let i = seen.length - 1; i >= 0; i--) if (JSON.stringify(seen[i]) !== key) return seen[i];
   }
   return null;
 }
 
-function knobsAt(data, episode, position) {
+function knobsAt(episode, position) {
   const steps = episode.steps;
-  if (!steps.length) return data.knobs[episode.knobs_at_start];
-  return data.knobs[steps[Math.min(position, steps.length - 1)].knobs];
+  if (!steps.length) return episode.knobs_at_start;
+  return steps[Math.min(position, steps.length - 1)].knobs;
 }
 
 /** An element with attributes, texts and children; texts are never read as HTML. */

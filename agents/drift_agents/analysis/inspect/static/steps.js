@@ -14,10 +14,9 @@ function drawPane(cell, at, data, position) {
     return pane;
   }
   const steps = episode.steps, end = position >= steps.length, step = end ? steps[steps.length - 1] : steps[position];
-  const text = id => data.texts[id];
   const view = {
-    state: text(end ? step.outcome[0] : step.state), action: end ? null : step.action, knobs: knobsAt(data, episode, position),
-    before: knobsBefore(data, number_, Math.min(position, steps.length)), trail: [...steps.slice(0, position + 1).map(one => text(one.state)), ...(end ? [text(step.outcome[0])] : [])],
+    state: end ? step.outcome[0] : step.state, action: end ? null : step.action, knobs: knobsAt(episode, position),
+    before: knobsBefore(data, number_, Math.min(position, steps.length)), trail: [...steps.slice(0, position + 1).map(one => one.state), ...(end ? [step.outcome[0]] : [])],
   };
   const frame = make('div', { class: 'frame' });
   frame.append(make('p', { class: 'banner' }, `${cell.phases[cell.phase[at]]}, tick ${step.tick}, ${end ? 'the end' : `step ${position + 1} of ${steps.length}`}, score ${number(end ? step.outcome[1] : position ? steps[position - 1].outcome[1] : 0)}`), drawFrame(view));
@@ -25,20 +24,20 @@ function drawPane(cell, at, data, position) {
   if (changed) frame.append(make('p', { class: 'hint' }, `since the last phase: ${changed}`));
   const facts = make('div', { class: 'facts' });
   const left = make('div', {}, frame), grid = make('div', { class: 'grid' }, left, facts);
-  pane.append(make('p', { class: 'task', tabindex: 0 }, text(episode.task)), grid);
+  pane.append(make('p', { class: 'task', tabindex: 0 }, episode.task), grid);
   if (cell.team !== 'solo') frame.append(make('p', { class: 'hint member' }, episode.member ? `played by ${episode.member}` : 'all members decide together'));
   if (end) {
-    facts.append(make('h3', {}, 'The episode is over'), decision(step, text));
-    for (const verdict of episode.closing) facts.append(...verdictBlock('After the episode', verdict, text));
+    facts.append(make('h3', {}, 'The episode is over'), decision(step));
+    for (const verdict of episode.closing) facts.append(...verdictBlock('After the episode', verdict));
     return pane;
   }
-  facts.append(make('h3', {}, 'Decision and outcome'), decision(step, text));
-  for (const verdict of step.checks || []) facts.append(...verdictBlock('Checked before acting', verdict, text));
-  facts.append(...thoughtBlock(step, text));
-  facts.append(...verdictBlock('Verifier', step.verdict, text));
-  const lines = step.prompt.map(text);
+  facts.append(make('h3', {}, 'Decision and outcome'), decision(step));
+  for (const verdict of step.checks || []) facts.append(...verdictBlock('Checked before acting', verdict));
+  facts.append(...thoughtBlock(step));
+  facts.append(...verdictBlock('Verifier', step.verdict));
+  const lines = step.prompt.split('\n');
   pane.append(make('h3', {}, `Recalled (${step.retrieved.length} records)`), recalled(lines, step.retrieved));
-  pane.append(make('h3', {}, 'Prompt, as the policy saw it'), make('pre', { class: 'prompt', tabindex: 0, 'aria-label': 'prompt' }, lines.join('\n')));
+  pane.append(make('h3', {}, 'Prompt, as the policy saw it'), make('pre', { class: 'prompt', tabindex: 0, 'aria-label': 'prompt' }, step.prompt));
   return pane;
 }
 
@@ -48,36 +47,36 @@ function whyMissing(cell, episode) {
   return 'No steps were kept. Run the experiment with --trace all or --trace failures to step through episodes.';
 }
 
-function decision(step, text) {
+function decision(step) {
   const facts = [['action', step.action]];
-  if (step.reply !== undefined) facts.push(['answered', text(step.reply)]);
-  facts.push(['led to', outcomeText(step.outcome, text)], ['reward', number(step.reward)]);
+  if (step.reply !== undefined) facts.push(['answered', step.reply]);
+  facts.push(['led to', outcomeText(step.outcome)], ['reward', number(step.reward)]);
   return list(facts, 'decision');
 }
 
 let unfolded = false; // whether the making of strategies is shown: the next step keeps it
 
 /** The strategy in force, whether it was made at this step, and the policy's action without one. */
-function thoughtBlock(step, text) {
+function thoughtBlock(step) {
   if (!step.strategy && !step.thought) return [];
-  const lines = numbers => numbers.map(text).join('\n'), thought = step.thought, facts = [];
-  if (step.strategy) facts.push(['in force', lines(step.strategy)]);
+  const thought = step.thought, facts = [];
+  if (step.strategy) facts.push(['in force', step.strategy]);
   facts.push(['refreshed', thought ? 'yes, at this step' : 'no, made earlier']);
-  if (thought && thought.baseline) facts.push(['action without it', lines(thought.baseline)]);
+  if (thought && thought.baseline) facts.push(['action without it', thought.baseline]);
   const block = [make('h3', {}, 'Strategy'), list(facts, 'thought')];
   if (thought) {
     const made = make('details', { class: 'made', ...(unfolded ? { open: '' } : {}) }, make('summary', {}, 'How it was made'));
     made.addEventListener('toggle', () => { unfolded = made.open; });
     for (const [title, told] of [['told to do', thought.instructions], ['made from', thought.question], ['answered', thought.answer]]) {
-      made.append(make('h4', {}, title), make('pre', { tabindex: 0, 'aria-label': title }, lines(told)));
+      made.append(make('h4', {}, title), make('pre', { tabindex: 0, 'aria-label': title }, told));
     }
     block.push(made);
   }
   return block;
 }
 
-function outcomeText([state, score, ended], text) {
-  return `${text(state)} (score ${number(score)}${ended ? ', the episode ended' : ''})`;
+function outcomeText([state, score, ended]) {
+  return `${state} (score ${number(score)}${ended ? ', the episode ended' : ''})`;
 }
 
 function list(facts, name) {
@@ -86,16 +85,16 @@ function list(facts, name) {
   return element;
 }
 
-function verdictBlock(title, verdict, text) {
+function verdictBlock(title, verdict) {
   const facts = [];
-  if (verdict.about) facts.push(['about', `${text(verdict.about[0])}, action ${verdict.about[1]}`]);
+  if (verdict.about) facts.push(['about', `${verdict.about[0]}, action ${verdict.about[1]}`]);
   facts.push(['surprise', verdict.surprise ? 'yes' : 'no']);
   if (verdict.statistic !== undefined) facts.push(['statistic', number(verdict.statistic)]);
-  if (verdict.probed) facts.push(['probes', probeText(verdict.probed, text)]);
+  if (verdict.probed) facts.push(['probes', probeText(verdict.probed)]);
   if (verdict.cost) facts.push(['probe cost', `${verdict.cost[0]} steps, ${verdict.cost[1]} resets, ${verdict.cost[2]} falls, ${verdict.cost[3]} purchases`]);
   if (verdict.observed !== undefined) facts.push(['written', `record ${verdict.observed}`]);
-  if (verdict.inserted !== undefined) facts.push(['inserted', `summary ${verdict.inserted}${verdict.probed ? `: ${probeText(verdict.probed, text)}` : ''}`]);
-  for (const gone of verdict.removed || []) facts.push(['removed', goneText(gone, text)]);
+  if (verdict.inserted !== undefined) facts.push(['inserted', `summary ${verdict.inserted}${verdict.probed ? `: ${probeText(verdict.probed)}` : ''}`]);
+  for (const gone of verdict.removed || []) facts.push(['removed', goneText(gone)]);
   if (verdict.removed_notes) facts.push(['removed notes', verdict.removed_notes.join(', ')]);
   const heading = make('h3', {}, title), flags = make('p', { class: 'flags' });
   if (verdict.surprise) flags.append(make('span', { class: 'flag surprise' }, 'surprise'));
@@ -103,15 +102,15 @@ function verdictBlock(title, verdict, text) {
   return [heading, ...(flags.childNodes.length ? [flags] : []), list(facts, 'verdict')];
 }
 
-function probeText(probed, text) {
+function probeText(probed) {
   const counts = new Map();
-  for (const outcome of probed) { const told = outcomeText(outcome, text); counts.set(told, (counts.get(told) || 0) + 1); }
+  for (const outcome of probed) { const told = outcomeText(outcome); counts.set(told, (counts.get(told) || 0) + 1); }
   return [...counts].map(([told, count]) => `${count} of ${probed.length}: ${told}`).join('; ');
 }
 
-function goneText(gone, text) {
+function goneText(gone) {
   if (gone.state === undefined) return `record ${gone.id}`;
-  return `record ${gone.id}: ${text(gone.state)}, action ${gone.action}, led to ${outcomeText(gone.outcome, text)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
+  return `record ${gone.id}: ${gone.state}, action ${gone.action}, led to ${outcomeText(gone.outcome)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
 }
 
 /** The records of a prompt as a table; a weight stands there where memory gave one below 1. */
