@@ -8,16 +8,15 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `environments`, `evaluation_wrapper` - the environment of a cell, and the evaluator's bookkeeping around it
 * `members`, `players` - the members of teams; the policy, memory, agent or team of a cell
 * `memory_dependencies`, `references` - correct executions for memories that need them; the privileged references
-* `training`, `extra_episodes` - episodes before the test; the control that spends probe steps on ordinary episodes
-* `pipe` - agents in processes of their own, as board entries are played
+* `training` - episodes before the test
 * `evaluator` - regret, truth of memory, item audit and drift detection
 * `episode` - the rows of a cell
-* `trace`, `trace_writer` - the file with the steps of a cell: reading and writing
+* `trace` - the steps of a cell: keeping and reading them
 * `logs`, `folder` - the lines of a run, and the files that hold them
 * `finetuning_sets` - fine-tuning sets from the steps of a run
 * `manifest` - what a run plays, as its folder states it
 * `runner` - all cells, with resume
-* `dispatch`, `workers`, `clusters` - where cells are played; processes and threads; clusters
+* `workers`, `clusters` - where cells are played: processes and threads; clusters
 
 The folder `experiments` holds the files that come with the package.
 """

@@ -142,7 +142,7 @@ class InspectData:
         index: plain data: the run's name and versions, its schedules, and its cells with all their
             episodes by columns, of which the first `training` came before the test. A cell's
             `chunk` is the number of its file, `None` without steps.
-        chunks: the files with the steps, as `drift_agents.experiment.trace_writer` wrote them.
+        chunks: the files with the steps, as `drift_agents.experiment.trace` wrote them.
     """
 
     index: dict[str, Any]
