@@ -20,8 +20,8 @@ from gymnasium.vector import VectorEnv
 from drift_envs.errors import ArgumentError, ScheduleError, UnknownArgumentError
 from drift_envs.parts import EnvParts
 from drift_envs.registration import IDS
+from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
 

@@ -118,7 +118,7 @@ def check_id(env_id: str) -> None:
 `DriftFrozenLake-v0`?
     """
     if env_id not in IDS:
-        from drift_envs.schedule.findings import nearest  # imported here, since only the error needs it
+        from drift_envs.schedule.yaml import nearest  # imported here, since only the error needs it
 
         raise UnknownChoiceError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
 

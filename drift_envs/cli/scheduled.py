@@ -58,11 +58,11 @@ class ScheduledEnv(NamedTuple):
         return make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
 
 
-def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledEnv:
+def open_schedule(name: str | Schedule, seed: int = 0, env_id: str | None = None) -> ScheduledEnv:
     """Read a schedule, with its environment, timeline and oracle.
 
     Args:
-        name: a shipped name or the path of a file.
+        name: a shipped name or the path of a file, or a schedule that was read.
         seed: the seed of its instance.
         env_id: the environment; `None` for the one that the schedule names.
 
@@ -91,17 +91,18 @@ def default_schedule(env_id: str) -> str:
     return IDS[env_id].schedule
 
 
-def read_schedule(name: str, table: Tables) -> Schedule:
+def read_schedule(name: str | Schedule, table: Tables) -> Schedule:
     """Read a schedule.
 
     Args:
-        name: a shipped name, or a path; an existing file takes precedence.
+        name: a shipped name, or a path; an existing file takes precedence. A schedule is checked alone.
         table: the knobs that it is checked against.
 
     Raises:
         ScheduleError: if it breaks a rule.
     """
-    schedule = load_schedule(Path(name) if Path(name).is_file() else name, table=table)
+    is_file = isinstance(name, str) and Path(name).is_file()
+    schedule = load_schedule(Path(str(name)) if is_file else name, table=table)
     if schedule is None:  # only `None` gives `None`
         raise ScheduleError([])
     return schedule

@@ -18,10 +18,9 @@ from drift_envs.errors import DeclaredKnobsError, Problem, ScheduleError, Unknow
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
-from drift_envs.schedule.files import variants_of
-from drift_envs.schedule.limits import limits_of
+from drift_envs.schedule.files import split_suffix, variants_of
 from drift_envs.schedule.model import MAX_TICK
-from drift_envs.schedule.variants import split_suffix
+from drift_envs.schedule.reach import limits_of
 from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4
@@ -47,7 +46,7 @@ def validate_schedules(names: Sequence[str]) -> bool:
             if schedule.env is None:
                 note = "; it names no `env`, so that its knobs were not checked"
             else:
-                timeline = open_schedule(name).timeline
+                timeline = open_schedule(schedule).timeline
                 count = len(timeline.first_phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
             limits = limits_of(schedule.drifts)

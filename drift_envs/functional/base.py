@@ -20,7 +20,7 @@ from drift_envs.functional.drift_carry import DriftCarry
 from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
-from drift_envs.schedule.rules import OPERATIONS
+from drift_envs.schedule.model import OPERATIONS
 
 Source = str | Mapping[str, Any] | Schedule | None
 """A schedule, or what `load_schedule` makes one of; `None` for no drift."""

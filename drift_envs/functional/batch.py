@@ -13,7 +13,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.functional.drift_params import CLOCKS
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule
-from drift_envs.schedule.rules import OPERATIONS
+from drift_envs.schedule.model import OPERATIONS
 
 _MOST_VALUES = 4096
 

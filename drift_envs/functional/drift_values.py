@@ -112,7 +112,7 @@ def fold_numbers(
 
 
 def _bounded(params: DriftLayers, values: Any) -> Any:
-    """Reflect numbers at their bounds and round whole ones, as `drift_envs.schedule.knob_values.reflect`."""
+    """Reflect numbers at their bounds and round whole ones, as `drift_envs.schedule.values.reflect`."""
     if params.features.bounded:
         low, high = params.low, params.high
         one_sided = jnp.isinf(low) | jnp.isinf(high)

@@ -18,13 +18,11 @@ from drift_envs.functional.batch import Batch, ValueIndex
 from drift_envs.functional.drift_params import CLOCKS, CODES, CURVES, FAR, STEPS, DriftLayers, Features
 from drift_envs.knobs import Knob, Value, freeze
 from drift_envs.schedule import Timeline
-from drift_envs.schedule.knob_rules import draws_once, is_draw
-from drift_envs.schedule.knob_values import powers, swapped
-from drift_envs.schedule.model import Drift, Steps
+from drift_envs.schedule.model import OPERATIONS, Drift, Steps
 from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.ramps import weight
-from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import RandomStream
+from drift_envs.schedule.values import draws_once, is_draw, powers, swapped
 
 _KNOB_AXES = {
     **dict.fromkeys(("base", "low", "high", "whole"), 1),

@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.knobs import KnobTable
-from drift_envs.schedule.knob_rules import is_draw
-from drift_envs.schedule.knob_values import Column, NumberColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import NEVER
 from drift_envs.schedule.ramps import DriftRamp
+from drift_envs.schedule.values import Column, NumberColumn, is_draw
 
 _LONGEST = 1 << 20  # ticks of a stretch in which anything happens more often than that
 _FAR = MAX_TICK + 1

@@ -1,9 +1,13 @@
-"""Reads schedule files: shipped names, paths, and what they extend.
+"""Reads schedule files: shipped names, paths, what they extend, and their variants.
+
+A file declares its variants under the key `variants`; `frozen_lake/explicit:family` is the variant `family` of
+`frozen_lake/explicit`. The keys of a variant replace the same keys of the file as a whole.
 
 * `read_named` - a shipped name or a path to a `Document`, with what it extends filled in
 * `read_mapping` - the same for data that a program hands over
 * `shipped_schedules` - the names of the schedules that come with the package
 * `variants_of` - the suffixes that a schedule file declares
+* `split_suffix` - a name or path into that of the file and the suffix
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
@@ -19,15 +23,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
-from drift_envs.schedule.findings import nearest, show
-from drift_envs.schedule.variants import FILE_ENDINGS, SECTION, SHIPPED, choose_variant, is_suffix, split_suffix
-from drift_envs.schedule.yaml12 import MAX_BYTES, Document, Mark, YamlError, parse_yaml
+from drift_envs.schedule.yaml import MAX_BYTES, Document, Finding, Mark, YamlError, key_path, nearest, parse_yaml, show
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+FILE_ENDINGS = (".yaml", ".yml")
+"""What the name of a schedule file ends with; a text that ends otherwise is a shipped name."""
+
+SECTION = "variants"
+SUFFIX_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+"""The form of a suffix, as JSON Schema has it."""
+
+FIXED_KEYS = ("version", "name", "extends", SECTION)
+"""The keys that a variant cannot replace."""
+
+_SUFFIX = re.compile(SUFFIX_PATTERN.rstrip("$") + r"\Z")
+_SHIPPED = re.compile(r"[a-z0-9_]+/[a-z0-9_-]+\Z")  # the form of a shipped name without its suffix
 _MOST_EXTENDED = 8
-_LONGEST_PATH = 4096
 
 
 @lru_cache(maxsize=1)
@@ -63,10 +76,31 @@ def variants_of(source: str | os.PathLike[str]) -> tuple[str, ...]:
     """
     if isinstance(source, str) and split_suffix(source)[1] is not None:
         return ()
-    where, file, is_shipped = _locate(source, None)
-    data = (_parse_shipped(where) if is_shipped else _parse(file, where, None)).data
+    where, file = _locate(source, None)
+    data = _parse(where, file, None).data
     section = data.get(SECTION) if isinstance(data, dict) else None
-    return tuple(filter(is_suffix, section)) if isinstance(section, dict) else ()
+    return tuple(filter(_SUFFIX.match, section)) if isinstance(section, dict) else ()
+
+
+def split_suffix(text: str) -> tuple[str, str | None]:
+    """Split a name or a path into that of the file and the suffix.
+
+    Args:
+        text: a shipped name or a path, with or without a suffix.
+
+    Returns:
+        The name or path, and the suffix; `None` without one.
+
+    Example:
+        >>> split_suffix("frozen_lake/explicit:family")
+        ('frozen_lake/explicit', 'family')
+        >>> split_suffix("lakes/mine.yaml:windy"), split_suffix("C:/lakes/mine.yaml")
+        (('lakes/mine.yaml', 'windy'), ('C:/lakes/mine.yaml', None))
+    """
+    name, colon, suffix = text.rpartition(":")
+    if colon and not text.endswith(FILE_ENDINGS) and (name.endswith(FILE_ENDINGS) or _SHIPPED.match(name)):
+        return name, suffix
+    return text, None
 
 
 def read_named(source: str | os.PathLike[str]) -> Document:
@@ -80,7 +114,7 @@ def read_named(source: str | os.PathLike[str]) -> Document:
         ScheduleError: if it can't be found or read, or is no YAML; an `UnknownScheduleError` if there is none of that
             name.
     """
-    return _Reader().read(source)
+    return _read(source, (), None)
 
 
 def read_mapping(data: Mapping[Any, Any]) -> Document:
@@ -90,75 +124,129 @@ def read_mapping(data: Mapping[Any, Any]) -> Document:
         ScheduleError: if what is extended can't be read.
     """
     document = Document({"name": "unnamed", **data}, Mark("<dict>", None))
-    return choose_variant(_Reader().extend(document, None), None)
+    return choose_variant(_extend(document, None, ()), None)
 
 
-class _Reader:
-    """Reads one schedule and the chain of what it extends."""
+def choose_variant(document: Document, suffix: str | None) -> Document:
+    """The content of a file without its section `variants`, or of one of its variants.
 
-    def __init__(self) -> None:
-        self._chain: list[str] = []
+    Args:
+        document: the content, with what it extends filled in.
+        suffix: the variant; `None` for the file itself.
 
-    def read(self, source: str | os.PathLike[str], extending: Mark | None = None) -> Document:
-        """Read a shipped name or a path; `extending` is the mark of the key `extends` that names it."""
-        suffix = None
-        if isinstance(source, str):
-            source, suffix = split_suffix(source)
-        where, file, is_shipped = _locate(source, extending)
-        # `realpath`, since `Path.resolve` raises where links go round in a circle
-        identity = os.path.realpath(file) if isinstance(file, Path) and not is_shipped else where
-        if identity in self._chain:
-            raise _error(extending or Mark(where, None), f"goes round in a circle, back to {where}")
-        self._chain.append(identity)
-        if len(self._chain) > _MOST_EXTENDED:
-            raise _error(extending or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
-        document = _parse_shipped(where) if is_shipped else _parse(file, where, extending)
-        if isinstance(document.data, dict):
-            document = replace(document, data={"name": _default_name(source), **document.data})
-        document = self.extend(document, file)
-        try:
-            return choose_variant(document, suffix)
-        except KeyError as error:
-            own = os.fspath(source)
-            known = nearest(f"{own}:{suffix}", [f"{own}:{one}" for one in error.args[1:]])
-            raise _unknown(extending, f"`{own}` has no variant {show(suffix)}. {known}") from None
+    Returns:
+        The content, with what is wrong with the section among its problems. The name of a variant is that of the file
+        with the suffix.
 
-    def extend(self, document: Document, file: Path | Traversable | None) -> Document:
-        """Fill in what the document extends: its own top-level keys replace those of the other."""
-        data, mark = document.data, document.mark
-        if not isinstance(data, dict) or "extends" not in data:
-            return document
-        target, extending = data["extends"], mark.find(["extends"])
-        if not isinstance(target, str) or not target:
-            raise _error(extending, f"should be the name or the path of a schedule. Received {show(target)}")
-        other = self.read(_relative(target, file, extending), extending)
-        if not isinstance(other.data, dict):
-            raise _error(extending, f"`{target}` is no mapping of keys")
-        own = {key: value for key, value in data.items() if key != "extends"}
-        inherited = {key: value for key, value in other.data.items() if key != "name"}
-        marks = {**other.mark.inside, **mark.inside}
-        return Document({**inherited, **own}, Mark(mark.where, mark.line, marks), other.problems + document.problems)
+    Raises:
+        KeyError: if there is no such variant; with the suffixes that there are.
+
+    Example:
+        >>> data = {"name": "mine", "base": {"slip": 0.1}, "variants": {"icy": {"base": {"slip": 0.3}}}}
+        >>> choose_variant(Document(data, Mark("mine.yaml", None)), "icy").data
+        {'name': 'mine:icy', 'base': {'slip': 0.3}}
+    """
+    data, mark = document.data, document.mark
+    section = data.get(SECTION, {}) if isinstance(data, Mapping) else {}
+    if suffix is not None and (not isinstance(section, Mapping) or suffix not in section):
+        raise KeyError(suffix, *(section if isinstance(section, Mapping) else ()))
+    if not isinstance(data, Mapping) or SECTION not in data:
+        return document
+    rest = {key: value for key, value in data.items() if key != SECTION}
+    problems = [_problem(mark, path, rule) for path, rule in _section_findings(section)]
+    document = replace(document, data=rest, problems=document.problems + problems)
+    if suffix is None or not isinstance(section[suffix], Mapping):  # the latter is among the problems
+        return document
+    own = {key: value for key, value in section[suffix].items() if key not in FIXED_KEYS}
+    named = {"name": f"{rest['name']}:{suffix}"} if isinstance(rest.get("name"), str) else {}
+    marks = {**mark.inside, **mark.find([SECTION, suffix]).inside}
+    return replace(
+        document,
+        data={**rest, **named, **own},
+        mark=Mark(mark.where, mark.line, marks),
+        prefixes=dict.fromkeys(own, (SECTION, suffix)),
+    )
 
 
-def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str, Path | Traversable, bool]:
-    """What messages call a schedule, its file, and whether it comes with the package."""
+def _section_findings(section: Any) -> Iterator[Finding]:
+    """What is wrong with the section itself; the keys of a variant are checked when it is loaded."""
+    if not isinstance(section, Mapping):
+        yield (SECTION,), f"should be a mapping of suffixes to replaced keys. Received {show(section)}"
+        return
+    for suffix, own in section.items():
+        if not isinstance(suffix, str) or not _SUFFIX.match(suffix):
+            rule = "should consist of small letters and digits, in words joined by `-`"
+            yield (SECTION,), f"a suffix {rule}. Received {show(suffix)}"
+        elif not isinstance(own, Mapping):
+            yield (SECTION, suffix), f"should be a mapping of replaced keys. Received {show(own)}"
+        else:
+            for key in filter(FIXED_KEYS.__contains__, own):
+                yield (SECTION, suffix, key), f"a variant cannot replace `{key}`, which is that of its file"
+
+
+def _read(source: str | os.PathLike[str], chain: tuple[str, ...], extending: Mark | None) -> Document:
+    """Read a shipped name or a path.
+
+    Args:
+        source: the name or the path, with or without a suffix.
+        chain: the files that extend it, the first one first.
+        extending: the mark of the key `extends` that names it.
+    """
+    suffix = None
+    if isinstance(source, str):
+        source, suffix = split_suffix(source)
+    where, file = _locate(source, extending)
+    # `realpath`, since `Path.resolve` raises where links go round in a circle
+    identity = os.path.realpath(file) if isinstance(file, Path) else where
+    if identity in chain:
+        raise _error(extending or Mark(where, None), f"goes round in a circle, back to {where}")
+    if len(chain) >= _MOST_EXTENDED:
+        raise _error(extending or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
+    document = _parse(where, file, extending)
+    if isinstance(document.data, dict):
+        document = replace(document, data={"name": _default_name(os.fspath(source)), **document.data})
+    document = _extend(document, file, (*chain, identity))
+    try:
+        return choose_variant(document, suffix)
+    except KeyError as error:
+        own = os.fspath(source)
+        known = nearest(f"{own}:{suffix}", [f"{own}:{one}" for one in error.args[1:]])
+        raise _unknown(extending, f"`{own}` has no variant {show(suffix)}. {known}") from None
+
+
+def _extend(document: Document, file: Path | Traversable | None, chain: tuple[str, ...]) -> Document:
+    """Fill in what the document extends: its own top-level keys replace those of the other."""
+    data, mark = document.data, document.mark
+    if not isinstance(data, dict) or "extends" not in data:
+        return document
+    target, extending = data["extends"], mark.find(["extends"])
+    if not isinstance(target, str) or not target:
+        raise _error(extending, f"should be the name or the path of a schedule. Received {show(target)}")
+    other = _read(_relative(target, file, extending), chain, extending)
+    if not isinstance(other.data, dict):
+        raise _error(extending, f"`{target}` is no mapping of keys")
+    own = {key: value for key, value in data.items() if key != "extends"}
+    inherited = {key: value for key, value in other.data.items() if key != "name"}
+    marks = {**other.mark.inside, **mark.inside}
+    return Document({**inherited, **own}, Mark(mark.where, mark.line, marks), other.problems + document.problems)
+
+
+def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str, Path | Traversable]:
+    """What messages call a schedule, and its file."""
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(FILE_ENDINGS):
         if _is_shipped(text):
-            return f"{text}.yaml", _shipped_root() / f"{text}.yaml", True
+            return f"{text}.yaml", _shipped_root() / f"{text}.yaml"
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
-        if extending is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
-            folder = text.partition("/")[0] + "/"
+        if extending is not None or not os.path.isfile(text):
             names = shipped_schedules()
-            beside = [name for name in names if name.startswith(folder)]
-            known = nearest(text, beside or names)
-            if not beside and known.startswith("Known"):  # too many to list
-                known = f"They begin with {', '.join(dict.fromkeys(name.partition('/')[0] for name in names))}"
-            rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml). {known}"
+            beside = [name for name in names if name.startswith(text.partition("/")[0] + "/")]
+            rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml)"
+            rule = f"{rule}. {nearest(text, beside or names)}"
             raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("", None), f"a path can't hold a null character. Received {show(text)}")
-    return text, Path(text), False
+    return text, Path(text)
 
 
 def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> str | Path:
@@ -166,66 +254,62 @@ def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> 
     if not target.endswith(FILE_ENDINGS):
         return target if suffix is None else f"{target}:{suffix}"
     if not isinstance(file, Path) or file.is_relative_to(str(_shipped_root())):
-        raise _error(
-            extending, f"only a file can extend another by its path; a shipped name is needed here: {target!r}"
-        )
-    folder = file.parent
+        rule = f"only a file can extend another by its path; a shipped name is needed here: {target!r}"
+        raise _error(extending, rule)
+    rule = "should stay in the folder of the file that extends"
     if "\0" in target or "\\" in target or os.path.isabs(target) or ".." in Path(target).parts:
-        raise _error(extending, f"should stay in the folder of the file that extends. Received {target!r}")
-    path = folder / target
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise _error(extending, f"should stay in the folder of the file that extends, {target!r} leads out of it")
+        raise _error(extending, f"{rule}. Received {target!r}")
+    path = file.parent / target
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(file.parent)):
+        raise _error(extending, f"{rule}, {target!r} leads out of it")
     return path if suffix is None else f"{path}:{suffix}"
 
 
-def _parse(file: Path | Traversable, where: str, extending: Mark | None) -> Document:
+def _parse(where: str, file: Path | Traversable, extending: Mark | None) -> Document:
     try:
-        return parse_yaml(_read_text(file, where, extending), where)
+        return _parse_text(_read_text(where, file, extending), where)
     except YamlError as error:
         raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
 
 
-@lru_cache(maxsize=128)
-def _parse_shipped(where: str) -> Document:
-    """Parse a file of the package once per process; its content can't change, and no caller changes the document."""
-    return _parse(_shipped_root() / where, where, None)
+# A file is read for each of its variants; no caller changes the document.
+_parse_text = lru_cache(maxsize=128)(parse_yaml)
 
 
-def _read_text(file: Path | Traversable, where: str, extending: Mark | None) -> str:
+def _read_text(where: str, file: Path | Traversable, extending: Mark | None) -> str:
     here = extending or Mark(where, None)
     shown = "" if extending is None else f"`{where}` "
+    size = 0
     try:
         if isinstance(file, Path):
             status = file.stat()
             if not stat.S_ISREG(status.st_mode):  # a pipe or a device could be read for ever
                 raise _error(here, f"{shown}is no file{', but a folder' if stat.S_ISDIR(status.st_mode) else ''}")
-            if status.st_size > MAX_BYTES:
-                raise _error(here, f"{shown}should have at most {MAX_BYTES} bytes. Received {status.st_size}")
+            size = status.st_size
         with file.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise _error(here, f"{shown}should have at most {MAX_BYTES} bytes. Received more")
+        size = max(size, len(content))
+        if size > MAX_BYTES:
+            raise _error(here, f"{shown}should have at most {MAX_BYTES} bytes. Received {size}")
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ScheduleError([Problem(where, line, "", f"should be UTF-8, byte {error.start + 1} is not")]) from None
+    except ScheduleError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, ScheduleError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _error(here, f"{shown}can't be read: {reason}") from None
+        raise _error(here, f"{shown}can't be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _default_name(source: str | os.PathLike[str]) -> str:
-    text = os.fspath(source)
-    if not text.endswith(FILE_ENDINGS) and SHIPPED.match(text):
+def _default_name(text: str) -> str:
+    if _SHIPPED.match(text):
         return text
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(text).stem).strip("-._") or "unnamed"
 
 
 @lru_cache(maxsize=128)
 def _is_shipped(name: str) -> bool:
-    return SHIPPED.match(name) is not None and (_shipped_root() / f"{name}.yaml").is_file()
+    return _SHIPPED.match(name) is not None and (_shipped_root() / f"{name}.yaml").is_file()
 
 
 @lru_cache(maxsize=1)
@@ -240,3 +324,8 @@ def _unknown(extending: Mark | None, text: str) -> ScheduleError:
 
 def _error(mark: Mark, text: str) -> ScheduleError:
     return ScheduleError([Problem(mark.where, mark.line, "extends" if mark.line is not None else "", text)])
+
+
+def _problem(mark: Mark, path: tuple[str | int, ...], rule: str) -> Problem:
+    place = mark.find(path)
+    return Problem(place.where, place.line, key_path(path), rule)

@@ -5,6 +5,7 @@
 * `Steps` - the curve of a ramp that rises in steps
 * `TaskPool` - how many different goals a shop schedule draws from
 * `Knobs`, `KnobSpec`, `Derived` - knobs that a schedule declares for an environment that has none of its own
+* `broken_rules` - the rules between keys, on plain data, so that all broken ones are reported at once
 * `schedule_schema` - the JSON Schema of the language, for editors and other programs
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Annotated, Any, Literal
 
@@ -28,12 +29,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
 from drift_envs.schedule.attribute_path import PATTERN, AttributePath
-from drift_envs.schedule.findings import Finding
-from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
-from drift_envs.schedule.variants import FIXED_KEYS, SECTION, SUFFIX_PATTERN
+from drift_envs.schedule.files import FIXED_KEYS, SECTION, SUFFIX_PATTERN
+from drift_envs.schedule.yaml import Finding
 
 MAX_TICK = 10**15
 """The last tick there is: beyond it, ticks would no longer be exact as floating-point numbers."""
@@ -44,8 +45,17 @@ MIN_RATE = 1e-9
 MAX_DRIFTS = 1000
 """The most drifts of one schedule; each costs time at every tick."""
 
+MOST_RAMPS = 100
+"""How many occurrences of one drift may, on average, be on their ramp at once; each costs at every tick."""
+
+OPERATIONS = ("set", "add", "scale", "swap", "choice", "walk")
+"""What a drift can do to a knob, in the order of the documentation."""
+
+SOURCE = "source"
+"""The id of the phase before the first drift."""
+
 BROKEN_RULE = "schedule_rule"
-"""The type of the pydantic errors that stand for findings of `rules.py`."""
+"""The type of the pydantic errors that stand for findings of `broken_rules`."""
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _SCHEDULE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./:-]*$"
@@ -82,12 +92,16 @@ class Steps(_Model):
     steps: Span = Field(description="how many equal steps the weight rises in")
 
 
+CURVE_TAGS = ("[named]", "[steps]")
+"""What pydantic inserts after `curve` into the places of errors."""
+
+
 def _curve_tag(value: Any) -> str:
-    return "steps" if isinstance(value, (dict, Steps)) else "named"
+    return CURVE_TAGS[1] if isinstance(value, (dict, Steps)) else CURVE_TAGS[0]
 
 
 Curve = Annotated[
-    Annotated[Literal["linear", "sigmoid", "exponential"], Tag("named")] | Annotated[Steps, Tag("steps")],
+    Annotated[Literal["linear", "sigmoid", "exponential"], Tag(CURVE_TAGS[0])] | Annotated[Steps, Tag(CURVE_TAGS[1])],
     Discriminator(_curve_tag),
 ]
 
@@ -136,7 +150,7 @@ class Drift(_Model):
 
     @model_validator(mode="after")
     def _keep_rules(self) -> Drift:
-        _refuse(drift_findings(_written(self)))
+        _refuse(_broken_in_drift(_written(self)))
         return self
 
 
@@ -286,7 +300,7 @@ class Schedule(_Model):
 
     @model_validator(mode="after")
     def _keep_rules(self) -> Schedule:
-        _refuse(schedule_findings(_written(self)))
+        _refuse(_broken_in_schedule(_written(self)))
         return self
 
     def mark_checked(self, table: KnobTable) -> Schedule:
@@ -331,6 +345,134 @@ class Schedule(_Model):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def named_drifts(drifts: Any) -> Any:
+    """The drifts, each with a name: `drift-1` and so on where the file gives none.
+
+    Args:
+        drifts: the list of drifts as plain data; anything else comes back as it is.
+
+    Example:
+        >>> named_drifts([{"at": 20}, {"name": "thaw"}])
+        [{'name': 'drift-1', 'at': 20}, {'name': 'thaw'}]
+    """
+    if not isinstance(drifts, (list, tuple)):
+        return drifts
+    return [
+        {"name": f"drift-{number}", **drift} if isinstance(drift, Mapping) and "name" not in drift else drift
+        for number, drift in enumerate(drifts, start=1)
+    ]
+
+
+def broken_rules(schedule: Mapping[str, Any]) -> Iterator[Finding]:
+    """The rules between keys that a schedule breaks; values of the wrong type are left to the models.
+
+    Args:
+        schedule: the schedule as plain data, with the drifts named.
+
+    Yields:
+        Pairs of a path and the broken rule.
+
+    Example:
+        >>> list(broken_rules({"drifts": [{"name": "source", "at": 1, "set": {"slip": 1}}]}))
+        [(('drifts', 0, 'name'), '`source` is the id of the phase before the first drift, choose another name')]
+    """
+    yield from _broken_in_schedule(schedule)
+    drifts = schedule.get("drifts")
+    for index, drift in enumerate(drifts if isinstance(drifts, list) else ()):
+        for path, rule in _broken_in_drift(drift) if isinstance(drift, Mapping) else ():
+            yield ("drifts", index, *path), rule
+
+
+def _broken_in_schedule(schedule: Mapping[str, Any]) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    drifts, knobs = schedule.get("drifts"), schedule.get("knobs")
+    for index, drift in enumerate(drifts if isinstance(drifts, list) else ()):
+        name = drift.get("name") if isinstance(drift, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        path = ("drifts", index, "name")
+        if name == SOURCE:
+            yield path, f"`{SOURCE}` is the id of the phase before the first drift, choose another name"
+        elif name in first:
+            yield path, f"a name should stand for one drift only, drifts[{first[name]}] has it too. Received `{name}`"
+        first.setdefault(name, index)
+    for name, spec in knobs.items() if isinstance(knobs, Mapping) else ():
+        if name == "derived" or not isinstance(spec, Mapping):
+            continue
+        bounds = spec.get("bounds")
+        if bounds is None and spec.get("kind") in ("float", "integer", "factor"):
+            yield ("knobs", name), "a number needs `bounds: [low, high]`: values beyond them are reflected"
+        elif isinstance(bounds, list) and len(bounds) == 2 and all(map(is_number, bounds)) and bounds[0] >= bounds[1]:
+            rule = f"the lower bound should be below the upper. Received [{bounds[0]}, {bounds[1]}]"
+            yield ("knobs", name, "bounds"), rule
+
+
+def _broken_in_drift(drift: Mapping[str, Any]) -> Iterator[Finding]:
+    written = {key: value for key, value in drift.items() if value is not None}
+    whole = {key: value for key, value in written.items() if is_integer(value)}
+    yield from _when(written, whole)
+    yield from _how(written, whole)
+    yield from _what(written)
+
+
+def _when(drift: Mapping[str, Any], whole: Mapping[str, int]) -> Iterator[Finding]:
+    first, period, span, jitter = (whole.get(key) for key in ("at", "every", "for", "jitter"))
+    if "every" in drift and "rate" in drift:
+        yield ("rate",), "`every` and `rate` exclude each other: a drift recurs regularly or at random"
+    elif not any(key in drift for key in ("at", "every", "rate")):
+        yield (), "says nowhere when it happens: needs `at`, `every` or `rate`"
+    if span is not None and period is not None and span >= period:
+        yield ("for",), f"`for` should be less than `every` ({period}). Received {span}"
+    if not jitter:
+        return
+    rule = None
+    if "rate" in drift:
+        rule = "`jitter` and `rate` exclude each other: random times have no place to move from"
+    elif first is not None and jitter > first:
+        rule = f"`jitter` should be at most `at` ({first}), so that no start lies before 0. Received {jitter}"
+    elif period is not None and 2 * jitter + (span or 0) >= period:
+        rule = f"twice `jitter` and `for` should be less than `every` ({period}), so that occurrences keep their order"
+        rule += f". Received {jitter}"
+    if rule is not None:
+        yield ("jitter",), rule
+
+
+def _how(drift: Mapping[str, Any], whole: Mapping[str, int]) -> Iterator[Finding]:
+    kind, span, over, period = drift.get("kind", "sudden"), whole.get("for"), whole.get("over"), whole.get("every")
+    if kind in ("incremental", "gradual") and "over" not in drift:
+        yield ("kind",), f"`kind: {kind}` needs `over`: the number of ticks that the change takes"
+    for key in ("over", "curve") if kind == "sudden" else ():
+        if key in drift:
+            yield (key,), f"`{key}` is for `kind: incremental` and `kind: gradual`; this drift is sudden"
+    if over is None:
+        return
+    if span is not None and 2 * over > span:
+        rule = f"`over` should be at most half of `for` ({span}), so that the ramp is up before it falls"
+        yield ("over",), f"{rule}. Received {over}"
+    if span is None:
+        rate = drift.get("rate", 0)
+        at_once = over / period if period else over * rate if is_number(rate) else 0
+        if at_once > MOST_RAMPS:
+            yield ("over",), f"at most {MOST_RAMPS} ramps of a drift should overlap on average. Received {at_once:g}"
+
+
+def _what(drift: Mapping[str, Any]) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for operation in OPERATIONS:
+        knobs = drift.get(operation)
+        for knob, value in knobs.items() if isinstance(knobs, Mapping) else ():
+            path = (operation, knob)
+            if knob in seen:
+                yield path, f"a knob should stand once in a drift, `{knob}` stands under `{seen[knob]}` too"
+            seen.setdefault(knob, operation)
+            if operation == "swap" and isinstance(value, list) and len(value) == 2 and value[0] == value[1]:
+                yield path, f"the two keys should differ. Received {value[0]!r} twice"
+            if operation == "swap" and drift.get("kind") == "incremental":
+                yield path, "a swap can't be interpolated: use `kind: sudden` or `kind: gradual`"
+    if not seen and not any(drift.get(operation) for operation in OPERATIONS):
+        yield (), f"says nowhere what it changes: needs one of {', '.join(f'`{name}`' for name in OPERATIONS)}"
+
+
 _CELL = '<td style="text-align:left;vertical-align:top;white-space:pre-wrap">'
 """A cell of a table in a notebook; its colours are those of the page."""
 
@@ -353,8 +495,7 @@ def _show_how(drift: Drift) -> str:
 
 
 def _show_what(drift: Drift) -> str:
-    kinds = ("set", "add", "scale", "swap", "choice", "walk")
-    return "\n".join(text for kind in kinds if (text := _show_values(kind, getattr(drift, kind))))
+    return "\n".join(text for kind in OPERATIONS if (text := _show_values(kind, getattr(drift, kind))))
 
 
 def _show_values(kind: str, values: Mapping[str, Any]) -> str:

@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.errors import ArgumentError, UnknownChoiceError
-from drift_envs.schedule.findings import nearest
-from drift_envs.schedule.model import MAX_TICK
+from drift_envs.schedule.model import MAX_TICK, SOURCE
 from drift_envs.schedule.ramps import DriftRamp
-from drift_envs.schedule.rules import SOURCE
+from drift_envs.schedule.yaml import nearest
 
 NEVER = sys.maxsize
 """The tick that does not come."""

@@ -1,8 +1,9 @@
-"""Which combinations of knob values a schedule can reach, and what is wrong with them.
+"""Which combinations of knob values a schedule can reach, what is wrong with them, and how far ticks reach.
 
 * `combination_findings` - the broken rules between knobs, on every reachable combination
 * `reachable_values` - the reachable combinations themselves
-* `MOST_COMBINATIONS` - how many are checked
+* `limits_of`, `Limits` - the last ticks of which questions are answered
+* `limit_findings`, `early_limit` - the drifts that begin beyond them, and the limit that long experiments may meet
 
 Drifts at fixed ticks are followed through time, so that two that never hold together are never combined. What
 depends on the seed (random times, choices, the ticks of a gradual ramp) is combined in every way. Numbers that
@@ -14,24 +15,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value
-from drift_envs.schedule.findings import Finding, Path
-from drift_envs.schedule.knob_rules import canonical
-from drift_envs.schedule.knob_values import powers, reflect, swapped
-from drift_envs.schedule.model import MAX_TICK, Drift, Schedule
+from drift_envs.schedule.model import MAX_TICK, OPERATIONS, Drift, Schedule
+from drift_envs.schedule.phases import PhaseTable
 from drift_envs.schedule.ramps import DriftRamp
-from drift_envs.schedule.rules import OPERATIONS
-from drift_envs.schedule.streams import RandomStream
+from drift_envs.schedule.streams import MOST_EVENTS, RandomStream
+from drift_envs.schedule.values import canonical, powers, reflect, swapped
+from drift_envs.schedule.yaml import Finding, Path
 
 MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
+
+EARLY = 10_000_000
+"""Ticks that an experiment may well have: an earlier limit is warned of."""
 
 _MOST_OCCURRENCES = 1000
 _TICKS_AT_ONCE = 256
@@ -40,12 +42,24 @@ _MANY = -1  # stands for a number of occurrences that is not known
 Update = Callable[[Value], Value]
 
 
-@dataclass(frozen=True)
-class _Variant:
+class _Variant(NamedTuple):
     """One possible effect of a drift: the operation on each of its knobs."""
 
     drift: int
     updates: Mapping[str, tuple[str, Update]]
+
+
+class Limits(NamedTuple):
+    """The last ticks of which questions are answered.
+
+    Args:
+        phase: the last one whose phase is found, `MAX_TICK` where phases repeat.
+        value: about the last one before which at most `MOST_EVENTS` random events of each drift lie: a tick of `rate`,
+            `walk` and `choice` costs by the events before it, since each adds to the one before.
+    """
+
+    phase: int
+    value: int
 
 
 def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Finding]:
@@ -69,13 +83,18 @@ def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Findi
     """
     if table.rule is None:
         return
-    base = {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+    base = _base(schedule, table)
     seen: set[Finding] = set()
     for combination in _combinations(schedule, table):
-        for finding in _check(schedule, table, base, combination):
-            if finding not in seen:
-                seen.add(finding)
-                yield finding
+        values, findings = _apply(combination, base, table)
+        for knob, rule in table.problems(values):
+            # a long schedule has many drifts that hold; those count that set some knob last
+            last = {name: variant.drift for variant in combination for name in variant.updates}
+            names = [schedule.drifts[index].name for index in sorted(set(last.values()))]
+            held = f" (while {', '.join(names)} {'hold' if len(names) > 1 else 'holds'})" if names else ""
+            findings.append((_blamed(schedule, knob, combination), rule + held))
+        yield from (finding for finding in findings if finding not in seen)
+        seen.update(findings)
 
 
 def reachable_values(schedule: Schedule, table: KnobTable) -> Iterator[dict[str, Value]]:
@@ -92,23 +111,91 @@ def reachable_values(schedule: Schedule, table: KnobTable) -> Iterator[dict[str,
         >>> list(reachable_values(schedule, table))
         [{'slip': 0.0}, {'slip': 0.5}]
     """
-    base = {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+    base = _base(schedule, table)
     for combination in _combinations(schedule, table):
-        values = dict(base)
-        for variant in combination:
-            for name, (_, update) in variant.updates.items():
+        yield _apply(combination, base, table)[0]
+
+
+def _base(schedule: Schedule, table: KnobTable) -> dict[str, Value]:
+    return {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+
+
+def _apply(
+    combination: Sequence[_Variant], base: Mapping[str, Value], table: KnobTable
+) -> tuple[dict[str, Value], list[Finding]]:
+    """The values of a combination, and the operations that are not possible in it."""
+    values, findings = dict(base), list[Finding]()
+    for variant in combination:
+        for name, (operation, update) in variant.updates.items():
+            try:
                 values[name] = update(values[name])
-        yield {name: _settled(table[name], value) for name, value in values.items()}
+            except KnobError as error:
+                findings.append((("drifts", variant.drift, operation, name), str(error)))
+    return {name: _settled(table[name], value) for name, value in values.items()}, findings
+
+
+def limits_of(drifts: Sequence[Drift]) -> Limits:
+    """The last ticks of some drifts; where their times are random, those of one seed.
+
+    Args:
+        drifts: those of a schedule.
+
+    Example:
+        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "walk": {"slip": 0.05}})
+        >>> limits_of([storms]).value
+        1000000000
+    """
+    value = MAX_TICK
+    for drift in drifts:
+        if drift.rate is not None:
+            value = min(value, (drift.at or 0) + int(MOST_EVENTS / drift.rate))
+        elif drift.every is not None and (drift.walk or drift.choice):
+            value = min(value, (drift.at or drift.every) + MOST_EVENTS * drift.every)
+    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(drifts)]
+    return Limits(PhaseTable(ramps).last_tick, value)
+
+
+def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]:
+    """The drifts that begin beyond the limits, so that no episode could reach them.
+
+    Args:
+        drifts: those of a schedule.
+        limits: their `limits_of`.
+
+    Example:
+        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "set": {"slip": 0.5}})
+        >>> late = Drift.model_validate({"name": "late", "at": 2_000_000_000, "set": {"slip": 0.1}})
+        >>> [path for path, rule in limit_findings([storms, late], limits_of([storms, late]))]
+        [('drifts', 1, 'at')]
+    """
+    last = min(limits)
+    for index, drift in enumerate(drifts):
+        if drift.at is not None and drift.at > last:
+            rule = f"should be at most {last}: with these drifts later ticks would take too long. Received {drift.at}"
+            yield ("drifts", index, "at"), rule
+
+
+def early_limit(limits: Limits) -> Finding | None:
+    """The limit that long experiments may meet, with the place in the schedule.
+
+    Args:
+        limits: the `limits_of` a schedule's drifts.
+    """
+    if min(limits) >= EARLY:
+        return None
+    reason = "random events" if limits.value < limits.phase else "phases that do not repeat"
+    return ("drifts",), f"can be played up to tick {min(limits)} only: too many {reason} lie before later ones"
 
 
 def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Variant]]:
     examples = _Examples(schedule, table)
+    before = np.full((len(schedule.drifts), 2), _MANY)
+    options: list[list[_Variant]] = [[] for _ in schedule.drifts]
     checked = 0
-    for counts in _counts(schedule):
-        options = [
-            [variant for count in choice for variant in examples.variants(index, count)]
-            for index, choice in enumerate(counts)
-        ]
+    for case in _cases(schedule):
+        for index in np.flatnonzero((case != before).any(axis=1)).tolist():
+            options[index] = examples.variants(index, *case[index].tolist())
+        before = case
         for combination in product(*options):
             yield [variant for variant in combination if variant.updates]
             checked += 1
@@ -116,8 +203,8 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
                 return
 
 
-def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
+def _cases(schedule: Schedule) -> Iterator[np.ndarray]:
+    """For each drift, the least and the most of its occurrences that may hold: every distinct case, in time order."""
     # `_possible` adds what the jitter may do, whatever the seed
     plain = [drift.model_copy(update={"jitter": 0}) for drift in schedule.drifts]
     ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(plain)]
@@ -133,9 +220,7 @@ def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
             case = ranges[:, :, position]
             if case.tobytes() not in seen:
                 seen.add(case.tobytes())
-                yield tuple(
-                    _choices(ramp.drift, least, most) for ramp, (least, most) in zip(ramps, case.tolist(), strict=True)
-                )
+                yield case
 
 
 def _ticks(ramps: Sequence[DriftRamp]) -> list[int]:
@@ -182,12 +267,6 @@ def _possible(ramp: DriftRamp, ticks: np.ndarray, jitter: int) -> tuple[np.ndarr
     return least, most
 
 
-def _choices(drift: Drift, least: int, most: int) -> tuple[int, ...]:
-    if drift.rate is not None and drift.duration is None and most:
-        return (0, 1, _MANY)
-    return tuple(range(least, most + 1))
-
-
 class _Examples:
     """What each drift may be doing, with examples for values that are drawn."""
 
@@ -200,16 +279,21 @@ class _Examples:
             examples = {name: canonical(table[name], value, last.get(name)) for name, value in drift.set.items()}
             last.update(examples)
             self._set.append(examples)
-        self._known: dict[tuple[int, int], list[_Variant]] = {}
+        self._known: dict[tuple[int, int, int], list[_Variant]] = {}
 
-    def variants(self, index: int, count: int) -> list[_Variant]:
+    def variants(self, index: int, least: int, most: int) -> list[_Variant]:
         """What a drift may be doing when so many of its occurrences hold."""
-        if (index, count) not in self._known:
-            self._known[index, count] = self._variants(index, count) if count else [_Variant(index, {})]
-        return self._known[index, count]
+        key = (index, least, most)
+        if key not in self._known:
+            drift, counts = self._schedule.drifts[index], list(range(least, most + 1))
+            if drift.rate is not None and drift.duration is None and most:
+                counts = [0, 1, _MANY]
+            self._known[key] = [variant for number in counts for variant in self._variants(index, drift, number)]
+        return self._known[key]
 
-    def _variants(self, index: int, count: int) -> list[_Variant]:
-        drift = self._schedule.drifts[index]
+    def _variants(self, index: int, drift: Drift, count: int) -> list[_Variant]:
+        if not count:
+            return [_Variant(index, {})]
         updates: list[list[tuple[str, str, Update]]] = []
         for operation in OPERATIONS:
             for name, argument in getattr(drift, operation).items():
@@ -240,25 +324,6 @@ def _updates(knob: Knob, operation: str, argument: Any, example: Value, count: i
         return [lambda below: below + count * argument]
     factor = float(powers(argument, np.array([count]))[0])
     return [lambda below: below * factor]
-
-
-def _check(
-    schedule: Schedule, table: KnobTable, base: Mapping[str, Value], combination: Sequence[_Variant]
-) -> Iterator[Finding]:
-    values = dict(base)
-    for variant in combination:
-        for name, (operation, update) in variant.updates.items():
-            try:
-                values[name] = update(values[name])
-            except KnobError as error:
-                yield ("drifts", variant.drift, operation, name), str(error)
-    values = {name: _settled(table[name], value) for name, value in values.items()}
-    for knob, rule in table.problems(values):
-        # a long schedule has many drifts that hold; those count that set some knob last
-        last = {name: variant.drift for variant in combination for name in variant.updates}
-        names = [schedule.drifts[index].name for index in sorted(set(last.values()))]
-        held = f" (while {', '.join(names)} {'hold' if len(names) > 1 else 'holds'})" if names else ""
-        yield _blamed(schedule, knob, combination), rule + held
 
 
 def _settled(knob: Knob, value: Value) -> Value:

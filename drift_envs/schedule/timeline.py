@@ -21,13 +21,11 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
 from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_change_points, values_at_ticks
-from drift_envs.schedule.knob_rules import draw_arguments, is_draw
-from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
-from drift_envs.schedule.model import MAX_TICK, Schedule
+from drift_envs.schedule.model import MAX_TICK, OPERATIONS, Schedule
 from drift_envs.schedule.phases import LONGEST_LIST, NEVER, Phase, PhaseTable
 from drift_envs.schedule.ramps import DriftEffect, DriftRamp
-from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import BASE_KEY, Purpose, RandomStream
+from drift_envs.schedule.values import Column, DriftLayer, NumberColumn, ObjectColumn, draw_arguments, is_draw
 
 __all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
 

@@ -15,7 +15,7 @@ from drift_agents.analysis.evidence import AXES, Key
 from drift_agents.errors import EvidenceError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from drift_envs.schedule.yaml12 import YamlError, parse_yaml
+from drift_envs.schedule.yaml import YamlError, parse_yaml
 
 RATES = ("none", "rare", "often", "rush")
 """The drift rates, from the lowest: no drift, or one in 60, 20 or 8 episodes of the clairvoyant on average."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from drift_envs.schedule import load_schedule
 from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.yaml12 import parse_yaml
+from drift_envs.schedule.yaml import parse_yaml
 from research.verify_map.schedules import PLACES, make_schedule, print_schedule, to_yaml
 from research.verify_map.tuning import (
     MAP,

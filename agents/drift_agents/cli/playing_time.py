@@ -18,7 +18,7 @@ from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.workers import count_cores
-from drift_envs.schedule.variants import split_suffix
+from drift_envs.schedule.files import split_suffix
 
 
 class PlayingTime(NamedTuple):

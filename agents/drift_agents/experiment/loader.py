@@ -20,8 +20,7 @@ from drift_agents.experiment.mistakes import KeyPath, find_mistakes
 from drift_agents.experiment.overrides import override
 from drift_agents.part_file import PartFile
 from drift_envs.errors import Problem
-from drift_envs.schedule.findings import key_path
-from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
+from drift_envs.schedule.yaml import MAX_BYTES, YamlError, key_path, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDER = "experiments"

@@ -33,9 +33,8 @@ from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
 from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
-from drift_envs.schedule.findings import show
-from drift_envs.schedule.variants import split_suffix
-from drift_envs.schedule.yaml12 import MAX_DEPTH
+from drift_envs.schedule.files import split_suffix
+from drift_envs.schedule.yaml import MAX_DEPTH, show
 
 KeyPath = tuple[str | int, ...]
 """Where something stands in a file: keys and positions."""

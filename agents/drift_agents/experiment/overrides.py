@@ -11,7 +11,7 @@ from typing import Any
 from drift_agents.errors import UnknownNameError
 from drift_agents.experiment.mistakes import AXES, readable_blocks
 from drift_agents.experiment.plan import parts_of
-from drift_envs.schedule.variants import split_suffix
+from drift_envs.schedule.files import split_suffix
 
 
 def override(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import gymnasium as gym
 from drift_envs.envs.frozen_lake.env import FrozenLake
 from drift_envs.envs.frozen_lake.maps import NewMap
 from drift_envs.parts import EnvParts
-from drift_envs.schedule.knob_rules import draw_arguments
 from drift_envs.schedule.model import Schedule
+from drift_envs.schedule.values import draw_arguments
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked

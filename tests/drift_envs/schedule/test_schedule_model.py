@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from drift_envs.schedule import Drift, Schedule, load_schedule, schedule_schema
-from drift_envs.schedule.yaml12 import parse_yaml
+from drift_envs.schedule.yaml import parse_yaml
 from tests.documents import read_code
 
 DOCS = Path(__file__).parents[3] / "docs"

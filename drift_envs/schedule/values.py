@@ -5,6 +5,8 @@
 * `DriftLayer` - what one drift does to one knob
 * `swapped`, `powers` - what a swap and repeated scaling come to
 * `reflect` - takes computed numbers back between the bounds
+* `canonical` - a knob's canonical value for a written one
+* `is_draw`, `draws_once`, `draw_arguments` - written values that are left to the seed
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
-from drift_envs.schedule.knob_rules import draw_arguments, draws_once
 from drift_envs.schedule.ramps import DriftEffect, DriftRamp
 from drift_envs.schedule.streams import Purpose, RandomStream
 from drift_envs.schedule.walks import CircleSteps, NormalSteps, RandomWalk
+from drift_envs.schedule.yaml import show
 
 _HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
 _MOST_STATES = 4096
@@ -340,3 +342,64 @@ def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:
         along = np.mod(values - low, 2 * span)
         back = low + np.minimum(along, 2 * span - along)
     return np.where(inside, values, np.clip(back, low, high))
+
+
+def is_draw(knob: Knob, value: Any) -> bool:
+    """Whether a written value is `{draw: {...}}` or `{draw_once: {...}}`: the seed decides what the value is.
+
+    Example:
+        >>> is_draw(Knob("map", (), None, "the map", "rows", draw=lambda arguments, below, generator: ()), {"draw": {}})
+        True
+    """
+    return knob.draw is not None and leaves_to_seed(value)
+
+
+def draws_once(value: Mapping[str, Any]) -> bool:
+    """Whether all occurrences of a drift have the value that the first one draws.
+
+    Args:
+        value: a written value for which `is_draw` holds.
+    """
+    return "draw_once" in value
+
+
+def draw_arguments(value: Mapping[str, Any]) -> Any:
+    """What a value is drawn with.
+
+    Args:
+        value: a written value for which `is_draw` holds.
+
+    Example:
+        >>> draw_arguments({"draw_once": {"move": 4}})
+        {'move': 4}
+    """
+    (arguments,) = value.values()
+    return arguments
+
+
+def leaves_to_seed(value: Any) -> bool:
+    """Whether a value is written as `{draw: ...}` or `{draw_once: ...}`, whatever the knob."""
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in ("draw", "draw_once")
+
+
+def canonical(knob: Knob, value: Any, below: Value | None = None) -> Value:
+    """A knob's canonical value for a written one; a drawn value is one example of what may be drawn.
+
+    Args:
+        knob: the knob.
+        value: what the schedule says.
+        below: for drawn values, what the layers beneath give.
+
+    Raises:
+        KnobError: if the knob does not allow the value, or can't draw with these arguments.
+
+    Example:
+        >>> canonical(Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"), 1)
+        1.0
+    """
+    if knob.draw is None or not is_draw(knob, value):
+        return freeze(knob.check(value))
+    arguments = draw_arguments(value)
+    if not isinstance(arguments, Mapping):
+        raise KnobError(f"`{next(iter(value))}` should be a mapping of arguments. Received {show(arguments)}")
+    return freeze(knob.draw(arguments, below, np.random.default_rng(0)))

@@ -1,18 +1,18 @@
-"""YAML 1.2 as schedules need it: plain data, the line of every key, and nothing that can blow up.
+"""YAML 1.2 as schedules need it: plain data, the line of every key, and the words of messages about them.
 
 PyYAML alone follows YAML 1.1: it reads `6e-4` as a string, `No` as false and `0123` as 83. Here PyYAML
 only cuts the text into events. Scalars follow the core schema of YAML 1.2.2 (chapter 10.3), keys are the
 text that was written, tags are refused, and aliases count with everything that they stand for.
 
-* `parse_yaml` - a text to a `Document`
-* `Document` - plain data, its `Mark`, and the keys that stand twice
-* `Mark` - where a value stands, and the marks of what is inside
+* `parse_yaml` - a text to a `Document`: plain data, its `Mark`, and the keys that stand twice
 * `YamlError` - what is wrong with the text, and on which line
-* `MAX_NODES`, `MAX_DEPTH`, `MAX_BYTES` - the bounds
+* `Finding` - a path to a key and the rule that it breaks
+* `key_path`, `show`, `nearest` - a path, a value and a suggestion as messages write them
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +21,9 @@ from typing import Any
 import yaml
 
 from drift_envs.errors import Problem
+
+Path = tuple[str | int, ...]
+Finding = tuple[Path, str]
 
 MAX_BYTES = 1_000_000
 """The largest file that is read; a drift with a map of its own takes about 200 bytes."""
@@ -38,6 +41,8 @@ _BASED = re.compile(r"(?:0o[0-7]+|0x[0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)\Z")
 _NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)\Z")
+_MAX_SHOWN = 60
+_MANY = 20  # above so many names a message names the nearest ones only
 _MOST_DIGITS = 400  # Python refuses to read more than 4300, with an error message of its own
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -115,7 +120,7 @@ def parse_yaml(text: str, where: str) -> Document:
         2
     """
     try:
-        return _Builder(where).build(_events(text))
+        return _Reader(text, where).read()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise YamlError(line, f"is not YAML: {error.problem or error.context}") from None
@@ -158,74 +163,75 @@ def _events(text: str) -> Iterator[Any]:
         raise YamlError(None, f"is not YAML: {error}") from None
 
 
-@dataclass
-class _Open:
-    """A collection that has begun and not ended."""
+class _Reader:
+    """Reads one value after the other from the events; `MAX_DEPTH` bounds the recursion."""
 
-    data: Any
-    mark: Mark
-    anchor: str | None
-    before: int  # how many nodes there were when it began
-    key: str | None = None  # the key that waits for its value
-    key_line: int = 0
-
-
-class _Builder:
-    """Builds the data from the events with a stack of its own, so that nesting can't exhaust Python's."""
-
-    def __init__(self, where: str) -> None:
+    def __init__(self, text: str, where: str) -> None:
         self._where = where
-        self._stack: list[_Open] = []
+        self._events = _events(text)
         self._nodes = 0
         self._anchors: dict[str, tuple[Any, Mark, int] | None] = {}
-        self._document = Document(None, Mark(where, None))
+        self._problems: list[Problem] = []
 
-    def build(self, events: Iterable[Any]) -> Document:
-        documents = 0
-        for event in events:
-            line = event.start_mark.line + 1
+    def read(self) -> Document:
+        data, mark, documents = None, Mark(self._where, None), 0
+        for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise YamlError(line, "should be one document, a second one begins here")
-            elif isinstance(event, yaml.AliasEvent):
-                self._alias(str(event.anchor), line)
+                    raise YamlError(event.start_mark.line + 1, "should be one document, a second one begins here")
             elif isinstance(event, yaml.NodeEvent):
-                self._node(event, line)
-            elif isinstance(event, yaml.CollectionEndEvent):
-                self._close()
-        return self._document
+                data, mark = self._value(event, 0)
+        return Document(data, mark, self._problems)
 
-    def _node(self, event: Any, line: int) -> None:
+    def _value(self, event: Any, depth: int, is_key: bool = False) -> tuple[Any, Mark]:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(str(event.anchor), line, is_key)
         if event.tag not in (None, "!"):
             raise YamlError(line, f"tags are not allowed. Received `{event.tag}`")
+        before, mark = self._nodes, Mark(self._where, line)
         self._count(1, line)
         if isinstance(event, yaml.ScalarEvent):
-            self._scalar(event, line)
-            return
-        if self._wants_key():
+            value = event.value if is_key else self._scalar(event, line)
+        elif is_key:
             raise YamlError(line, "a key should be a word or a quoted string, not a list or a mapping")
-        if len(self._stack) >= MAX_DEPTH:
+        elif depth >= MAX_DEPTH:
             raise YamlError(line, f"is nested deeper than {MAX_DEPTH} levels")
-        data: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        if event.anchor:
-            self._anchors[event.anchor] = None  # until it is closed, so that it can't hold itself
-        self._stack.append(_Open(data, Mark(self._where, line), event.anchor, self._nodes - 1))
-
-    def _scalar(self, event: Any, line: int) -> None:
-        if self._wants_key():
-            self._key(event.value, line)
-            value: Any = event.value
         else:
-            try:
-                value = read_scalar(event.value) if event.implicit[0] and not event.tag else event.value
-            except ValueError as error:
-                raise YamlError(line, str(error)) from None
-            self._put(value, Mark(self._where, line))
+            if event.anchor:
+                self._anchors[event.anchor] = None  # until it is closed, so that it can't hold itself
+            read = self._mapping if isinstance(event, yaml.MappingStartEvent) else self._list
+            value = read(mark, depth + 1)
         if event.anchor:
-            self._anchors[event.anchor] = (value, Mark(self._where, line), 1)
+            self._anchors[event.anchor] = (value, mark, self._nodes - before)
+        return value, mark
 
-    def _alias(self, anchor: str, line: int) -> None:
+    def _mapping(self, mark: Mark, depth: int) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.CollectionEndEvent):
+            key, place = self._value(event, depth, is_key=True)
+            if key in data:
+                text = f"stands twice, first on line {mark.inside[key].line}"
+                self._problems.append(Problem(self._where, place.line, key, text))
+            data[key], inner = self._value(next(self._events), depth)
+            mark.inside[key] = Mark(self._where, place.line, inner.inside)
+        return data
+
+    def _list(self, mark: Mark, depth: int) -> list[Any]:
+        data: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.CollectionEndEvent):
+            value, mark.inside[len(data)] = self._value(event, depth)
+            data.append(value)
+        return data
+
+    def _scalar(self, event: Any, line: int) -> Any:
+        try:
+            return read_scalar(event.value) if event.implicit[0] and not event.tag else event.value
+        except ValueError as error:
+            raise YamlError(line, str(error)) from None
+
+    def _alias(self, anchor: str, line: int, is_key: bool) -> tuple[Any, Mark]:
         if anchor not in self._anchors:
             raise YamlError(line, f"there is no anchor `&{anchor}` before this")
         known = self._anchors[anchor]
@@ -233,44 +239,56 @@ class _Builder:
             raise YamlError(line, f"`*{anchor}` stands inside of what it stands for")
         value, mark, size = known
         self._count(size, line)
-        if not self._wants_key():
-            self._put(value, Mark(self._where, line, mark.inside))
-        elif isinstance(value, str):
-            self._key(value, line)
-        else:
+        if is_key and not isinstance(value, str):
             raise YamlError(line, f"a key should be a word or a quoted string. `*{anchor}` is not")
-
-    def _close(self) -> None:
-        done = self._stack.pop()
-        if done.anchor:
-            self._anchors[done.anchor] = (done.data, done.mark, self._nodes - done.before)
-        self._put(done.data, done.mark)
-
-    def _wants_key(self) -> bool:
-        return bool(self._stack) and isinstance(self._stack[-1].data, dict) and self._stack[-1].key is None
-
-    def _key(self, key: str, line: int) -> None:
-        top = self._stack[-1]
-        if key in top.data:
-            first = top.mark.inside[key].line
-            self._document.problems.append(Problem(self._where, line, key, f"stands twice, first on line {first}"))
-        top.key, top.key_line = key, line
-
-    def _put(self, value: Any, mark: Mark) -> None:
-        if not self._stack:
-            self._document.data, self._document.mark = value, mark
-            return
-        top = self._stack[-1]
-        if isinstance(top.data, dict) and top.key is not None:
-            mark.line = top.key_line
-            top.mark.inside[top.key] = mark
-            top.data[top.key] = value
-            top.key = None
-        else:
-            top.mark.inside[len(top.data)] = mark
-            top.data.append(value)
+        return value, Mark(self._where, line, mark.inside)
 
     def _count(self, nodes: int, line: int) -> None:
         self._nodes += nodes
         if self._nodes > MAX_NODES:
             raise YamlError(line, f"holds more than {MAX_NODES} values, aliases counted with what they stand for")
+
+
+def key_path(path: Iterable[str | int]) -> str:
+    """A path in the notation of messages.
+
+    Example:
+        >>> key_path(("drifts", 1, "set", "map"))
+        'drifts[1].set.map'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def show(value: Any) -> str:
+    """A value as YAML writes it, cut to a readable length.
+
+    Example:
+        >>> show(None), show(True), show("B")
+        ('null', 'true', "'B'")
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggests the known name that is most like an unknown one, or lists them all, of many names the nearest.
+
+    Example:
+        >>> nearest("slipp", ["map", "slip"])
+        'Did you mean `slip`?'
+        >>> nearest("gravity", ["map", "slip"])
+        'Known: `map`, `slip`'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    if len(names) > _MANY:
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0)
+        return f"The nearest of {len(names)}: {', '.join(f'`{name}`' for name in near)}"
+    return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"

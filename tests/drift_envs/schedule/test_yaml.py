@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.schedule.yaml12 import MAX_NODES, YamlError, parse_yaml, read_scalar
+from drift_envs.schedule.yaml import MAX_NODES, YamlError, parse_yaml, read_scalar
 
 
 @pytest.mark.parametrize(
