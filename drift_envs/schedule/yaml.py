@@ -175,6 +175,7 @@ class _Reader:
 
     def read(self) -> Document:
         data, mark, documents = None, Mark(self._where, None), 0
+        event: Any
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
