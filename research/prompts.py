@@ -28,7 +28,7 @@ SCHEDULE, SEED = "frozen_lake/explicit", 0
 TICKS = range(24)
 """The schedule's time at the beginning of each episode; the first drift comes after 20."""
 
-LINES = {"ranked": 24, "raw": 6, "paper": 30, "full": 6, "plain": 11, "react": 5}
+LINES = {"ranked": 9, "raw": 6, "paper": 24, "full": 3, "react": 4}
 """How many lines of the user message are shown; of the default format all, of `full` those that `paper` lacks."""
 
 
@@ -72,8 +72,7 @@ def write_prompts(out: Path | None = None) -> str:
 def _last_decision(form: str) -> list[Message]:
     """The messages of the last decision with records of the present state."""
     env = gym.make("DriftFrozenLake-v0", schedule=SCHEDULE, text=True)
-    # `plain` is no format that the rules parse; the prompt is that of `full`.
-    reader = MessageReader(format="full" if form == "plain" else form, ties="random")
+    reader = MessageReader(format=form, ties="random")
     agent = Agent(reader, make_memory("vanilla"), seed=SEED)
     played = [
         agent.run_episode(env, seed=None if number else SEED, options={"drift_tick": tick})

@@ -26,7 +26,6 @@ PLAIN_TEMPLATES: Mapping[str, str] = {
     "raw": "drift_agents.policy:plain_facts",
     "paper": "drift_agents.policy:plain",
     "full": "drift_agents.policy:plain",
-    "plain": "drift_agents.policy:plain",
     "react": "drift_agents.policy:react",
 }
 """The templates of prompts that fit every environment, by format (`drift_agents.policy.messages.FORMATS`)."""

@@ -164,11 +164,8 @@ def _export_choices(
         Literal["all", "successes"], typer.Option(help="Decisions of all episodes, or of successes.")
     ] = "all",
     prompt: Annotated[
-        str,
-        typer.Option(
-            help="`plain`, the text that every policy gets, or the messages of a language model: `ranked`, `raw`, ..."
-        ),
-    ] = "plain",
+        str, typer.Option(metavar="FORMAT", help="Format of the prompts, as that of the policy `llm`.")
+    ] = "brief",
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
     from drift_agents.experiment.finetuning_sets import export_choices

@@ -26,8 +26,8 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.logs import SUCCESS
 from drift_agents.experiment.trace import SUFFIX, read_trace
-from drift_agents.llm.base import Message
 from drift_agents.llm.rules import RuleModel
+from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Thought
@@ -130,7 +130,7 @@ def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, in
 
 
 def export_choices(
-    folder: Path, out: Path, form: str = "openai", only_successes: bool = False, prompt: str = "plain"
+    folder: Path, out: Path, form: str = "openai", only_successes: bool = False, prompt: str = BRIEF
 ) -> int:
     """Write prompts and decisions of a run's policy, a decision a line. Equal lines are written once.
 
@@ -142,8 +142,7 @@ def export_choices(
         out: the file.
         form: `openai` (`messages`), or `hf` (`prompt` and `completion`, both in chat format).
         only_successes: whether decisions of other episodes are left out.
-        prompt: `plain` for the text that every policy gets, or the messages of a language model in one of
-            `drift_agents.policy.messages.FORMATS`.
+        prompt: the format of the prompts, one of `drift_agents.policy.messages.FORMATS`.
 
     Returns:
         How many decisions were written.
@@ -163,8 +162,7 @@ def export_choices(
                 view = parse_prompt(step.prompt) if step.prompt else None
                 if view is None or len(view.actions) < 2 or step.action not in view.actions:
                     continue
-                messages = [Message("user", step.prompt)] if prompt == "plain" else renderer.messages(view)
-                question = [{"role": role, "content": content} for role, content in messages]
+                question = [{"role": role, "content": content} for role, content in renderer.messages(view)]
                 answer = {"role": "assistant", "content": json.dumps({"action": step.action}, ensure_ascii=False)}
                 chat: dict[str, object] = {"messages": [*question, answer]}
                 if form == "hf":

@@ -28,10 +28,10 @@ FACTS_FORMATS: Mapping[str, type[FactsRenderer]] = {BRIEF: BriefRenderer, RANKED
 """Formats that show the present episode, and steps to go beside every score. `brief`: see `drift_agents.policy.brief`.
 `ranked`: each known outcome with the highest score reachable from there and the steps to it, best first. `raw`: the
 same without any estimate of ours, and all transitions of other states."""
-FORMATS = (*FACTS_FORMATS, "paper", "full", "plain", "react")
+FORMATS = (*FACTS_FORMATS, "paper", "full", "react")
 """`paper`: this state's experience and lessons, as in GLOVE's
-appendix B.6. `full`: also other states' experience, and when memory was contradicted. `plain`: the text that all
-policies get. `react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
+appendix B.6. `full`: also other states' experience, and when memory was contradicted. `react`: the
+same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
 
 _PRESENT = (BRIEF, RANKED, "paper")
 """Formats that leave out other states' experience, but for what ended an episode."""

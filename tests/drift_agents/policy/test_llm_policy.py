@@ -86,7 +86,7 @@ def test_a_prompt_that_is_too_long_loses_its_oldest_records() -> None:
         return ContextLengthError("too long") if messages[-1].content.count("\n- ") > 2 else '{"action": "1"}'
 
     script = ScriptedModel(answer)
-    reply = LanguageModelPolicy(script, format="plain").decide(VIEW.render(), rng())
+    reply = LanguageModelPolicy(script, format="full").decide(VIEW.render(), rng())
     assert (reply.text, reply.dropped_records) == ("1", 6)
     shown = re.findall(r"last at step (\d)", script.requests[-1].messages[-1].content)
     assert shown == ["6", "7"]
@@ -95,7 +95,7 @@ def test_a_prompt_that_is_too_long_loses_its_oldest_records() -> None:
 
 def test_a_prompt_that_is_too_long_without_any_record_is_an_error() -> None:
     with pytest.raises(ContextLengthError, match="too long"):
-        LanguageModelPolicy(ScriptedModel(lambda _: ContextLengthError("too long")), format="plain").decide(
+        LanguageModelPolicy(ScriptedModel(lambda _: ContextLengthError("too long")), format="full").decide(
             VIEW.render(), rng()
         )
 
@@ -104,7 +104,7 @@ def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
     script = ScriptedModel(lambda _: "0")
     dropped = []
     for context in (10, 150, 200, 10_000):
-        policy = LanguageModelPolicy(script, format="plain", context=context, max_tokens=20)
+        policy = LanguageModelPolicy(script, format="full", context=context, max_tokens=20)
         dropped.append(policy.decide(VIEW.render(), rng()).dropped_records)
     assert dropped[0] == 8
     assert dropped[0] > dropped[1] > dropped[2] > dropped[3] == 0
@@ -159,7 +159,7 @@ def test_a_dead_server_ends_the_episode() -> None:
         ),
         (
             {"format": "haiku"},
-            "`format` should be one of brief, ranked, raw, paper, full, plain, react. Received 'haiku'",
+            "`format` should be one of brief, ranked, raw, paper, full, react. Received 'haiku'",
         ),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
         ({"temperature": 3}, "`temperature` should be in the interval [0, 2], or None. Received 3"),

@@ -146,7 +146,7 @@ def test_an_empty_memory_leaves_no_trace(view: str, template: PromptTemplate, fa
 
 
 def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
-    user = render_messages(VIEWS["frozen_lake"], PLAIN_TEMPLATE, PLAIN, "plain")[1].content
+    user = render_messages(VIEWS["frozen_lake"], PLAIN_TEMPLATE, PLAIN, "full")[1].content
     assert user.endswith('- "Keep away from the middle."')
     assert "Memory was contradicted at step: 45" in user
 

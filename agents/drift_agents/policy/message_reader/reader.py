@@ -141,7 +141,7 @@ class MessageReader:
     The messages are those of the policy `llm` in the same format, so what this policy can do is in them.
 
     Args:
-        format: one of `drift_agents.policy.messages.FORMATS`, but `plain`.
+        format: one of `drift_agents.policy.messages.FORMATS`.
         ties: which of several equally good actions is taken: `first`, `last` or `random`.
         temper: `eager` looks for a better score than the best known one, `content` takes that one, and `cautious`
             believes a known failure until the messages say that all known ways are shut.

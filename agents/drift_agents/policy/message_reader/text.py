@@ -2,7 +2,7 @@
 
 * `KnownOutcome` - one outcome that the messages report
 * `MessageText` - what the messages say
-* `read_text` - parses the text, in any format but `plain`
+* `read_text` - parses the text, in any format
 """
 
 from __future__ import annotations
