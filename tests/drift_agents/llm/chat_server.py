@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,8 +29,6 @@ class Response(NamedTuple):
     """Send so many bytes of what was announced and close the line."""
     hang: bool = False
     """Never answer: hold the line until the server ends."""
-    pause: float = 0.0
-    """Seconds between two bytes of the body."""
 
 
 Answer = Callable[[dict[str, Any]], Response]
@@ -118,10 +115,7 @@ class ChatServer:
                     self.send_header(name, value)
                 self.end_headers()
                 with suppress(BrokenPipeError, ConnectionResetError):  # the client has ended the request
-                    sent, size = body[: response.cut], 1 if response.pause else max(1, len(body))
-                    for start in range(0, len(sent), size):
-                        self.wfile.write(sent[start : start + size])
-                        time.sleep(response.pause)
+                    self.wfile.write(body[: response.cut])
                 self.close_connection = response.cut is not None
 
         return Handler

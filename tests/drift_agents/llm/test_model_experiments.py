@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from drift_agents.analysis.report import write_report
 from drift_agents.errors import (
-    ArgumentError,
     BudgetError,
     ExperimentError,
     ModelAccessError,
@@ -25,7 +24,6 @@ from drift_agents.experiment import dispatch
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
@@ -90,11 +88,6 @@ def run(chat: ModuleType, puddle: str, tmp_path_factory: pytest.TempPathFactory)
         run_experiment(what, tmp_path / "run", jobs=3)
     write_report(tmp_path / "run")
     return what, tmp_path / "run", len(server.requests), server
-
-
-def test_only_policies_with_a_model_need_one(run: Any) -> None:
-    assert needs_model(run[0])
-    assert not needs_model(load_experiment("glove-quick"))
 
 
 def test_calls_tokens_cost_latency_and_reasks_are_in_the_lines(run: Any) -> None:
@@ -168,27 +161,20 @@ def count_episodes(folder: Path) -> int:
     return sum(line.startswith(b'{"env"') for line in lines)
 
 
-def test_a_budget_stops_the_run_and_a_larger_one_continues_it(run: Any, chat: ModuleType, tmp_path: Path) -> None:
-    """Finished episodes stay, no reply is paid for twice, and the result is that of a run without a stop."""
-    with chat.serve(play(chat)) as server:
-        what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
-        with pytest.raises(ExperimentError, match="the budget of 2000 tokens is spent") as error:
-            run_experiment(what, folder, jobs=2, service=Service(budget=Budget(tokens=2000)))
-        assert isinstance(error.value.__cause__, BudgetError)
-        paid = len(server.requests)
-        assert count_episodes(folder) >= 1
-        assert 18 <= paid <= 25
-        run_experiment(what, folder, jobs=2, resume=True)
-        assert len(server.requests) == run[2]
-
-    assert timeless(folder) == timeless(run[1])
-
-
-@pytest.mark.parametrize("lost", [(), (1, 3)])
-def test_workers_of_a_cluster_share_budget_and_replies(
-    run: Any, chat: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[int, ...]
+@pytest.mark.parametrize(
+    ("options", "lost"),
+    [({"jobs": 2}, ()), ({"backend": "ray"}, ()), ({"backend": "ray"}, (1, 3))],
+    ids=["threads", "cluster", "cluster that loses workers"],
+)
+def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
+    run: Any,
+    chat: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    lost: tuple[int, ...],
 ) -> None:
-    """Stopped by the budget, and continued: the lines of one process, and no reply is paid for twice."""
+    """No reply is paid for twice, and the result is that of a run without a stop."""
 
     @contextmanager
     def connect(*_: Any) -> Iterator[Threads]:
@@ -198,11 +184,10 @@ def test_workers_of_a_cluster_share_budget_and_replies(
     with chat.serve(play(chat)) as server:
         what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
         with pytest.raises(ExperimentError, match="the budget of 2000 tokens is spent") as error:
-            run_experiment(what, folder, backend="ray", service=Service(budget=Budget(tokens=2000)))
+            run_experiment(what, folder, **options, service=Service(budget=Budget(tokens=2000)))
         assert isinstance(error.value.__cause__, BudgetError)
-        assert error.value.is_resumable
         assert 18 <= len(server.requests) <= 25
-        run_experiment(what, folder, backend="ray", resume=True)
+        run_experiment(what, folder, **options, resume=True)
         assert len(server.requests) == run[2]
     assert timeless(folder) == timeless(run[1])
 
@@ -277,8 +262,3 @@ def test_invalid_parts_are_refused_before_the_first_episode(
     with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(load_experiment(data), tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
-
-
-def test_an_invalid_limit_is_refused_before_the_first_request() -> None:
-    with pytest.raises(ArgumentError, match="`retries` should be a whole number, at least 0"):
-        Service(retries=-1).model("tiny")

@@ -95,38 +95,3 @@ def test_rules_vote_where_a_model_does_not_answer_by_the_form(chat: ModuleType, 
     row = read_rows(tmp_path / "run" / "episodes.jsonl")[1]
     assert row["fallbacks"] == 1
     assert row["reasks"] == 2
-
-
-def test_a_judge_chooses_among_what_models_propose(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
-    forms: list[str] = []
-
-    def answer(request: dict[str, Any]) -> Any:
-        forms.append(request["response_format"]["json_schema"]["name"])
-        if forms[-1] == "judge":
-            assert 'Proposed actions: ["' in request["messages"][-1]["content"]
-            return chat.said(json.dumps({"choice": 1}))
-        return chat.said(act(request) if request["model"] == "ann" else json.dumps({"action": "0"}))
-
-    with chat.serve(answer) as server:
-        members = [
-            {"name": name, "policy": {"llm": {"model": name, "base_url": server.url, "format": "paper"}}}
-            for name in ("ann", "bob")
-        ]
-        what = load_experiment(
-            {
-                "name": "tiny",
-                "schedules": [puddle],
-                "agents": {
-                    "memory": "vanilla",
-                    "policy": {"llm": {"model": "ann", "base_url": server.url, "format": "paper"}},
-                    "team": {"judge": {"members": members}},
-                },
-                "seeds": 1,
-                "rounds": 1,
-            }
-        )
-        run_experiment(what, tmp_path / "run", jobs=1)
-    row = read_rows(tmp_path / "run" / "episodes.jsonl")[0]
-    assert (row["score"], row["steps"]) == (1.0, 4)
-    assert row["model_calls"] == 4 * 3
-    assert "judge" in forms

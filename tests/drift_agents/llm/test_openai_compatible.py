@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
-import socket
 import sys
 import time
-import warnings
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,8 +24,6 @@ from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import OPENAI, read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.server_replies import LONGEST_REPLY
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.drift_agents.llm.chat_server import SCHEMA
 
@@ -197,49 +191,6 @@ def test_tokens_are_estimated_where_the_server_does_not_count(chat: ModuleType, 
     assert answer.tokens_out == 4
 
 
-ANYTHING = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20), st.just("\ud800")),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
-    max_leaves=6,
-)
-CHOICES = st.lists(
-    st.fixed_dictionaries(
-        {
-            "message": st.fixed_dictionaries({"content": ANYTHING, "refusal": ANYTHING}),
-            "finish_reason": ANYTHING,
-        }
-    ),
-    max_size=2,
-)
-
-
-def test_any_reply_ends_in_an_answer_or_an_error_of_this_package(chat: ModuleType) -> None:
-    current: list[Any] = [None]
-    with chat.serve(lambda _: chat.Response(current[0])) as server:
-        model = OpenAICompatible("tiny", base_url=server.url, timeout=5, retries=0)
-
-        @given(
-            body=st.one_of(
-                ANYTHING,
-                st.fixed_dictionaries({"choices": ANYTHING | CHOICES, "usage": ANYTHING}),
-                st.binary(max_size=50),
-            )
-        )
-        @settings(max_examples=60, deadline=None, derandomize=True)
-        def try_body(body: Any) -> None:
-            current[0] = body
-            try:
-                answer = model.complete(ASK, SCHEMA)
-            except ModelError as error:
-                str(error).encode()
-            else:
-                json.dumps(answer.data, allow_nan=False).encode()
-                answer.text.encode()
-                assert 0 <= answer.tokens_in <= 10**9
-
-        try_body()
-
-
 @pytest.mark.parametrize(
     ("status", "text", "code", "error", "message"),
     [
@@ -367,35 +318,6 @@ def test_without_openai_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm]"')):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
-
-
-def test_a_model_in_a_cycle_leaves_no_open_socket(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the collector has met the socket before the model, as while another thread sends a request."""
-    unclosed: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: unclosed.append(report.exc_value))
-
-    def is_of_client(found: object) -> bool:
-        with suppress(OSError):  # one that listens, or is closed
-            return type(found) is socket.socket and found.getpeername()[1] == port
-        return False
-
-    def complete_once() -> None:
-        model = OpenAICompatible("tiny", base_url=server.url)
-        model.complete([Message("user", "Go.")])
-        (held,) = [found for found in gc.get_objects() if is_of_client(found)]
-        cycle: list[object] = [model]
-        cycle.append(cycle)
-        roots = [cycle]
-        del model, cycle
-        gc.collect()
-        assert roots, held
-
-    with chat.serve(lambda _: chat.said("ok")) as server, warnings.catch_warnings():
-        warnings.simplefilter("error", ResourceWarning)
-        port = int(re.findall(r":(\d+)", server.url)[0])
-        complete_once()
-        gc.collect()
-    assert unclosed == []
 
 
 # Anthropic's and Gemini's endpoints with the chat-completions protocol. The files under `exchanges/` were written by
