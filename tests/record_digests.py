@@ -103,7 +103,7 @@ def play(file: Path, out: Path) -> Recorded:
     name = file.stem
     if name == MODELS:
         with model_server() as (url, asked):
-            options = ("--model", "stub", "--base-url", url, "--concurrency", "1")
+            options = ("--model", "stub", "--base-url", url, "--set", "models.concurrency=1")
             command("run", str(file), "--out", str(out), "--jobs", "1", *options)
         digests: dict[str, Any] = {f"asked/{name}": {"requests": len(asked), "bodies": digest(*sorted(asked))}}
     else:

@@ -1,33 +1,34 @@
 """The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
 
+* `print_cost` - prints it; without language models the minutes
 * `estimate` - cells, episodes, requests and tokens of every memory on every schedule
-* `has_models` - whether an experiment has any
 * `CountingService` - language models that count their requests and send none
-* `print_estimate` - a table with price and duration
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 from rich.console import Console
 
 from drift_agents.analysis.table import Table, print_table
-from drift_agents.cli.models import ModelOptions
+from drift_agents.cli.playing_time import print_playing_time
 from drift_agents.errors import ContextLengthError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
-from drift_agents.experiment.players import takes_model
+from drift_agents.experiment.players import needs_model, prices_of, takes_model
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
 from drift_agents.llm.service import Service
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, make_policy, shows_history
 from drift_agents.policy.llm import MAX_TOKENS
-from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
 
@@ -53,7 +54,7 @@ class CostEstimate(NamedTuple):
         memory: the memory.
         cells: cells with a language model.
         episodes: of all these cells.
-        decisions: requests for an action, where episodes are as long as the rule-based message policy's, and equal
+        decisions: requests for an action, where episodes are as long as the planner's, and equal
             requests are sent once: verifiers change no prompt before the first drift.
         most: decisions where every episode lasts as long as it may, and no requests are equal.
         others: requests of memories, controllers and teams: importance, reflection, critique, votes and the like.
@@ -73,8 +74,8 @@ class CostEstimate(NamedTuple):
 class CountingService(Service):
     """Language models that count their requests and send none.
 
-    Actions are chosen by a rule-based message policy (`drift_agents.policy.message_reader`); all other requests are
-    answered by the declared rules of the memory, controller or team that makes them.
+    Their actions are the planner's; all other requests are answered by the declared rules of the memory, controller
+    or team that makes them.
 
     Example:
         >>> service = CountingService()
@@ -90,18 +91,24 @@ class CountingService(Service):
     def __init__(self) -> None:
         super().__init__()
         self.decisions = self.others = self.tokens = 0
+        self.action = ""
+        """What the planner has chosen for the present decision."""
 
     def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
         """Return a model that counts; the arguments are checked."""
         super().model(name, base_url, form, price)
         return _CountingModel(self)
 
+    def adapt(self, policy: Policy) -> Policy:
+        """Return the policy with the planner's decisions; called for every policy with a model."""
+        return _PlannedPolicy(policy, self) if isinstance(policy, LanguagePolicy) else policy
+
 
 class _CountingModel:
     name = "counted"
 
     def __init__(self, service: CountingService) -> None:
-        self._service, self._reader = service, MessageModel()
+        self._service = service
 
     def complete(
         self,
@@ -110,20 +117,50 @@ class _CountingModel:
         parameters: Mapping[str, Any] | None = None,
         sample_index: int = 0,
     ) -> Completion:
-        """Count the request; choose the action, or leave the answer to rules."""
+        """Count the request; answer with the planner's action, or leave the answer to rules."""
         self._service.tokens += count_tokens(message.content for message in messages)
         if schema is not None and schema.get("title") == DECISION:
             self._service.decisions += 1
-            return self._reader.complete(messages, schema, parameters, sample_index)
+            data = {name: "" if kind["type"] == "string" else False for name, kind in schema["properties"].items()}
+            data["action"] = self._service.action
+            return Completion(json.dumps(data), data)
         self._service.others += 1
         raise ContextLengthError("counted, not sent")  # the error after which rules answer
 
 
-def estimate(experiment: Experiment) -> list[CostEstimate]:
-    """CostEstimate what an experiment would send to language models; no request is sent.
+class _PlannedPolicy:
+    """A policy with a model of `CountingService`: the planner reads its prompts and chooses the model's answers."""
 
-    On every schedule every agent plays a few episodes without a verifier, with a rule-based message policy in the
-    place of its models. A model that succeeds needs about as many steps; one that fails needs the step limit. Repeated
+    def __init__(self, policy: Any, service: CountingService) -> None:
+        self.name, self.needs_history = policy.name, shows_history(policy)
+        self.parameters = getattr(policy, "parameters", None)
+        self._policy, self._service, self._planner = policy, service, make_policy("planner")
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        self._plan(prompt, rng)
+        reply: Reply = self._policy.decide(prompt, rng)
+        return reply
+
+    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+        self._plan(prompt, rng)
+        told: tuple[Reply, bool] = self._policy.decide_and_say(prompt, aside, rng)
+        return told
+
+    def answer(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
+    ) -> Completion:
+        completion: Completion = self._policy.answer(messages, schema, rules, rng)
+        return completion
+
+    def _plan(self, prompt: str, rng: np.random.Generator) -> None:
+        self._service.action = self._planner.decide(prompt, rng).text
+
+
+def estimate(experiment: Experiment) -> list[CostEstimate]:
+    """What an experiment would send to language models; no request is sent.
+
+    On every schedule every agent plays a few episodes without a verifier, with the planner's decisions in the place of
+    its models'. A model that succeeds needs about as many steps; one that fails needs the step limit. Repeated
     requests are not included, equal ones, which are sent once, are not left out.
 
     Args:
@@ -141,24 +178,6 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
         _estimate_agents(experiment, place, memory, list(alike.values()))
         for (place, memory, _), alike in agents.items()
     ]
-
-
-def has_models(experiment: Experiment) -> bool:
-    """Whether any agent of an experiment takes a language model.
-
-    Args:
-        experiment: the experiment.
-
-    Raises:
-        ArgumentError: if the members of a team cannot be read.
-        UnknownNameError: if a team names a pool that there is not.
-
-    Example:
-        >>> from drift_agents.experiment.loader import load_experiment
-        >>> has_models(load_experiment("glove-quick")), has_models(load_experiment("llm-table"))
-        (False, True)
-    """
-    return any(cell.reference is None and _has_model(cell, experiment) for cell in plan_cells(experiment))
 
 
 def _has_model(cell: Cell, experiment: Experiment) -> bool:
@@ -208,14 +227,22 @@ def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Se
     return total
 
 
-def print_estimate(experiment: Experiment, options: ModelOptions, console: Console) -> None:
-    """Print cells, decisions, tokens, price and hours, before anything is spent: what is expected, and the worst case.
+def print_cost(experiment: Experiment, jobs: int | None, console: Console) -> None:
+    """Print what a run would cost, before anything is spent.
 
     Args:
         experiment: the experiment.
-        options: price, answer length and concurrency.
+        jobs: how many cells are played at the same time; `None` for one a core.
         console: where the table is printed.
     """
+    if needs_model(experiment):
+        _print_estimate(experiment, console)
+    else:
+        print_playing_time(experiment, jobs, console)
+
+
+def _print_estimate(experiment: Experiment, console: Console) -> None:
+    """Print cells, decisions, tokens, price and hours: what is expected, and the worst case."""
     rows = estimate(experiment)
     table = Table(
         experiment.name,
@@ -231,26 +258,27 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
     factor = most / max(decisions, 1)  # longer episodes have more requests of memories, too
     longest = _longest_answer(experiment)
     tokens_out, most_in, most_out = requests * ANSWER_TOKENS, tokens_in * factor, requests * factor * longest
-    price = None if options.price is None else check_price(options.price)
-    cost = "unknown without --price IN,OUT"
-    if price is not None:
+    prices = [check_price(price) for price in prices_of(experiment)]
+    cost = "unknown: policies have several prices" if prices else "unknown without --set policy.price=[IN,OUT]"
+    if len(prices) == 1:
+        (price,) = prices
         cost = f"{price.of(tokens_in, tokens_out):,.2f}, at most {price.of(round(most_in), round(most_out)):,.2f}"
-    hours = requests * SECONDS / options.concurrency / 3600
+    at_once = experiment.models.concurrency
+    hours = requests * SECONDS / at_once / 3600
     console.print(f"prompt tokens  {tokens_in:,}, at most {most_in:,.0f}")
     console.print(
         f"answer tokens  {tokens_out:,} ({ANSWER_TOKENS} an answer), at most {most_out:,.0f} ({longest:,} an answer, "
         "thoughts included)"
     )
-    console.print(f"price          {cost}")
+    console.print(f"price          {cost}", markup=False)
     console.print(
-        f"hours          {hours:,.1f}, at most {hours * factor:,.1f} ({SECONDS:g} s a request, --concurrency "
-        f"{options.concurrency})"
+        f"hours          {hours:,.1f}, at most {hours * factor:,.1f} ({SECONDS:g} s a request, {at_once} at a time)"
     )
     console.print(
-        "Each agent played a few episodes with a rule-based message policy: `decisions` are requests for an "
-        "action, `others` those of memories, controllers and teams. Equal requests are sent once, so the first phase "
-        "is counted once for all verifiers; `at most` is where none are equal and every episode lasts as long as it "
-        "may. Repeated requests after invalid answers come on top. Nothing was sent."
+        "Each agent played a few episodes in which the planner decided; a model's decisions may differ. `decisions` "
+        "are requests for an action, `others` those of memories, controllers and teams. Equal requests are sent once, "
+        "so the first phase is counted once for all verifiers; `at most` is where none are equal and every episode "
+        "lasts as long as it may. Repeated requests after invalid answers come on top. Nothing was sent."
     )
 
 

@@ -1,7 +1,8 @@
 """The command `drift-agents run`.
 
-* `RunOptions` - its options
-* `run` - plays the experiment with progress bars and prints the report
+* `RunOptions` - how an experiment is played
+* `run` - plays it with progress bars and prints the report
+* `make_service` - the service that sends the requests to language models
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -33,17 +33,17 @@ from rich.table import Column
 from rich.text import Text
 
 from drift_agents.analysis.report import write_report
-from drift_agents.cli.dry_run import has_models, print_estimate
-from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
-from drift_agents.cli.playing_time import print_playing_time
-from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
+from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError, ModelError
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import MANIFEST, TRACKING
-from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.mistakes import AXES
+from drift_agents.experiment.players import needs_model, prices_of
 from drift_agents.experiment.runner import Progress as Callbacks
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.llm.service import Service
-from drift_agents.part_file import PartFile
+from drift_agents.llm.budget import Budget
+from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.connection import import_openai
+from drift_agents.llm.reask import AnswerMonitor
+from drift_agents.llm.service import Service, Totals
 from drift_envs.command_line import Verbosity
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
@@ -51,86 +51,67 @@ from drift_envs.integrations.trackers import make_tracker
 FIGURES = 48
 """Columns beside the name of a schedule: bar, episodes and times."""
 
+AUTO = "auto"
+"""The address of Ray that stands for `RAY_ADDRESS`, or for a cluster that is started on this machine."""
+
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the command.
+    """How an experiment is played; what is played is said by the experiment.
 
     Args:
-        experiment: a shipped name or the path of a file.
         out: folder of the run; `None` for `runs/NAME`.
-        seeds: number of the file's seeds to play; `None` for all.
-        rounds: episodes of every phase to play; `None` for the file's.
-        schedules: which schedules of the file are played; all if empty.
-        axes: for each axis that is replaced, names of parts.
         jobs: cells at the same time; `None` for one a core, or with language models one a concurrent request.
-        backend: one of `drift_agents.experiment.clusters.BACKENDS`.
-        address: of a cluster.
+        ray: address of a cluster of Ray that plays them, or `AUTO`; `None` for processes of this machine.
         trace: which episodes keep their steps; `None` for the file's value.
+        trackers: names of experiment trackers.
         resume: continue the run in the folder.
         fresh: delete the run in the folder.
+        replay: a file of recorded replies from which all replies come.
         words: the words of the command line.
-        models: the options about language models.
-        trackers: names of experiment trackers.
-        references: whether the file's references are played.
-        dry_run: print what the run would cost, and write nothing.
         verbosity: of what is printed beside the report.
     """
 
-    experiment: str
-    out: Path | None
-    seeds: int | None
-    rounds: int | None
-    schedules: Sequence[str]
-    axes: Mapping[str, Sequence[str]]
-    jobs: int | None
-    backend: str
-    address: str | None
-    trace: str | None
-    resume: bool
-    fresh: bool
-    words: Sequence[str]
-    models: ModelOptions
+    out: Path | None = None
+    jobs: int | None = None
+    ray: str | None = None
+    trace: str | None = None
     trackers: Sequence[str] = ()
-    references: bool = True
-    dry_run: bool = False
+    resume: bool = False
+    fresh: bool = False
+    replay: Path | None = None
+    words: Sequence[str] = ()
     verbosity: Verbosity = Verbosity.NORMAL
 
 
-def run(options: RunOptions, console: Console) -> None:
-    """Play the experiment and print its report.
+def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
+    """Play an experiment and print its report.
 
     Args:
+        experiment: the experiment.
         options: the options.
         console: where the report is printed.
 
     Raises:
-        DriftAgentsError: if the experiment cannot be read or played.
+        DriftAgentsError: if the experiment cannot be played.
     """
-    experiment = load_experiment(options.experiment, _read_overrides(options))
-    if options.dry_run:
-        if has_models(experiment):
-            print_estimate(experiment, options.models, console)
-        else:
-            print_playing_time(experiment, options.jobs, console)
-        return
     folder = options.out or Path("runs") / experiment.name
     logged = folder.absolute() / TRACKING
     trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
     is_quiet = options.verbosity is Verbosity.QUIET
-    service = make_service(experiment, options.models, _print_nothing if is_quiet else _print_note)
+    service = make_service(experiment, options.replay, _print_nothing if is_quiet else _print_note)
     begun = time.monotonic()
     jobs = options.jobs
     if service is not None:
-        jobs = min(options.models.concurrency, jobs or options.models.concurrency)
+        jobs = min(experiment.models.concurrency, jobs or experiment.models.concurrency)
     try:
         with _interrupted_by_signals(), ProgressBars(service, options.verbosity) as bars:
             run_experiment(
                 experiment,
                 folder,
                 jobs=jobs,
-                backend=options.backend,
-                address=options.address,
+                backend="processes" if options.ray is None else "ray",
+                address=None if options.ray == AUTO else options.ray,
                 resume=options.resume,
                 fresh=options.fresh,
                 trace=options.trace,
@@ -161,6 +142,55 @@ def run(options: RunOptions, console: Console) -> None:
         _print_note(f"played in {timedelta(seconds=seconds)}; the run is in {folder}")
 
 
+def make_service(
+    experiment: Experiment, replay: Path | None = None, note: Callable[[str], None] | None = None
+) -> Service | None:
+    """Make the service that sends the requests; `None` if the experiment has no language model.
+
+    Args:
+        experiment: the experiment.
+        replay: a file of recorded replies from which all replies come; no request is sent.
+        note: called with a sentence about what a server refuses.
+
+    Raises:
+        ArgumentError: if there is a budget without prices.
+        MissingDependencyError: if the client is not installed and no reply is recorded.
+    """
+    if not needs_model(experiment):
+        return None
+    models = experiment.models
+    if models.budget is not None and not prices_of(experiment):
+        raise ArgumentError(
+            "`models.budget` should stand with the option `price` of a policy, as in --set policy.price=[0.15,0.60]: "
+            f"without prices nothing costs anything. Received {models.budget:g} alone"
+        )
+    replies = models.replies if replay is None else replay
+    if replies is None:  # otherwise all replies may be recorded
+        import_openai()
+    return Service(
+        replies=None if replies is None else ReplyStore(replies, read_only=replay is not None),
+        key_file=models.key_file,
+        timeout=models.timeout,
+        budget=Budget(models.budget_tokens, models.budget),
+        monitor=None if models.keep_going or replay is not None else AnswerMonitor(),
+        note=note,
+    )
+
+
+def describe_totals(totals: Totals) -> str:
+    """Requests, tokens and cost in one line.
+
+    Args:
+        totals: those of the service.
+
+    Example:
+        >>> describe_totals(Totals(120, 30, 45_000, 0.0123))
+        '120 requests, 30 from records, 45,000 tokens, cost 0.0123'
+    """
+    cost = f", cost {totals.cost:.4f}" if totals.cost else ""
+    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"
+
+
 @contextmanager
 def _interrupted_by_signals() -> Iterator[None]:
     """Treat the signals that end a process or close its terminal as Ctrl-C, so that a run stops in good order."""
@@ -173,49 +203,6 @@ def _interrupted_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _read_overrides(options: RunOptions) -> dict[str, Any]:
-    """The values of the experiment that the options replace."""
-    overrides: dict[str, Any] = {}
-    if options.seeds is not None:
-        overrides["seeds"] = options.seeds
-    if options.rounds is not None:
-        overrides |= {"rounds": options.rounds, "episodes": None}
-    if options.schedules:
-        overrides["schedules"] = options.schedules
-    if not options.references:
-        overrides["references"] = []
-    axes = {axis: _check_names(axis, names) for axis, names in options.axes.items()}
-    models = options.models
-    names_models = any(value is not None for value in (models.names, *models.server().values()))
-    if axes or names_models:
-        blocks = load_experiment(options.experiment).to_dict()["agents"]
-        overrides["agents"] = [
-            {**block, **{axis: _choose_parts(names, block.get(axis, ())) for axis, names in axes.items()}}
-            for block in blocks
-        ]
-    if names_models:
-        overrides |= name_models(load_experiment(options.experiment, overrides).to_dict(), models)
-    return overrides
-
-
-def _check_names(axis: str, names: Sequence[str]) -> list[str]:
-    """The names of parts, those of Python files with the hash of the file; raises if one is unknown."""
-    checked = []
-    for name in names:
-        file = PartFile.read(name)
-        checked.append(name if file is None else file.pin().text)
-        AXES[axis].load(checked[-1])
-    return checked
-
-
-def _choose_parts(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The parts of these names in a block of the file; one that it does not have gets its default options."""
-    chosen: list[Mapping[str, Any]] = []
-    for name in names:
-        chosen += [part for part in parts if part["name"] == name] or [{"name": name}]
-    return chosen
 
 
 def _describe_resume(options: RunOptions, folder: Path) -> str:

@@ -282,6 +282,28 @@ class ScheduleSettings(_Model):
         return self
 
 
+class ModelSettings(_Model):
+    """How language models are requested; none of it changes what is played, so that hashes and lines leave it out.
+
+    Args:
+        budget: cost at which the run stops, by the prices of the policies.
+        budget_tokens: tokens after which the run stops, over all commands of the run.
+        concurrency: cells at the same time, each of which sends one request at a time.
+        timeout: seconds until a request fails.
+        key_file: a file with the key, in the place of the environment variable.
+        replies: the file in which replies are recorded; by default that of the run's folder.
+        keep_going: whether the run continues when more than a fifth of the answers is invalid.
+    """
+
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    budget_tokens: Annotated[int, Field(strict=True, ge=1, le=10**15)] | None = None
+    concurrency: Annotated[int, Field(strict=True, ge=1, le=4096)] = 8
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
+    key_file: str | None = None
+    replies: str | None = None
+    keep_going: bool = False
+
+
 class Experiment(_Model):
     """A checked experiment.
 
@@ -302,6 +324,7 @@ class Experiment(_Model):
         trace: which episodes are kept step by step, unless the command says otherwise.
         environments: schedule -> what is different there; a name without its suffix holds for all variants of that
             schedule that have no settings of their own.
+        models: how language models are requested; it is no part of `to_dict`.
 
     Example:
         >>> experiment = Experiment.model_validate(
@@ -325,6 +348,7 @@ class Experiment(_Model):
     learning: Learning = "online"
     trace: Kept = "none"
     environments: dict[str, ScheduleSettings] = Field(default_factory=dict)
+    models: ModelSettings = Field(default_factory=ModelSettings, exclude=True)
 
     def settings_of(self, schedule: str) -> ScheduleSettings:
         """What is different on that schedule, with the experiment's own length and stages filled in."""

@@ -3,6 +3,7 @@
 * `find_mistakes` - all mistakes of plain data, and the experiment if there are none
 * `AXES` - the axes of an agent with their registries
 * `readable_blocks` - the blocks of agents that can be read, in data that has mistakes elsewhere
+* `options_of`, `keys_of` - the options of a part, and the keys of a file
 * `part_files`, `texts_in` - the texts of plain data, and those that name a part of a Python file
 """
 
@@ -22,6 +23,7 @@ from drift_agents.experiment.config import (
     MODEL_OPTIONS,
     Agents,
     Experiment,
+    ModelSettings,
     Options,
     PartSpec,
     RecallOptions,
@@ -201,15 +203,28 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
                 )
 
 
+def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
+    """The options of a part, those of its language model included, and whether it takes any other ones too.
+
+    Args:
+        registry: the parts of that axis.
+        name: the part's name.
+
+    Example:
+        >>> options_of(POLICIES, "planner")
+        (('conflict',), True)
+    """
+    known, is_open = registry.options(name)
+    return (*known, *(MODEL_OPTIONS if registry is POLICIES and "model" in known else ())), is_open
+
+
 def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:
     """Options that a part does not have; their values are checked when it is made."""
     if not options:
         return
-    known, is_open = registry.options(name)
+    known, is_open = options_of(registry, name)
     if is_open:
         return
-    if registry is POLICIES and "model" in known:
-        known += MODEL_OPTIONS
     for key in options:
         # What `model` of a memory means is said where it is made.
         if key not in known and (registry is not MEMORIES or key != "model"):
@@ -283,13 +298,21 @@ def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[KeyPath, s
 
 def _known_keys(parent: KeyPath) -> tuple[str, ...]:
     if not parent:
-        return _keys(Experiment)
+        return keys_of(Experiment)
     if parent[0] == "agents":
         return tuple(Agents.model_fields)
-    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "train": TrainingSettings}
-    return _keys(models.get(parent[-1], ScheduleSettings))
+    models: dict[str | int, type[BaseModel]] = {
+        "recall": RecallOptions,
+        "train": TrainingSettings,
+        "models": ModelSettings,
+    }
+    return keys_of(models.get(parent[-1], ScheduleSettings))
 
 
-def _keys(model: type[BaseModel]) -> tuple[str, ...]:
-    """The keys of a model as a file has them."""
+def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
+    """The keys of a model as a file has them.
+
+    Args:
+        model: of a file, or of a part of it.
+    """
     return tuple(field.alias or name for name, field in model.model_fields.items())

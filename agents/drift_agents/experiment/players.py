@@ -4,7 +4,7 @@
 * `make_policy_and_memory` - the policy, the memory and the meter of a cell
 * `make_policy_and_model` - a policy with its language model
 * `takes_model`, `needs_model` - whether a part, or an experiment, uses language models
-* `has_prices` - whether an experiment says what their tokens cost
+* `prices_of` - what their tokens cost
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ def needs_model(experiment: Experiment) -> bool:
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
-def has_prices(experiment: Experiment) -> bool:
-    """Whether an experiment says what the tokens of any of its models cost.
+def prices_of(experiment: Experiment) -> list[Any]:
+    """What the tokens of an experiment's models cost, each price once; empty where no policy has one.
 
     Args:
         experiment: a checked experiment.
     """
-    return any("price" in part.options for part in _policies_of(experiment))
+    prices = [part.options["price"] for part in _policies_of(experiment) if "price" in part.options]
+    return [price for place, price in enumerate(prices) if price not in prices[:place]]
 
 
 def _policies_of(experiment: Experiment) -> list[PartSpec]:
@@ -129,7 +130,9 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
         return make_policy(policy.name, **policy.options), None
     model = _find_model(policy, service)
     rest = {key: value for key, value in policy.options.items() if key not in MODEL_OPTIONS}
-    return make_policy(policy.name, **{**rest, "model": model}), model
+    made = make_policy(policy.name, **{**rest, "model": model})
+    adapt = getattr(service, "adapt", None)  # of a service that sends nothing: a dry run
+    return (made if adapt is None else adapt(made)), model
 
 
 def _find_model(policy: PartSpec, service: Service) -> Model:

@@ -84,7 +84,7 @@ def read_key(base_url: str, file: str | os.PathLike[str] | None = None) -> tuple
     if not key and base_url == OPENAI:
         raise ModelAccessError(
             f"{base_url} needs a key: the environment variable {variable} is not set. Set it, or name a file with "
-            "--key-file; a server of your own is named with --base-url"
+            "--set models.key_file=FILE; a server of your own is named with --base-url"
         )
     return key, f"the environment variable {variable}"
 

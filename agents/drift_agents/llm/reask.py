@@ -155,8 +155,8 @@ class AnswerMonitor:
                 return
         advice = ": use a server that restricts answers to a schema, or a larger model"
         if 2 * self.cut >= self.invalid:
-            advice = f", {self.cut} of them cut off while thinking: raise --max-tokens, or limit the thoughts, as with "
-            advice += "--parameter reasoning_effort=low"
+            advice = f", {self.cut} of them cut off while thinking: raise `max_tokens`, or limit the thoughts, as with "
+            advice += "--set policy.parameters.reasoning_effort=low"
         raise UnusableAnswersError(
-            f"{self.invalid} of {self.answers} answers are invalid{advice}. --keep-going continues all the same"
+            f"{self.invalid} of {self.answers} answers are invalid{advice}. --set models.keep_going=true goes on"
         )

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from drift_agents.cli.app import main
+from drift_agents.cli.settings import read_experiment
 from drift_agents.experiment import dispatch
+from drift_agents.experiment.config import RecallOptions, TrainingSettings
 from drift_agents.experiment.folder import REPLIES, read_manifest
 from drift_agents.experiment.logs import read_rows
 
@@ -54,7 +56,7 @@ def run(file: Path, out: str, *more: str) -> int:
 
 
 def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(file, "run", "--model", "right,down", "--base-url", server.url, "--price", "1,10") == 0
+    assert run(file, "run", "--model", "right,down", "--base-url", server.url, "--set", "policy.price=[1,10]") == 0
     printed = capsys.readouterr()
     rows = read_rows(file.parent / "run" / "episodes.jsonl")
     assert {row["policy"] for row in rows} == {"llm(right)", "llm(down)"}
@@ -72,9 +74,29 @@ def test_decisions_can_be_calls_of_a_function(file: Path) -> None:
     call = {"name": "action", "arguments": '{"action": "1", "sure": true}'}
     calls = [{"id": "c", "type": "function", "function": call}]
     with serve(lambda _: said(None, "tool_calls", tool_calls=calls)) as server:
-        assert run(file, "run", "--model", "tiny", "--base-url", server.url, "--answer", "tool") == 0
+        assert run(file, "run", "--model", "tiny", "--base-url", server.url, "--set", "policy.form=tool") == 0
     assert all("tools" in request and "response_format" not in request for request in server.requests)
     assert not any(row["invalid_actions"] for row in read_rows(file.parent / "run" / "episodes.jsonl"))
+
+
+def test_values_of_the_file_are_set_by_their_paths(file: Path) -> None:
+    more = ("seeds=2", "recall.k=5", "memory.k=7", "train.episodes=4", "sweep.base.slip=[0.1,0.2]", "models.timeout=5")
+    more += ("policy.temperature=.5", "policy.parameters.reasoning_effort=low", "policy.parameters.top_p=0.5")
+    file.write_text(FILE.replace("planner}", "[planner, llm]}"))
+    found = read_experiment(str(file), settings=more)
+    assert (found.seeds, found.training, found.sweep) == (
+        (0, 1),
+        TrainingSettings(episodes=4),
+        {"base.slip": (0.1, 0.2)},
+    )
+    assert found.settings_of("frozen_lake/null").recall == RecallOptions(k=5)
+    assert [part.options for part in found.agents[0].memory] == [{}, {"k": 7}]
+    parameters = {"reasoning_effort": "low", "top_p": 0.5}
+    assert [part.options for part in found.agents[0].policy] == [{}, {"temperature": 0.5, "parameters": parameters}]
+    assert found.models.timeout == 5
+    plain = read_experiment(str(file), settings=more[:-4] + more[-3:])
+    assert plain.models.timeout == 120
+    assert (plain.config_hash(), plain.to_dict()) == (found.config_hash(), found.to_dict()), "not what is played"
 
 
 TEAM = """\
@@ -137,11 +159,11 @@ def test_recorded_replies_are_played_again_without_a_key(
     file: Path, server: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shipped = str(file.parent / "shipped.sqlite")
-    named = ("--model", "right", "--base-url", server.url, "--replies", shipped)
-    assert run(file, "run", *named) == 0
+    named = ("--model", "right", "--base-url", server.url)
+    assert run(file, "run", *named, "--set", f"models.replies={shipped}") == 0
     asked = len(server.requests)
     report = capsys.readouterr().out
-    assert run(file, "again", *named, "--replay") == 0
+    assert run(file, "again", *named, "--replay", shipped) == 0
     printed = capsys.readouterr()
     assert len(server.requests) == asked
     assert "language models: 0 requests, " in printed.err
@@ -151,7 +173,7 @@ def test_recorded_replies_are_played_again_without_a_key(
 
 def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytest.CaptureFixture[str]) -> None:
     named = ("--model", "down", "--base-url", server.url)
-    assert run(file, "run", *named, "--budget-tokens", "60") == 1
+    assert run(file, "run", *named, "--set", "models.budget_tokens=60") == 1
     error = capsys.readouterr().err
     assert "the budget of 60 tokens is spent" in error
     assert "What is done is kept; continue with: drift-agents run " in error
@@ -162,12 +184,23 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
 @pytest.mark.parametrize(
     ("more", "status", "message"),
     [
-        (("--model", "tiny", "--replay"), 2, "`--replay` should stand with `--replies FILE`"),
-        (("--policy", "random", "--model", "tiny"), 2, "`--model` should stand with `--policy llm`"),
+        (("--policy", "random", "--model", "tiny"), 2, "--model: should stand with `--policy llm`"),
+        (("--policy", "random", "--replay", "a"), 2, "--replay: should stand with `--policy llm`"),
         (("--model", "tiny", "--base-url", "here"), 1, "`base_url` should be an address"),
-        (("--model", "tiny", "--price", "1"), 2, "should be two or three numbers, as in 0.15,0.60. Received '1'"),
-        (("--model", "tiny", "--budget", "-1"), 2, "should be a positive number. Received '-1'"),
-        (("--model", "tiny", "--budget", "5"), 2, "`--budget` should stand with `--price IN,OUT`"),
+        (("--model", "tiny", "--set", "policy.price=1"), 1, "`price` should be "),
+        (("--model", "tiny", "--set", "models.budget=-1"), 1, "models.budget: should be greater than 0. Received -1"),
+        (("--model", "tiny", "--set", "models.budget=5"), 2, "`models.budget` should stand with the option `price`"),
+        (("--set", "policy.temprature=1"), 2, "no option of the policy 'llm' is called 'temprature', did you mean 'te"),
+        (("--set", "polcy.temperature=1"), 2, "no key of --set is called 'polcy', did you mean 'policy'?"),
+        (("--set", "models.budgt=1"), 1, "models.budgt: no key is called 'budgt', did you mean 'budget'?"),
+        (
+            ("--set", "policy=llm"),
+            2,
+            "should name an option, as in policy.OPTION=VALUE; parts are chosen with --policy",
+        ),
+        (("--set", "rounds"), 2, "should be KEY=VALUE, as in policy.temperature=.5. Received 'rounds'"),
+        (("--set", "rounds=["), 2, "--set: the value should be YAML: "),
+        (("--model", "tiny", "--set", "policy.temperature=hot"), 1, "`temperature` should be "),
         ((), 2, "drift-agents: the policy 'llm' needs the name of a model: --model NAME, or "),
     ],
 )
@@ -194,7 +227,7 @@ def test_a_missing_client_is_reported_before_the_first_episode(
     [
         pytest.param(("--jobs", "1"), marks=pytest.mark.slow),
         ("--jobs", "2"),
-        pytest.param(("--backend", "ray"), marks=pytest.mark.slow),
+        pytest.param(("--ray", "auto"), marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )
