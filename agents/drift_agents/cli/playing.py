@@ -93,8 +93,8 @@ def _run(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Play cells on workers of Ray (extra `ray`): a running cluster, as 10.0.0.1:6379, or `auto` "
-            "(RAY_ADDRESS, or one that is started on this machine).",
+            help="Play cells on workers of Ray (extra `ray`): a running cluster, as 10.0.0.1:6379, or `local`: that of "
+            "RAY_ADDRESS, or one that is started on this machine.",
         ),
     ] = None,
     trace: Annotated[

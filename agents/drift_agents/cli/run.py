@@ -51,7 +51,7 @@ from drift_envs.integrations.trackers import make_tracker
 FIGURES = 48
 """Columns beside the name of a schedule: bar, episodes and times."""
 
-AUTO = "auto"
+LOCAL = "local"
 """The address of Ray that stands for `RAY_ADDRESS`, or for a cluster that is started on this machine."""
 
 
@@ -62,7 +62,7 @@ class RunOptions:
     Args:
         out: folder of the run; `None` for `runs/NAME`.
         jobs: cells at the same time; `None` for one a core, or with language models one a concurrent request.
-        ray: address of a cluster of Ray that plays them, or `AUTO`; `None` for processes of this machine.
+        ray: address of a cluster of Ray that plays them, or `LOCAL`; `None` for processes of this machine.
         trace: which episodes keep their steps; `None` for the file's value.
         trackers: names of experiment trackers.
         resume: continue the run in the folder.
@@ -111,7 +111,7 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
                 folder,
                 jobs=jobs,
                 backend="processes" if options.ray is None else "ray",
-                address=None if options.ray == AUTO else options.ray,
+                address=None if options.ray == LOCAL else options.ray,
                 resume=options.resume,
                 fresh=options.fresh,
                 trace=options.trace,

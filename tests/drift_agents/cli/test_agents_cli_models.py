@@ -227,7 +227,7 @@ def test_a_missing_client_is_reported_before_the_first_episode(
     [
         pytest.param(("--jobs", "1"), marks=pytest.mark.slow),
         ("--jobs", "2"),
-        pytest.param(("--ray", "auto"), marks=pytest.mark.slow),
+        pytest.param(("--ray", "local"), marks=pytest.mark.slow),
     ],
     ids=" ".join,
 )

@@ -238,7 +238,7 @@ def test_a_rule_that_raises_ends_the_run_with_its_place(folder: Path, capsys: py
 
 
 def test_other_machines_do_not_have_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--memory", "mine.py:Newest", "--ray", "auto") == 2
+    assert run("--memory", "mine.py:Newest", "--ray", "local") == 2
     assert "`backend` should be processes with mine.py. Received 'ray'" in capsys.readouterr().err
 
 

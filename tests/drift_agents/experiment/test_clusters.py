@@ -100,7 +100,7 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(MissingDependencyError, match=message), open_cluster():
         pass
     words = ["run", "glove-quick", "--seeds", "1", "--rounds", "1", "--memory", "none"]
-    assert main([*words, "--backend", "ray", "--out", str(tmp_path / "run")]) == 1
+    assert main([*words, "--ray", "local", "--out", str(tmp_path / "run")]) == 1
     assert "drift-envs[ray]" in capsys.readouterr().err
 
 
@@ -122,9 +122,6 @@ def test_addresses_without_a_port_are_left_to_the_client(address: str, monkeypat
     assert not tried
 
 
-def test_an_address_stands_with_a_cluster(capsys: Any) -> None:
-    assert main(["run", "glove-quick", "--address", "127.0.0.1:1"]) == 2
-    assert "should stand with `--backend ray`" in capsys.readouterr().err
 
 
 def test_requests_wait_until_the_command_answers_them() -> None:

@@ -56,7 +56,7 @@ class TestRay:
         data = make_data(tmp_path, seeds=30, rounds=8)
         file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
         file.write_text(json.dumps(data))
-        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--backend", "ray"]
+        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--ray", "local"]
         environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
         process = subprocess.Popen(
             [sys.executable, "-m", "drift_agents", *words],
@@ -228,7 +228,7 @@ class TestLanguageModels:
         asked = len(server.requests)
         file, folder = tmp_path / "tiny.yaml", tmp_path / "killed"
         file.write_text(json.dumps(data))
-        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--backend", "ray"]
+        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--ray", "local"]
         environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
         process = subprocess.Popen(
             [sys.executable, "-m", "drift_agents", *words], stderr=subprocess.PIPE, text=True, env=environment
