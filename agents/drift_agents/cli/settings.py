@@ -13,7 +13,7 @@ from drift_agents.errors import UnknownNameError
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.members import MEMBERS, is_spec
-from drift_agents.experiment.mistakes import AXES, keys_of, options_of, part_files
+from drift_agents.experiment.mistakes import AXES, keys_of, options_of
 from drift_agents.experiment.overrides import override
 from drift_agents.experiment.players import takes_model
 from drift_agents.part_file import PartFile
@@ -21,9 +21,6 @@ from drift_agents.registry import POLICIES
 from drift_envs.command_line import refuse
 from drift_envs.schedule.variants import split_suffix
 from drift_envs.schedule.yaml12 import YamlError, parse_yaml
-
-PART_FILE_AXES = ("memory", "verifier")
-"""The axes whose parts can be in a Python file of one's own."""
 
 OF_SCHEDULES = ("recall", "matching")
 """Keys that a file has for single schedules alone; `--set` gives them to all."""
@@ -75,15 +72,15 @@ def read_experiment(
         _name_models(data, models)
     for keys, value in changes:
         _set_value(data, keys, value)
-    return parse_experiment(data, source, named=part_files(data))
+    return parse_experiment(data, source)
 
 
 def _check_names(axis: str, names: Sequence[str]) -> list[str]:
     """The names of parts, those of Python files with the hash of the file; raises if one is unknown."""
     checked = []
     for name in names:
-        file = PartFile.read(name) if axis in PART_FILE_AXES else None
-        checked.append(name if file is None else file.pin())
+        file = PartFile.read(name)
+        checked.append(name if file is None else file.pin().text)
         AXES[axis].load(checked[-1])
     return checked
 

@@ -237,7 +237,7 @@ def test_too_many_invalid_answers_stop_the_run() -> None:
         assert asking.complete(ASK, SCHEMA).data is None
     with pytest.raises(UnusableAnswersError, match="3 of 3 answers are invalid: use a server that restricts"):
         asking.complete(ASK, SCHEMA)
-    with pytest.raises(UnusableAnswersError, match="1 of them cut off while thinking: raise --max-tokens"):
+    with pytest.raises(UnusableAnswersError, match="1 of them cut off while thinking: raise `max_tokens`"):
         AnswerMonitor(least=1).count(is_valid=False, is_cut=True)
 
 
