@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.cli.settings import read_experiment
-from drift_agents.experiment import dispatch
+from drift_agents.experiment import runner
 from drift_agents.experiment.config import RecallOptions, TrainingSettings
 from drift_agents.experiment.folder import REPLIES, read_manifest
 from drift_agents.experiment.logs import read_rows
@@ -240,7 +240,7 @@ def test_nonsense_of_all_workers_is_counted_together_and_stops_the_run(
     def connect(*_: Any) -> Iterator[Threads]:
         yield Threads()
 
-    monkeypatch.setattr(dispatch, "open_cluster", connect)
+    monkeypatch.setattr(runner, "open_cluster", connect)
     file.write_text(FILE.replace("/null", "/explicit"))
     with serve(lambda _: said("Hm.", tokens=(50, 5))) as server:
         assert run(file, "run", "--model", "tiny", "--base-url", server.url, *where) == 1

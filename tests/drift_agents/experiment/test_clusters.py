@@ -122,8 +122,6 @@ def test_addresses_without_a_port_are_left_to_the_client(address: str, monkeypat
     assert not tried
 
 
-
-
 def test_requests_wait_until_the_command_answers_them() -> None:
     """The actor behind Ray's mailbox: answers reach the call that sent the request, in whatever order they come."""
 
