@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -57,11 +58,29 @@ def _inspect(
         int | None, typer.Option(min=1, max=65535, metavar="N", help="Port of --serve (default: a free one).")
     ] = None,
     allow_host: AllowHost = None,
+    memory: Annotated[
+        bool,
+        typer.Option("--memory", help="Print the records of each cell's memory at its end instead, as JSON lines."),
+    ] = False,
+    cell: Annotated[str, typer.Option(metavar="TEXT", help="With --memory: only cells whose name contains TEXT.")] = "",
 ) -> None:
     """Write one HTML file with all episodes of a finished run.
 
     It needs no network and no server. It has the steps that the run kept (`run --trace`).
+
+    A run keeps no memory: with --memory its cells are played again one after the other, with the parts that it names
+    and the recorded replies of language models, and their lines are compared with those of the run.
     """
+    if cell and not memory:
+        raise refuse("--cell", "`--cell` should stand with `--memory`", cell)
+    if memory:
+        if out is not None or serve or port is not None or allow_host:
+            raise refuse("--memory", "`--memory` should not be given with options of the page", "both")
+        from drift_agents.experiment.memory_records import list_records
+
+        for record in list_records(folder, cell):
+            print(json.dumps(record, ensure_ascii=False))
+        return
     if port is not None and not serve:
         raise refuse("--port", "`--port` should stand with `--serve`", port)
     if allow_host and not serve:
