@@ -24,6 +24,7 @@ from drift_agents.experiment import dispatch
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.memory_records import list_records
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
@@ -132,6 +133,12 @@ def test_recorded_replies_give_the_same_tables_without_server_and_key(
     assert (again / "report.md").read_bytes() == (folder / "report.md").read_bytes()
     assert (again / "run.json").read_bytes() == (folder / "run.json").read_bytes()
     assert not (again / REPLIES).exists()
+
+
+def test_what_memories_hold_is_listed_without_server_and_key(run: Any) -> None:
+    listed = list(list_records(run[1], "memory_bank--none"))
+    sizes = [row["memory_size"] for row in read_rows(run[1] / "episodes.jsonl") if row["memory"] == "memory_bank"]
+    assert 0 < len(listed) <= sum(sizes)
 
 
 def test_a_folder_with_replies_alone_may_be_used_and_fresh_keeps_them(run: Any, tmp_path: Path) -> None:
