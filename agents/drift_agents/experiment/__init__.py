@@ -14,6 +14,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `trace` - the steps of a cell: keeping and reading them
 * `logs`, `folder` - the lines of a run, and the files that hold them
 * `finetuning_sets` - fine-tuning sets from the steps of a run
+* `memory_records` - what memories hold at the end of a run
 * `manifest` - what a run plays, as its folder states it
 * `runner` - all cells, with resume
 * `workers`, `clusters` - where cells are played: processes and threads; clusters

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import CellSetup, play
-from drift_agents.experiment.folder import EPISODES, MANIFEST, REPLIES, read_manifest
+from drift_agents.experiment.folder import MANIFEST, REPLIES, RunFolder, read_manifest
 from drift_agents.experiment.loader import parse_experiment
-from drift_agents.experiment.logs import read_rows, to_line
+from drift_agents.experiment.logs import to_line
 from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.players import needs_model
@@ -31,14 +31,14 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
     A run keeps no memory, so each cell is played again; replies of language models come from the run's records.
 
     Args:
-        folder: of a finished run.
+        folder: of a run.
         name: only of the cells whose name contains this text.
 
     Yields:
         Plain data: the cell, the episode and step at which the record was written, and the record.
 
     Raises:
-        ExperimentError: if the folder holds no finished run, no cell has that name, or a cell gives other lines now.
+        ExperimentError: if the folder holds no run, a cell is not done, none has that name, or one gives other lines now.
         ReplayError: if a reply of a language model is not in the run's records.
     """
     data = read_manifest(folder).get("experiment")
@@ -47,14 +47,12 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
     cells = [cell for cell in planned if name in cell.key]
     if not cells:
         raise ExperimentError(f"{folder}: no cell's name contains {name!r}; the first is {planned[0].key!r}")
-    lines: dict[tuple[Any, ...], list[str]] = {}
-    for row in read_rows(folder / EPISODES):
-        lines.setdefault(_identify(row), []).append(to_line(row))
     with _recorded_replies(experiment, folder) as service:
         for cell in cells:
             setups: list[CellSetup] = []
-            rows = list(play(cell, experiment.settings_of(cell.schedule), partial(_keep, setups), service))
-            if [to_line(row) for row in rows] != lines.get(_identify(rows[0])):
+            rows = play(cell, experiment.settings_of(cell.schedule), partial(_keep, setups), service)
+            lines = b"".join(to_line(row).encode() + b"\n" for row in rows)
+            if lines != RunFolder(folder).read_cell(cell.key):
                 raise ExperimentError(
                     f"{folder}: {cell.key} gives other lines now. Use the versions that {MANIFEST} names"
                 )
@@ -64,10 +62,6 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
 
 def _keep(setups: list[CellSetup], setup: CellSetup, index: int, episode: Episode) -> None:
     setups[:] = [setup]
-
-
-def _identify(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[field] for field in ("schedule", "memory", "verifier", "controller", "team", "policy", "seed"))
 
 
 @contextmanager

@@ -42,8 +42,10 @@ def test_every_record_is_printed_also_where_episodes_end_with_deletions(
 
 
 def test_a_run_that_gives_other_lines_now_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = folder / "episodes.jsonl"
-    lines.write_text(lines.read_text().replace('"score": 1.0', '"score": 0.5', 1))
+    manifest = folder / "run.json"
+    manifest.write_text(manifest.read_text().replace('"planner"', '"random"'))
+    for cell in (folder / "cells").iterdir():
+        cell.rename(cell.with_name(cell.name.replace("planner", "random")))
     assert main(["inspect", str(folder), "--memory"]) == 1
     assert "gives other lines now" in capsys.readouterr().err
 

@@ -40,11 +40,6 @@ def test_a_verified_summary_is_rendered_by_its_most_probable_outcome() -> None:
     assert render_steps(Episode("t", 0.0, 1, False), [record]).endswith('- in s action "1" led to ice (score 0)')
 
 
-def test_runs_of_equal_actions_are_joined() -> None:
-    steps = [(f"s{i}", action, f"s{i + 1}", 0.0, False) for i, action in enumerate("2221")]
-    assert summarise(render_day(*steps)) == 'From s0 3 times "2", "1" led to score 0, without an end.'
-
-
 def test_a_long_path_is_given_by_its_length() -> None:
     steps = [(f"s{i}", str(i % 2), f"s{i + 1}", 0.0, False) for i in range(RUNS)]
     assert '"0", "1", "0"' in summarise(render_day(*steps))

@@ -73,13 +73,6 @@ def test_other_queries_do_not_strengthen_and_follow_every_change() -> None:
     assert list(weights(memory, at(3), "there")) == [new, 3, 1]
 
 
-def test_repeated_queries_at_one_time_are_one_recall() -> None:
-    memory = MemoryBank(recalls="all", recall_unit="step")
-    write(memory, at(0))
-    weights(memory, at(1)), weights(memory, at(1))
-    assert memory.strength(0) == MemoryStrength(2.0, at(1))
-
-
 def test_the_highest_retention_comes_first_and_others_are_not_recalled() -> None:
     memory = MemoryBank(k=2)
     for step in range(3):

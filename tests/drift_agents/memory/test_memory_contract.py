@@ -172,15 +172,6 @@ def test_removed_records_do_not_come_back(name: str) -> None:
     assert all(memory.retrieve(s, None, AgentClock()) == empty.retrieve(s, None, AgentClock()) for s in STATES)
 
 
-@every_memory
-def test_unknown_ids_are_ignored(name: str) -> None:
-    memory = make_memory(name)
-    replay(memory, [("observe", "a", "0", OUTCOMES[0])])
-    before = contents(memory)
-    assert memory.remove([99, -1]).records == ()
-    assert contents(memory) == before
-
-
 PROGRAM = """
 from drift_agents.memory.base import make_memory
 from drift_agents.registry import MEMORIES

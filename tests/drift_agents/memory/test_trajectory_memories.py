@@ -80,12 +80,6 @@ def test_only_what_belongs_to_the_pool_is_learned(name: str) -> None:
         assert len(list(memory.records())) == 6, "the transition store holds every transition"
 
 
-def test_the_highest_score_is_the_one_that_the_task_names() -> None:
-    memory = AdaMemMemory()
-    Life(memory).walk(PLACES, 0.5, "Reach a goal. The highest score is 0.5.")
-    assert len(memory.trajectories()) == 1
-
-
 def test_adamem_retrieves_the_rest_from_the_most_similar_step() -> None:
     life = Life(AdaMemMemory())
     life.walk(PLACES, 1.0)

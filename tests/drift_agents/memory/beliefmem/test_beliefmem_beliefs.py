@@ -1,4 +1,4 @@
-"""What BeliefMem believes: probabilities by hand, ablations, evidence, snapshots, and GLOVE on top."""
+"""What BeliefMem believes: probabilities by hand, ablations, evidence, and a lake."""
 
 from __future__ import annotations
 
@@ -192,17 +192,6 @@ def test_former_conclusions_can_be_shown() -> None:
     assert play_history("aa", archived=2).retrieve("s", None, at(9)).notes == (), "nothing else was believed"
     memory.remove([0, 2])
     assert memory.retrieve("s", None, at(9)).notes == memory.archive("s", "1") == ()
-
-
-def test_glove_removes_same_transitions_and_their_dependents(OneAnswer) -> None:
-    memory, hole = play_history("tttt"), Outcome("hole", 0.0, True)
-    glove = Glove(prober=OneAnswer(hole))
-    glove.bind(Exact(), None)  # type: ignore[arg-type]  # GLOVE draws nothing
-    verdict = glove.verify(Experience("s", "1", hole, 0.0, at(9)), memory, [], at(9))
-    assert len(verdict.removed.records) == 4
-    assert len(verdict.removed.notes) == 1, "the attribute, with all that was believed"
-    assert retrieve_beliefs(memory) == [("1", "hole", 0.8)]
-    assert memory.archive("s", "1") == ()
 
 
 @pytest.mark.integration

@@ -1,4 +1,4 @@
-"""The insights of Generative Agents: when it reflects, what falls with evidence, and what a snapshot keeps."""
+"""The insights of Generative Agents: when it reflects, and what falls with evidence."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import pytest
-from drift_agents import Agent, Glove, ReplayProber, make_memory, make_policy
 from drift_agents.errors import ModelError
 from drift_agents.llm.base import Completion, Message
 from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
 from drift_agents.memory.generative_agents.stream import AccessRecord
 from drift_agents.types import AgentClock, Experience, Outcome, Removed
 
-import drift_envs
 from tests.drift_agents.memory.contents import contents
 
 ICE, HOLE = Outcome("ice", 0.0, False), Outcome("hole", 0.0, True)
@@ -214,32 +211,3 @@ def test_a_removed_insight_can_be_inferred_again_under_another_number() -> None:
     (after,) = memory.notes()
     assert (after.text, after.evidence) == (before.text, (2,))
     assert after.id > before.id
-
-
-def test_glove_attaches() -> None:
-    """A surprise on the lake removes records and the insights that rested on them."""
-    env = gym.make("DriftFrozenLake-v0", text=True)
-    memory = make_memory("generative_agents")
-    assert isinstance(memory, GenerativeAgents)
-    agent = Agent(make_policy("planner"), memory, Glove(prober=ReplayProber(drift_envs.twin(env))))
-    fallen: list[Removed] = []
-    for round_ in range(30):
-        episode = agent.run_episode(env, seed=0 if round_ == 0 else None)
-        fallen += [step.verdict.removed for step in episode.trace if step.verdict.realigned]
-    env.close()
-    assert any(removed.records and removed.notes for removed in fallen)
-    known = {record.id for record in memory.records()}
-    assert memory.notes()
-    for note in memory.notes():
-        assert 2 * len(set(note.evidence) - known) <= len(note.evidence)
-    assert not {note.id for note in memory.notes()} & {i for removed in fallen for i in removed.notes}
-
-
-# -- state -----------------------------------------------------------------------------------------
-
-
-def filled() -> GenerativeAgents:
-    memory = GenerativeAgents()
-    live(memory, 0, "s", "1", HOLE), live(memory, 0, "s", "2", ICE)
-    recall_insights(memory, 1, "s")
-    return memory

@@ -1,4 +1,4 @@
-"""Voyager's attempts: the critic's marks, the row of attempts, what is refused, and GLOVE on a lake."""
+"""Voyager's attempts: the critic's marks, the row of attempts, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.voyager.critic import CRITIQUE, RULES
 from drift_agents.memory.voyager.voyager import Voyager
-from drift_agents.policy.base import make_policy
-from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
-from drift_agents.verifier.glove.glove import Glove
-from drift_agents.verifier.prober.replay import ReplayProber
 
-import drift_envs
 from tests.drift_agents.memory.contents import contents
 from tests.drift_agents.memory.voyager.retrieving import TASK, retrieve_notes, retrieve_weights
 
@@ -173,34 +166,3 @@ def test_the_critic_decides_and_not_the_score(walk) -> None:
 def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         Voyager(**options)
-
-
-# with a verifier
-
-
-@pytest.mark.parametrize("mode", ["glove", "skills"])
-def test_glove_attaches_on_a_lake(mode: str) -> None:
-    """Surprises remove records and what rests on them; the planner reads the rest out of the prompt."""
-    scores, fallen, read = {}, 0, set()
-    for verified in (False, True):
-        env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit:family", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
-        memory = Voyager(mode=mode)
-        agent = Agent(make_policy("planner"), memory, verifier, seed=2)
-        episodes = [agent.run_episode(env, seed=2 if round_ == 0 else None) for round_ in range(40)]
-        scores[verified] = sum(episode.score for episode in episodes[20:])
-        for episode in episodes:
-            for step in episode.trace:
-                fallen += len(step.verdict.removed.notes)
-                view = parse_prompt(step.prompt)
-                read |= {text.split()[0] for text in view.lessons}
-                assert all(0.5 <= item.weight <= 1 for item in view.here)
-        known = {record.id for record in memory.records()}
-        removed = {i for e in episodes for step in e.trace for i in step.verdict.removed.records}
-        assert bool(removed) == verified
-        assert not removed & known
-        env.close()
-    assert scores[True] > scores[False]
-    assert read == ({"Critique"} if mode == "glove" else {"Critique", "Skill"})
-    if mode == "skills":
-        assert fallen

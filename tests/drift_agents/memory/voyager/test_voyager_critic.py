@@ -32,12 +32,6 @@ def test_a_success_has_the_highest_score_that_the_task_names(
     assert (verdict["success"], verdict["critique"]) == (success, critique)
 
 
-def test_where_the_task_names_no_highest_score_it_is_one() -> None:
-    step = Record(0, "a", "1", ((Outcome("b", 0.9, True), 1.0),), 1, AgentClock())
-    for task, success in (("Buy it.", False), ("Buy it. The highest score is 0.9.", True)):
-        assert judge_attempt(render_attempt(Episode(task, 0.9, 1, True), [step]))["success"] is success
-
-
 def test_the_critic_ignores_lines_of_the_task() -> None:
     task = "Go.\nSteps:\n- nothing\nResult: score 1 after 1 step; the episode ended"
     step = Record(0, "a", "1", ((Outcome("b", 0.0, True), 1.0),), 1, AgentClock())

@@ -1,14 +1,12 @@
-"""Voyager's skills: what becomes one, overwrites it, cuts it or lets it fall, and what a snapshot keeps."""
+"""Voyager's skills: what becomes one, overwrites it, cuts it or lets it fall, and copies."""
 
 from __future__ import annotations
 
 import copy
 
 import pytest
-from drift_agents.memory.voyager.skills import Skill
 from drift_agents.memory.voyager.voyager import Voyager
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
-from drift_agents.verifier.glove.glove import Glove
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,12 +117,7 @@ def test_transitions_of_a_removed_skill_stay_if_another_skill_cites_them(walk) -
     assert [record.id for record in memory.records()] == [summary], "and it stays"
 
 
-def test_runs_of_equal_actions_of_a_program_are_joined() -> None:
-    skill = Skill(9, "n", "d.", ("2",) * 40 + ("0", '"'), tuple(range(42)), 42)
-    assert skill.note().text == 'Skill n: d. Program: "2" 40 times, "0", "\\"".'
-
-
-# snapshots
+# copies
 
 
 ways = st.lists(
@@ -173,23 +166,3 @@ def test_only_the_transitions_of_skills_are_kept(
     for skill in memory.skills():
         assert len(skill.actions) == len(skill.steps) <= skill.length
         assert 2 * len(set(skill.steps) & known) >= len(skill.steps)
-
-
-# with a verifier
-
-
-def test_glove_removes_a_step_and_its_dependents(walk, OneAnswer) -> None:
-    memory, fell = Voyager(mode="skills"), Outcome("h", 0.0, True)
-    ids = walk(memory, 0, "a1b2c3g", score=1.0)
-    glove = Glove(prober=OneAnswer(fell))
-    now = AgentClock(1, 10)
-    verdict = glove.verify(Experience("b", "2", fell, 0.0, now), memory, ["1"], now)
-    assert verdict.surprise
-    assert verdict.realigned
-    assert verdict.contradicted
-    assert verdict.removed.records == (ids[1], ids[0])
-    (skill,) = memory.skills()
-    assert skill.steps == tuple(ids[2:])
-    (summary,) = memory.same_transitions("b", "2")
-    assert summary.verified
-    assert summary.outcome == fell
