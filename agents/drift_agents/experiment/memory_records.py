@@ -17,7 +17,6 @@ from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.folder import MANIFEST, REPLIES, RunFolder, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import to_line
-from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.llm.cache import ReplyStore
@@ -38,11 +37,10 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
         Plain data: the cell, the episode and step at which the record was written, and the record.
 
     Raises:
-        ExperimentError: if the folder holds no run, a cell is not done, none has that name, or one gives other lines now.
+        ExperimentError: if the folder holds no run, or no such cell that is done, or one gives other lines now.
         ReplayError: if a reply of a language model is not in the run's records.
     """
-    data = read_manifest(folder).get("experiment")
-    experiment = parse_experiment(data, str(folder / MANIFEST), named=part_files(data))
+    experiment = parse_experiment(read_manifest(folder).get("experiment"), str(folder / MANIFEST))
     planned = plan_cells(experiment)
     cells = [cell for cell in planned if name in cell.key]
     if not cells:
