@@ -1,6 +1,7 @@
 """Checks of arguments; each error names the argument, the rule and the value.
 
 * `check_integer`, `check_number`, `check_flag`, `check_choice` - return the value, or raise `ArgumentError`
+* `check_count`, `check_interval` - an integer from 1 to `LARGEST_COUNT`, and a number of an interval with open ends
 * `check_action`, `check_force` - actions of a `Discrete` space, and of a `Box` of one number
 * `is_integer`, `is_number` - the same type tests as predicates; NumPy's numbers count, `True` and `False` do not
 """
@@ -8,7 +9,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal, TypeGuard, overload
 
 import numpy as np
@@ -17,6 +20,8 @@ from drift_envs.errors import ArgumentError, DriftEnvsError
 
 LARGEST_COUNT = 1_000_000
 """The largest count of goals, resamples, sub-environments and the like."""
+
+LARGEST_SEED = 2**63 - 1
 
 MOST_BITS = 1000
 """Whole numbers up to this length can be converted to `float`."""
@@ -111,6 +116,41 @@ def check_integer(
     )
 
 
+@overload
+def check_count(
+    name: str, value: Any, least: int = ..., most: int | None = ..., *, optional: Literal[False] = ...
+) -> int: ...
+
+
+@overload
+def check_count(
+    name: str, value: Any, least: int = ..., most: int | None = ..., *, optional: Literal[True]
+) -> int | None: ...
+
+
+def check_count(
+    name: str, value: Any, least: int = 1, most: int | None = None, *, optional: bool = False
+) -> int | None:
+    """Return a whole number, as `check_integer` does; by default at least 1 and at most `LARGEST_COUNT`.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> check_count("budget", 0)
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `budget` should be a whole number, at least 1. Received 0
+        >>> check_count("k", 10**7)
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `k` should be a whole number in the interval [1, 1000000]. Received 10000000
+    """
+    if most is None and is_integer(value) and value > LARGEST_COUNT:
+        most = LARGEST_COUNT
+    if optional:
+        return check_integer(name, value, least, most, optional=True)
+    return check_integer(name, value, least, most)
+
+
 def check_number(
     name: str,
     value: Any,
@@ -149,6 +189,55 @@ def check_number(
     raise error(f"`{name}` should be a number{rule}. Received {_show(value)}")
 
 
+@overload
+def check_interval(name: str, value: Any, interval: str, *, optional: Literal[False] = ...) -> float: ...
+
+
+@overload
+def check_interval(name: str, value: Any, interval: str, *, optional: Literal[True]) -> float | None: ...
+
+
+def check_interval(name: str, value: Any, interval: str, *, optional: bool = False) -> float | None:
+    """Return a number of an interval, as a float; NaN is in no interval.
+
+    Args:
+        name: the argument's name, as the message shows it.
+        value: the argument.
+        interval: as in `[0, 1]`, `(0, 1]` or `[0, inf)`; a parenthesis excludes the bound.
+        optional: whether `None` is allowed too.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> check_interval("delta", 1, "[0, 1]")
+        1.0
+        >>> check_interval("delta", 1.2, "(0, 1)")
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `delta` should be in the interval (0, 1). Received 1.2
+    """
+    if value is None and optional:
+        return None
+    low, high, open_below, open_above = _parse_interval(interval)
+    if is_number(value) and low <= value <= high:
+        excluded = (open_below and value == low) or (open_above and value == high)
+        if not excluded:
+            return float(value)
+    raise ArgumentError(
+        f"`{name}` should be in the interval {interval}{', or None' if optional else ''}. Received {_show(value)}"
+    )
+
+
+@lru_cache
+def _parse_interval(interval: str) -> tuple[float, float, bool, bool]:
+    """The bounds of an interval, and whether each is excluded."""
+    match = re.fullmatch(r"([\[(])(\S+), (\S+)([\])])", interval)
+    if match is None:
+        raise ArgumentError(f"`interval` should be written as in '[0, 1)'. Received {interval!r}")
+    left, low, high, right = match.groups()
+    return float(low), float(high), left == "(", right == ")"
+
+
 def _show(value: object) -> str:
     """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
@@ -172,8 +261,39 @@ def check_flag(name: str, value: Any, *, error: type[DriftEnvsError] = ArgumentE
     return bool(value)
 
 
-def check_choice(name: str, value: Any, options: Iterable[str], *, error: type[DriftEnvsError] = ArgumentError) -> str:
+@overload
+def check_choice(
+    name: str,
+    value: Any,
+    options: Iterable[str],
+    *,
+    optional: Literal[False] = ...,
+    error: type[DriftEnvsError] = ...,
+) -> str: ...
+
+
+@overload
+def check_choice(
+    name: str, value: Any, options: Iterable[str], *, optional: Literal[True], error: type[DriftEnvsError] = ...
+) -> str | None: ...
+
+
+def check_choice(
+    name: str,
+    value: Any,
+    options: Iterable[str],
+    *,
+    optional: bool = False,
+    error: type[DriftEnvsError] = ArgumentError,
+) -> str | None:
     """Return one of several strings.
+
+    Args:
+        name: the argument's name, as the message shows it.
+        value: the argument.
+        options: the strings allowed.
+        optional: whether `None` is allowed too.
+        error: what is raised.
 
     Raises:
         ArgumentError: if it is none of them, or the class given by `error`.
@@ -183,10 +303,12 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, error: type[D
         Traceback (most recent call last):
         drift_envs.errors.ArgumentError: `notify` should be one of none, change, full. Received 'all'
     """
-    known = list(options)
-    if not isinstance(value, str) or value not in known:
-        raise error(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-    return value
+    known = tuple(options)
+    if value is None and optional:
+        return None
+    if isinstance(value, str) and value in known:
+        return value
+    raise error(f"`{name}` should be one of {', '.join(known)}{', or None' if optional else ''}. Received {value!r}")
 
 
 def check_action(action: Any, count: int) -> int:

@@ -9,13 +9,15 @@
 * `load_run`, `Run` - a finished run: a frame for pandas, a report for notebooks
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from drift_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
     from drift_agents.agent import Agent
     from drift_agents.analysis.run import Run, load_run
     from drift_agents.controller.base import make_controller
+    from drift_agents.environment import AgentEnvironment
     from drift_agents.matching.base import Exact, Matching
     from drift_agents.memory.base import Memory, make_memory
     from drift_agents.policy.base import Policy, Reply, make_policy
@@ -28,6 +30,28 @@ if TYPE_CHECKING:
     from drift_agents.verifier.glove.glove import Glove
     from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
     from drift_agents.verifier.prober.snapshot import SnapshotProber
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "agent": ["Agent"],
+            "analysis.run": ["Run", "load_run"],
+            "controller.base": ["make_controller"],
+            "environment": ["AgentEnvironment"],
+            "matching.base": ["Exact", "Matching"],
+            "memory.base": ["Memory", "make_memory"],
+            "policy.base": ["Policy", "Reply", "make_policy"],
+            "prompt.builder": ["Recall"],
+            "prompt.view": ["PromptView", "parse_prompt"],
+            "team.base": ["Member", "make_team"],
+            "team_agent": ["TeamAgent"],
+            "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
+            "verifier.base": ["Probed", "Prober", "Verifier", "make_verifier"],
+            "verifier.glove.glove": ["Glove"],
+            "verifier.prober.replay": ["ReplayLiveProber", "ReplayProber"],
+            "verifier.prober.snapshot": ["SnapshotProber"],
+        },
+    )
 
 __version__ = "0.1.0"  # that of `drift_envs`: both are parts of one distribution
 
@@ -65,38 +89,3 @@ __all__ = [
     "make_verifier",
     "parse_prompt",
 ]
-
-_HOMES = {
-    name: module
-    for module, names in {
-        "drift_agents.agent": ("Agent",),
-        "drift_agents.analysis.run": ("Run", "load_run"),
-        "drift_agents.controller.base": ("make_controller",),
-        "drift_agents.environment": ("AgentEnvironment",),
-        "drift_agents.matching.base": ("Exact", "Matching"),
-        "drift_agents.memory.base": ("Memory", "make_memory"),
-        "drift_agents.policy.base": ("Policy", "Reply", "make_policy"),
-        "drift_agents.prompt.builder": ("Recall",),
-        "drift_agents.prompt.view": ("PromptView", "parse_prompt"),
-        "drift_agents.team.base": ("Member", "make_team"),
-        "drift_agents.team_agent": ("TeamAgent",),
-        "drift_agents.types": ("AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"),
-        "drift_agents.verifier.base": ("Probed", "Prober", "Verifier", "make_verifier"),
-        "drift_agents.verifier.glove.glove": ("Glove",),
-        "drift_agents.verifier.prober.replay": ("ReplayLiveProber", "ReplayProber"),
-        "drift_agents.verifier.prober.snapshot": ("SnapshotProber",),
-    }.items()
-    for name in names
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used, so that the command line starts fast."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from drift_agents.errors import ArgumentError, PartError
-from drift_agents.registry import ENVIRONMENTS, load_target, make_part
+from drift_agents.registry import ENVIRONMENTS, make_part
+from drift_envs.lazy import load_object
 
 EXACT = "drift_agents.matching.base:Exact"
 """The matching rule of environments that declare none: texts are compared."""
@@ -65,7 +66,7 @@ class AgentEnvironment:
         ('frozen_lake', 'generic')
         >>> AgentEnvironment("pond", "A pond.", matching="pond.matching").matching
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: the environment 'pond': `matching` should be a reference `module:name`. \
+        drift_envs.errors.ArgumentError: the environment 'pond': `matching` should be a reference `module:name`. \
 Received 'pond.matching'
     """
 
@@ -107,7 +108,7 @@ Received 'pond.matching'
         Raises:
             ArgumentError: if it does not take one of the options, or refuses its value.
         """
-        return make_part(part, self.name, load_target(getattr(self, part)), options)
+        return make_part(part, self.name, load_object(getattr(self, part)), options)
 
     def share(self, part: str) -> Any:
         """The one object of a part that has no options and no state.
@@ -120,7 +121,7 @@ Received 'pond.matching'
 
 @lru_cache(maxsize=256)
 def _share(target: str) -> Any:
-    return load_target(target)()
+    return load_object(target)()
 
 
 GENERIC = AgentEnvironment("generic", "Any other environment: texts are compared, and nothing is known beforehand.")

@@ -1,13 +1,11 @@
 """Every error that a user of `drift_agents` can cause.
 
-* `DriftAgentsError` - the base of them all
-* `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
+* `DriftAgentsError` - the base of them all, which is `drift_envs.errors.DriftEnvsError`
+* `ArgumentError`, `MissingDependencyError` - those of `drift_envs.errors`
 * `PartError` - a part of one's own cannot be used
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `EvidenceError` - the lines of runs cannot be read together, or do not have what a table needs
-* `AgentProcessError` - an agent in a process of its own has ended, hangs, or breaks the protocol
-* `SubmissionError` - a submission, a track or a result file cannot be used
 * `ModelError` - a model's answer is invalid
 * `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
 * `ModelUnavailableError` - a model's server does not respond, after all retries
@@ -16,7 +14,6 @@
 * `BudgetError` - the budget for language models is spent
 * `ReplayError` - a request has no recorded reply, or the records are unusable
 * `require_agents_extra` - checks that the libraries of the extra `agents` are installed
-* `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 """
 
 from __future__ import annotations
@@ -25,16 +22,16 @@ import difflib
 from collections.abc import Iterable
 from importlib.util import find_spec
 
+from drift_envs.errors import ArgumentError as ArgumentError
+from drift_envs.errors import DriftEnvsError
+from drift_envs.errors import MissingDependencyError as MissingDependencyError
+
 _MANY = 8
 """Above so many names a message names the nearest ones only."""
 
 
-class DriftAgentsError(Exception):
-    """The base of all errors of this package."""
-
-
-class ArgumentError(DriftAgentsError, ValueError):
-    """An argument breaks a rule; the message says which argument, which rule and which value."""
+DriftAgentsError = DriftEnvsError
+"""The base of all errors of both packages: a part of an agent may raise what an environment raises."""
 
 
 class PartError(ArgumentError):
@@ -138,10 +135,6 @@ class ReplayError(ModelError):
     """A request has no recorded reply, or the file of recorded replies is unusable."""
 
 
-class MissingDependencyError(DriftAgentsError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
-
-
 def require_agents_extra() -> None:
     """Check that the libraries of the extra `agents` are installed; packages that import them call this first.
 
@@ -150,6 +143,4 @@ def require_agents_extra() -> None:
     """
     missing = [name for name in ("scipy", "joblib", "pandas") if find_spec(name) is None]
     if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        verb = "is" if len(missing) == 1 else "are"
-        raise MissingDependencyError(f'{names} {verb} not installed, run `pip install "drift-envs[agents]"`')
+        raise MissingDependencyError.of(missing, ["agents"])

@@ -1,7 +1,6 @@
 """All parts by name: one table of built-in parts, the entry points of other packages, and Python files of one's own.
 
 * `Part` - where a built-in part is, and one line about it
-* `load_target` - what a reference `module:attribute` names
 * `check_protocol` - refuses a part that lacks something of its protocol
 * `make_part` - calls what makes a part, and refuses options that it does not take
 * `Registry` - the names of one kind of part
@@ -18,7 +17,6 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -26,6 +24,7 @@ from typing import Any, NamedTuple
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError, UnknownNameError
 from drift_agents.part_file import PartFile, describe_error, is_interruption
 from drift_agents.types import SUPERVISION
+from drift_envs.lazy import load_object
 
 
 class Part(NamedTuple):
@@ -54,20 +53,6 @@ def _find_entry_points(
     except Exception as error:
         raise PartError(f"the entry points of an installed package cannot be read: {describe_error(error)}") from error
     return tuple(sorted(found, key=lambda point: (point.name, point.value)))
-
-
-def load_target(target: str) -> Any:
-    """What a reference names.
-
-    Args:
-        target: `module:attribute`.
-
-    Example:
-        >>> load_target("drift_agents.errors:ArgumentError").__name__
-        'ArgumentError'
-    """
-    module, attribute = target.split(":")
-    return getattr(import_module(module), attribute)
 
 
 def _describe_point(kind: str, point: EntryPoint) -> str:
@@ -183,7 +168,7 @@ class Registry:
         ('hashed', 'minilm')
         >>> EMBEDDINGS.make("hashed", dimensions=64)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: the embedding 'hashed' does not take these options: got an unexpected \
+        drift_envs.errors.ArgumentError: the embedding 'hashed' does not take these options: got an unexpected \
 keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Received {'dimensions': 64}
     """
 
@@ -235,7 +220,7 @@ keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Recei
         if file is not None and file.sha256:
             return file.load()
         if name in self._built_in:
-            return load_target(self._built_in[name].target)
+            return load_object(self._built_in[name].target)
         others = self._others()
         if name in others:
             return _load_entry_point(self.kind, others[name])

@@ -175,12 +175,12 @@ class _Reader:
 
     def read(self) -> Document:
         data, mark, documents = None, Mark(self._where, None), 0
-        event: Any
         for event in self._events:
+            line = event.start_mark.line + 1
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise YamlError(event.start_mark.line + 1, "should be one document, a second one begins here")
+                    raise YamlError(line, "should be one document, a second one begins here")
             elif isinstance(event, yaml.NodeEvent):
                 data, mark = self._value(event, 0)
         return Document(data, mark, self._problems)

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.experiment.folder import write_text
+
+from drift_envs.checks import check_choice, check_count
 
 RATES: Mapping[str, int | None] = {"none": None, "rare": 60, "often": 20, "rush": 8}
 """The mean number of episodes between two changes."""
@@ -129,13 +130,13 @@ def make_schedule(place: str, every: int | None, percent: int) -> dict[str, Any]
         (0.05, 12, 3)
     """
     one = PLACES[check_choice("place", place, tuple(PLACES))]
-    false = check_integer("percent", percent, 0, 50)
+    false = check_count("percent", percent, 0, 50)
     shown = f"{false} % of the responses are false" if false else "every response is true"
     content: dict[str, Any] = {"base": {**one.base, **({"transient": false / 100} if false else {})}}
     if every is None:
         nothing = {"name": "nothing", "at": RATES["often"], "set": {"transient": false / 100}}
         return {"description": f"Nothing drifts, and {shown}.", "control": True, **content, "drifts": [nothing]}
-    period, jitter = check_integer("every", every, 4), int(JITTER * every)
+    period, jitter = check_count("every", every, 4), int(JITTER * every)
     if one.recurs:
         drifts = [{"name": "change", "every": period, "jitter": jitter, **one.change}]
     else:

@@ -17,7 +17,6 @@ from importlib.resources import files
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_flag, check_integer
 from drift_agents.controller.base import Decision, Render
 from drift_agents.controller.strategy import HORIZON, STRATEGY, Strategy, make_strategy, tell_exemplars
 from drift_agents.llm.base import Completion, ask
@@ -28,6 +27,7 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought
+from drift_envs.checks import check_choice, check_count, check_flag
 
 EFFORTS = ("low", "high", "max")
 """`low`: a strategy stays in force until a refresh is requested. `high`: one is made when memory is requested, for
@@ -77,7 +77,7 @@ class AdaMem:
         'adamem'
         >>> AdaMem(effort="some")
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `effort` should be one of low, high, max. Received 'some'
+        drift_envs.errors.ArgumentError: `effort` should be one of low, high, max. Received 'some'
     """
 
     name = "adamem"
@@ -97,9 +97,9 @@ class AdaMem:
         self.strategy = check_flag("strategy", strategy)
         self.trajectories = check_flag("trajectories", trajectories)
         self.rule = check_choice("on_removed", on_removed, ON_REMOVED)
-        self.patience = check_integer("patience", patience, optional=True)
-        self.k = check_integer("k", k, optional=True)
-        check_integer("horizon", horizon)
+        self.patience = check_count("patience", patience, optional=True)
+        self.k = check_count("k", k, optional=True)
+        check_count("horizon", horizon)
         self._rules = RuleModel({STRATEGY["title"]: partial(make_strategy, horizon=horizon)})
         self._current: Strategy | None = None
         self._unforeseen = 0

@@ -18,9 +18,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_integer
 from drift_agents.embedding.base import Vectors
 from drift_agents.errors import ArgumentError
+from drift_envs.checks import check_count
 
 LETTERS = 3
 """The length of a run of letters."""
@@ -50,7 +50,7 @@ class HashedEmbedding:
     name = "hashed"
 
     def __init__(self, dimension: int = 512) -> None:
-        self.dimension = check_integer("dimension", dimension, 2)
+        self.dimension = check_count("dimension", dimension, 2)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One vector of length one for each text; zeros for a text without a word (or whose features cancel out).

@@ -20,8 +20,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from drift_agents.checks import is_integer
 from drift_agents.part_file import PartFile
+from drift_envs.checks import is_integer
 from drift_envs.schedule.files import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.logs import SUCCESS
@@ -31,6 +30,7 @@ from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Thought
+from drift_envs.checks import check_choice
 
 
 class Sample(NamedTuple):

@@ -17,7 +17,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from drift_agents.checks import MOST_BITS
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
@@ -35,6 +34,7 @@ from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
 from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_envs.checks import MOST_BITS
 from drift_envs.schedule.files import split_suffix
 from drift_envs.schedule.yaml import MAX_DEPTH, show
 

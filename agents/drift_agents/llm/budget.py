@@ -11,9 +11,9 @@ import math
 import threading
 from typing import NamedTuple
 
-from drift_agents.checks import is_number
 from drift_agents.errors import ArgumentError, BudgetError
 from drift_agents.types import NO_USAGE, Usage
+from drift_envs.checks import is_number
 
 
 class Price(NamedTuple):

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.answer_format import (
     FORMS,
@@ -31,6 +30,7 @@ from drift_agents.llm.answer_format import (
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
 from drift_agents.llm.server_replies import find_refused, is_form_refusal, is_transient, read_reply, translate_error
+from drift_envs.checks import check_choice, check_count, check_interval
 
 RETRIES = 10
 """Default number of repeated requests after failures. Their pauses add up to a minute, over which servers count."""
@@ -78,8 +78,8 @@ class OpenAICompatible:
         if not isinstance(model, str) or not model:
             raise ArgumentError(f"`model` should be the name of a model. Received {model!r}")
         check_choice("form", form, ("auto", *FORMS, TOOL))
-        self.timeout = check_number("timeout", timeout, "(0, inf)")
-        self.retries = check_integer("retries", retries, least=0)
+        self.timeout = check_interval("timeout", timeout, "(0, inf)")
+        self.retries = check_count("retries", retries, least=0)
         self.name, self.form = model, form
         self.base_url = find_url(base_url)
         self._key_file, self._note = key_file, note

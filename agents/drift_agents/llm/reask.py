@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drift_agents.checks import check_integer
 from drift_agents.errors import ContextLengthError, UnusableAnswersError
 from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.schema import violations
 from drift_agents.types import NO_USAGE
+from drift_envs.checks import check_count
 
 REASKS = 2
 """Default number of repeated requests after invalid answers."""
@@ -72,7 +72,7 @@ class ReaskingModel:
         rules: Model | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self.reasks = check_integer("reasks", reasks, least=0)
+        self.reasks = check_count("reasks", reasks, least=0)
         self.model, self.name, self.rules, self.meter = model, model.name, rules, meter
         self.parameters = dict(parameters or {})
         self._report: Callable[[bool, bool], object] | None = getattr(model, "report", None)

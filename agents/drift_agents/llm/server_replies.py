@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from drift_agents.checks import is_number
 from drift_agents.errors import (
     ContextLengthError,
     ModelAccessError,
@@ -27,6 +26,7 @@ from drift_agents.errors import (
 from drift_agents.llm.answer_format import without_surrogates, without_thoughts
 from drift_agents.llm.base import Completion, count_tokens
 from drift_agents.types import Usage
+from drift_envs.checks import is_number
 
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window)|maximum context|exceeds? the available context"

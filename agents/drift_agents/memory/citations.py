@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError
 from drift_agents.types import RecordId
+from drift_envs.checks import check_choice
 
 CASCADES = ("any", "majority", "cut")
 """`any`: an item is removed with its first piece of evidence. `majority`: when more than half of its evidence

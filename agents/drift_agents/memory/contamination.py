@@ -16,8 +16,8 @@ from itertools import combinations
 
 import numpy as np
 
-from drift_agents.checks import LARGEST_SEED, check_integer, check_number
 from drift_agents.types import Outcome, Record, Transition
+from drift_envs.checks import LARGEST_SEED, check_count, check_interval
 
 
 def swap_outcomes(
@@ -90,8 +90,8 @@ class Contaminator:
     """
 
     def __init__(self, share: float = 0.0, seed: int = 0) -> None:
-        self.share = check_number("contaminate", share, "[0, 1)")
-        self.seed = check_integer("seed", seed, 0, LARGEST_SEED)
+        self.share = check_interval("contaminate", share, "[0, 1)")
+        self.seed = check_count("seed", seed, 0, LARGEST_SEED)
 
     def due(self, correct: int, wrong: int) -> int:
         """How many wrong items are to be written now.

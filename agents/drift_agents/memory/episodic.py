@@ -14,7 +14,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transcript import attempt_steps, is_success
@@ -28,6 +27,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count
 
 MOST = 16
 """The largest number of retrieved items: the largest in AdaMEM's figure 4."""
@@ -73,7 +73,7 @@ class EpisodicMemory(TransitionStoreMemory):
     """Whether items are chosen when an episode begins; otherwise at every step."""
 
     def __init__(self, k: int, pool: str, matching: Matching | None) -> None:
-        self.k = check_integer("k", k, 1, MOST)
+        self.k = check_count("k", k, 1, MOST)
         self.pool = check_choice("pool", pool, POOLS)
         self._transitions = TransitionStore(matching)
         # What was written in the present episode.

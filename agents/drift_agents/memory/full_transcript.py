@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
-from drift_agents.checks import check_integer
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
+from drift_envs.checks import check_count
 
 
 class FullTranscript(TransitionStoreMemory):
@@ -43,7 +43,7 @@ class FullTranscript(TransitionStoreMemory):
     supervision = "none"
 
     def __init__(self, *, window: int = 200, matching: Matching | None = None) -> None:
-        self.window = check_integer("window", window)
+        self.window = check_count("window", window)
         self._transitions = TransitionStore(matching)
         self._shown: Retrieved | None = None
 

@@ -20,7 +20,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
@@ -41,6 +40,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count
 
 UNITS = AgentClock._fields
 RECALLS = ("here", "all")
@@ -187,7 +187,7 @@ class MemoryBank(TransitionStoreMemory):
         model: Model | None = None,
         matching: Matching | None = None,
     ) -> None:
-        self.k, self.days = check_integer("k", k), check_integer("days", days, 0)
+        self.k, self.days = check_count("k", k), check_count("days", days, 0)
         self.unit = check_choice("unit", unit, UNITS)
         self.recall_unit = check_choice("recall_unit", recall_unit, UNITS)
         self.recalls, self.per = check_choice("recalls", recalls, RECALLS), check_choice("per", per, PER)

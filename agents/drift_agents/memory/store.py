@@ -14,7 +14,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from drift_agents.checks import check_flag, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
@@ -22,6 +21,7 @@ from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Episode, Outcome, Record, RecordId, Removed, Retrieved
+from drift_envs.checks import check_count, check_flag
 
 
 class StoreMemory(TransitionStoreMemory):
@@ -72,7 +72,7 @@ class StoreMemory(TransitionStoreMemory):
         merge: bool = False,
         matching: Matching | None = None,
     ) -> None:
-        self.k, self.merge = check_integer("k", k), check_flag("merge", merge)
+        self.k, self.merge = check_count("k", k), check_flag("merge", merge)
         self._transitions = TransitionStore(matching)
         self._store = make_store(store, embedding)
         # The entry of every record, and the records of every entry: a store may merge equal texts.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
@@ -18,6 +17,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count
 
 ORDERS = ("oldest", "newest")
 MOST_CACHED = 10_000
@@ -54,7 +54,7 @@ class VanillaMemory(TransitionStoreMemory):
     supervision = "none"
 
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
-        self.k = check_integer("k", k)
+        self.k = check_count("k", k)
         self.order = check_choice("order", order, ORDERS)
         self._transitions = TransitionStore(matching)
         # Results by state and k: most states do not change from step to step.

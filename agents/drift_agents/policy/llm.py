@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.environment import PLAIN_TEMPLATES, recognise_state
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import without_surrogates
@@ -31,6 +30,7 @@ from drift_agents.policy.messages import (
 )
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_envs.checks import check_choice, check_count, check_interval
 
 MAX_TOKENS = 1024
 """Default length of a reply, thoughts included."""
@@ -99,9 +99,9 @@ class LanguageModelPolicy:
     ) -> None:
         check_choice("format", format, FORMATS)
         check_choice("order", order, ARRANGEMENTS)
-        check_number("temperature", temperature, "[0, 2]", optional=True)
-        check_integer("max_tokens", max_tokens, optional=True)
-        check_integer("context", context, optional=True)
+        check_interval("temperature", temperature, "[0, 2]", optional=True)
+        check_count("max_tokens", max_tokens, optional=True)
+        check_count("context", context, optional=True)
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
         self.format, self.order, self.context, self.sheets = format, order, context, sheets

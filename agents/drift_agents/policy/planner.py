@@ -43,7 +43,7 @@ class Planner:
         'planner'
         >>> Planner(frozen_lake={"risk": 2})
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `risk` should be in the interval (0, 1]. Received 2
+        drift_envs.errors.ArgumentError: `risk` should be in the interval (0, 1]. Received 2
     """
 
     name = "planner"

@@ -14,12 +14,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.checks import check_integer
 from drift_agents.matching.base import Matching, PathMatching, RelatedStates
 from drift_agents.prompt.conflict import CONFLICTS, check_conflict
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import Recollection, fold, render_prompt
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
+from drift_envs.checks import check_count
 
 MOVES = 6
 """How many of the newest steps of an episode a prompt with history shows."""
@@ -57,8 +57,8 @@ class Recall:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_integer("k", self.k, optional=True)
-        check_integer("states", self.states, 0)
+        check_count("k", self.k, optional=True)
+        check_count("states", self.states, 0)
         if self.outlook is not None:
             check_conflict(self.outlook)
 

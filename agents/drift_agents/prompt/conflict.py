@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from drift_agents.checks import check_choice
+from drift_envs.checks import check_choice
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from drift_agents.checks import check_flag, check_number
+from drift_envs.checks import check_flag, check_interval
 
 _DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
 # A purchase: what is bought, up to the options, the class of colours or the price; and the options' values.
@@ -69,7 +69,7 @@ class AbilityMatrix:
 
     def __init__(self, members: Sequence[str], enough: float = 1.0, partial: bool = False) -> None:
         self.members = tuple(members)
-        self.enough = check_number("enough", enough, "(0, 1]")
+        self.enough = check_interval("enough", enough, "(0, 1]")
         self.partial = check_flag("partial", partial)
         self._counts: dict[tuple[str, str], tuple[float, int]] = {}
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
 from drift_agents.registry import TEAMS, check_protocol
 from drift_agents.types import Episode
+from drift_envs.checks import check_interval
 
 
 class Member(NamedTuple):
@@ -107,7 +107,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
         >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> check_members([Member("a", RandomPolicy()), Member("a", RandomPolicy())])
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: the members of a team should have names of their own. Received a, a
+        drift_envs.errors.ArgumentError: the members of a team should have names of their own. Received a, a
     """
     team = tuple(members)
     names = [member.name for member in team]
@@ -116,7 +116,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
             f"the members of a team should have names of their own. Received {', '.join(names) or 'none'}"
         )
     for member in team:
-        check_number(f"errs` of `{member.name}", member.errs, "[0, 1]")
+        check_interval(f"errs` of `{member.name}", member.errs, "[0, 1]")
     return team
 
 

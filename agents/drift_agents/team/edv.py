@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_flag, check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.rules import RuleModel
@@ -31,6 +30,7 @@ from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
+from drift_envs.checks import check_choice, check_count, check_flag, check_interval
 
 Attempts = list[tuple[Episode, Sequence[Record]]]
 
@@ -134,7 +134,7 @@ class EDV(Solo):
         >>> pool = [Member(str(risk), make_policy("planner", frozen_lake={"risk": risk})) for risk in (0.2, 0.6, 0.9)]
         >>> EDV(pool, executors=3)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: 3 executors and one outside need 4 members. Received 3: 0.2, 0.6, 0.9
+        drift_envs.errors.ArgumentError: 3 executors and one outside need 4 members. Received 3: 0.2, 0.6, 0.9
     """
 
     name = "edv"
@@ -187,9 +187,9 @@ class EDV(Solo):
 
     def _check(self, correlation: float) -> None:
         """Refuse values outside their ranges, and combinations that do not fit."""
-        check_integer("executors", self.executors)
-        check_integer("trajectories", self.trajectories)
-        check_integer("items", self.items, 1, MOST)
+        check_count("executors", self.executors)
+        check_count("trajectories", self.trajectories)
+        check_count("items", self.items, 1, MOST)
         for name, value, known in (
             ("distil", self.distil, DISTILLERS),
             ("verify", self.verify, VERIFIERS),
@@ -199,7 +199,7 @@ class EDV(Solo):
             check_choice(name, value, known)
         check_flag("rotate", self.rotate)
         check_flag("online", self.online)
-        check_number("correlation", correlation, "[0, 1]")
+        check_interval("correlation", correlation, "[0, 1]")
         outside = self.distil == "third" or self.verify == "external"
         if self.executors + outside > len(self.members):
             raise ArgumentError(

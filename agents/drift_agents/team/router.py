@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from drift_agents.checks import check_flag
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.solo import Solo
 from drift_agents.types import Episode
+from drift_envs.checks import check_flag
 
 
 class Router(Solo):

@@ -16,11 +16,11 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Any
 
-from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import MissingDependencyError
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Verdict
 from drift_agents.verifier.base import NoVerifier
+from drift_envs.checks import check_count, check_interval
 
 
 class SlidingWindow(NoVerifier):
@@ -50,7 +50,7 @@ class SlidingWindow(NoVerifier):
 
     def __init__(self, *, size: int = 200) -> None:
         super().__init__()
-        self.size = check_integer("size", size)
+        self.size = check_count("size", size)
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, and remove records older than the window."""
@@ -117,7 +117,7 @@ class Adwin(ScoreAlarm):
     name = "adwin"
 
     def __init__(self, *, delta: float = 0.2) -> None:
-        self.delta = check_number("delta", delta, "(0, 1)")
+        self.delta = check_interval("delta", delta, "(0, 1)")
         super().__init__()
 
     def _make(self) -> Any:
@@ -153,9 +153,9 @@ class PageHinkley(ScoreAlarm):
     name = "page_hinkley"
 
     def __init__(self, *, threshold: float = 3.0, delta: float = 0.005, minimum: int = 10) -> None:
-        self.threshold = check_number("threshold", threshold, "(0, inf)")
-        self.delta = check_number("delta", delta, "(0, 1)")
-        self.minimum = check_integer("minimum", minimum)
+        self.threshold = check_interval("threshold", threshold, "(0, inf)")
+        self.delta = check_interval("delta", delta, "(0, 1)")
+        self.minimum = check_count("minimum", minimum)
         super().__init__()
 
     def _make(self) -> Any:

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from drift_agents.checks import check_integer
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier
 from drift_agents.verifier.glove.evidence import modes
+from drift_envs.checks import check_count
 
 
 class Majority(BaseVerifier):
@@ -51,7 +51,7 @@ class Majority(BaseVerifier):
 
     def __init__(self, *, window: int = 5) -> None:
         super().__init__()
-        self.window = check_integer("window", window)
+        self.window = check_count("window", window)
         self._responses: dict[tuple[Hashable, str], deque[Experience]] = {}
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:

@@ -18,12 +18,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_flag, check_number
 from drift_agents.envs.frozen_lake.plan import Beliefs, BelievedOutcome, Cell, Grid, action_values
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
 from drift_agents.prompt.view import Recollection, parse_prompt
+from drift_envs.checks import check_flag, check_interval
 
 SATISFIED = 0.9
 """The share of the highest score at which the aspiration rule stops exploring."""
@@ -84,8 +84,8 @@ class FrozenLakePlanner:
         conflict: str = "majority",
         prior: float = 5.0,
     ) -> None:
-        self.risk = check_number("risk", risk, "(0, 1]")
-        self.prior = check_number("prior", prior, "[0, inf)")
+        self.risk = check_interval("risk", risk, "(0, 1]")
+        self.prior = check_interval("prior", prior, "[0, inf)")
         self.generalise = check_flag("generalise", generalise)
         self.aspiration = check_flag("aspiration", aspiration)
         self.conflict = check_conflict(conflict)

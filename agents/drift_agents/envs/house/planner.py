@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from drift_agents.checks import check_flag
 from drift_agents.envs.house.beliefs import HouseBeliefs
 from drift_agents.envs.house.errand import kind_of, parse_errand
 from drift_agents.envs.house.knowledge import DatedFact, failed_puts, learn_house, placed
@@ -21,6 +20,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import parse_prompt
+from drift_envs.checks import check_flag
 
 SATISFIED = 0.9
 """The score from which on a place is used again without a search for a better one."""

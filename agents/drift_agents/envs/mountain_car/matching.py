@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_integer, check_number
 from drift_agents.envs.mountain_car.motion_table import MotionTable
 from drift_agents.errors import ArgumentError
 from drift_agents.types import Experience, Record, Transition
+from drift_envs.checks import check_count, check_interval
 
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
@@ -204,10 +204,10 @@ class MountainCarMatching:
         minimum: int = 10,
         window: int = 100,
     ) -> None:
-        self.position = check_number("position", position, "(0, inf)")
-        self.velocity = check_number("velocity", velocity, "(0, inf)", optional=True)
-        self.tolerance = check_number("tolerance", tolerance, "(0, inf)")
-        check_integer("window", window, check_integer("minimum", minimum, 2))
+        self.position = check_interval("position", position, "(0, inf)")
+        self.velocity = check_interval("velocity", velocity, "(0, inf)", optional=True)
+        self.tolerance = check_interval("tolerance", tolerance, "(0, inf)")
+        check_count("window", window, check_count("minimum", minimum, 2))
         self.minimum, self.window = minimum, window
         # Slope and run of each pair, the oldest first; and sorted.
         self._pairs: deque[tuple[float, float]] = deque()

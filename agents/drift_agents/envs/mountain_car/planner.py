@@ -10,7 +10,6 @@ from operator import or_
 
 import numpy as np
 
-from drift_agents.checks import check_integer
 from drift_agents.envs.mountain_car.evidence import Evidence, read_evidence
 from drift_agents.envs.mountain_car.matching import read_state
 from drift_agents.envs.mountain_car.model import fit_model, override_locally
@@ -19,6 +18,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_envs.checks import check_count
 
 # The tolerance for ties of values.
 _EVEN = 1e-9
@@ -54,7 +54,7 @@ class MountainCarPlanner:
     name = "mountain_car"
 
     def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
-        self.conflict, self.neighbours = check_conflict(conflict), check_integer("neighbours", neighbours)
+        self.conflict, self.neighbours = check_conflict(conflict), check_count("neighbours", neighbours)
         self._last_input: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
         self._sorted: tuple[frozenset[Evidence], ...] = ()
 

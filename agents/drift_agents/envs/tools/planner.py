@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from drift_agents.checks import check_flag
 from drift_agents.envs.tools.beliefs import DeskBeliefs
 from drift_agents.envs.tools.manual import read_manual
 from drift_agents.envs.tools.matching import read_desk_state
@@ -21,6 +20,7 @@ from drift_agents.policy.base import Reply
 from drift_agents.policy.generic_planner import GenericPlanner
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import parse_prompt
+from drift_envs.checks import check_flag
 
 
 class ToolsPlanner:

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from drift_agents.checks import check_integer
 from drift_agents.envs.webshop.instruction import parse_instruction, prior_colors, read_price, stems
 from drift_agents.envs.webshop.knowledge import (
     UNKNOWN,
@@ -37,6 +36,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_envs.checks import check_count
 
 SATISFIED = 0.9
 """The score from which on a purchase is repeated without a search for a better one."""
@@ -95,7 +95,7 @@ class WebShopPlanner:
     name = "webshop"
 
     def __init__(self, *, conflict: str = "majority", looks: int = 4) -> None:
-        self.conflict, self.looks = check_conflict(conflict), check_integer("looks", looks, 0)
+        self.conflict, self.looks = check_conflict(conflict), check_count("looks", looks, 0)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.types import AgentClock, Record, RecordId, Transition
+from drift_envs.checks import check_interval
 
 Same = Callable[[Transition, Transition], bool]
 """Whether two outcomes count as the same: `Matching.same_outcome`."""
@@ -102,7 +102,7 @@ def check_probability(name: str, value: float) -> float:
     Raises:
         ArgumentError: if it is not in (0, 1].
     """
-    return check_number(name, value, "(0, 1]")
+    return check_interval(name, value, "(0, 1]")
 
 
 @dataclass

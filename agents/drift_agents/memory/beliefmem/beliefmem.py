@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model, ask
@@ -47,6 +46,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count
 
 PER = ("state", "bank")
 ABLATIONS = ("belief", "retrieval", "add", "merge")
@@ -135,8 +135,8 @@ class BeliefMem(TransitionStoreMemory):
         embedding: Embedding | None = None,
         matching: Matching | None = None,
     ) -> None:
-        self.k, self.candidates = check_integer("k", k), check_integer("candidates", candidates)
-        self.archived, self.per = check_integer("archived", archived, 0), check_choice("per", per, PER)
+        self.k, self.candidates = check_count("k", k), check_count("candidates", candidates)
+        self.archived, self.per = check_count("archived", archived, 0), check_choice("per", per, PER)
         self.without = check_choice("without", without, ABLATIONS, optional=True)
         self.cascade = check_cascade(cascade)
         self.strength = check_probability("strength", strength)

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_choice, check_number
 from drift_agents.embedding.base import DIGITS, Embedding, Vectors, cosine
 from drift_agents.memory.beliefmem.belief import BeliefAttribute, check_probability
 from drift_agents.types import AgentClock, Record, RecordId
+from drift_envs.checks import check_choice, check_interval
 
 UNITS = AgentClock._fields
 CACHED_TEXTS = 4096
@@ -81,7 +81,7 @@ class Relevance:
 
     def __init__(self, embedding: Embedding, decay: float, unit: str, mix: float) -> None:
         self.embedding, self.unit = embedding, check_choice("unit", unit, UNITS)
-        self.decay, self.mix = check_probability("decay", decay), check_number("mix", mix, "[0, 1]")
+        self.decay, self.mix = check_probability("decay", decay), check_interval("mix", mix, "[0, 1]")
         self._unit = UNITS.index(unit)
         self._words: dict[RecordId, frozenset[str]] = {}
         self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from drift_agents.checks import check_integer, check_number
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model
@@ -34,6 +33,7 @@ from drift_agents.types import (
     Retrieved,
     Transition,
 )
+from drift_envs.checks import check_count, check_interval
 
 SHOWN = 3
 """The default largest number of items in a prompt (appendix A.2: best at 3)."""
@@ -120,10 +120,10 @@ class ConsensusMemory(TransitionStoreMemory):
         embedding: Embedding | None = None,
         matching: Matching | None = None,
     ) -> None:
-        self.memories = check_integer("memories", memories, 0)
+        self.memories = check_count("memories", memories, 0)
         self.shared, self.private = (
-            check_number("shared", shared, "[-1, 1]"),
-            check_number("private", private, "[-1, 1]"),
+            check_interval("shared", shared, "[-1, 1]"),
+            check_interval("private", private, "[-1, 1]"),
         )
         self.contaminator = Contaminator(contaminate)
         self.model: Model = RuleModel(RULES) if model is None else model

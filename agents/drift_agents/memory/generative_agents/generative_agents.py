@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from drift_agents.checks import check_choice, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model, ask
@@ -39,6 +38,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count
 
 UNITS = ("episode", "step")
 RECALLS = ("here", "all")
@@ -132,12 +132,12 @@ class GenerativeAgents:
         embedding: Embedding | None = None,
         matching: Matching | None = None,
     ) -> None:
-        self.k, self.insights = check_integer("k", k), check_integer("insights", insights, 0)
+        self.k, self.insights = check_count("k", k), check_count("insights", insights, 0)
         self.unit, self.recalls = check_choice("unit", unit, UNITS), check_choice("recalls", recalls, RECALLS)
         self.reflect = check_choice("reflect", reflect, REFLECT)
-        self.threshold = check_integer("threshold", REFLECT[reflect] if threshold is None else threshold)
-        self.recent, self.questions = check_integer("recent", recent), check_integer("questions", questions)
-        self.focus, self.inferred = check_integer("focus", focus), check_integer("inferred", inferred)
+        self.threshold = check_count("threshold", REFLECT[reflect] if threshold is None else threshold)
+        self.recent, self.questions = check_count("recent", recent), check_count("questions", questions)
+        self.focus, self.inferred = check_count("focus", focus), check_count("inferred", inferred)
         self.model: Model = RuleModel(RULES) if model is None else model
         embedding = HashedEmbedding() if embedding is None else embedding
         self._stream = MemoryStream(per, decay, weights, ties, cascade, embedding, matching)

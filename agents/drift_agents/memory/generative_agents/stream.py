@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.checks import check_choice, check_number, is_number
 from drift_agents.embedding.base import Embedding, cosine
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
@@ -21,6 +20,7 @@ from drift_agents.memory.generative_agents.salience import ObservationColumns, S
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore
 from drift_agents.types import Note, Record, RecordId, Removed, Retrieved
+from drift_envs.checks import check_choice, check_interval, is_number
 
 PER = ("action", "state", "stream")
 TIES = ("newest", "oldest")
@@ -82,7 +82,7 @@ class MemoryStream:
         matching: Matching | None = None,
     ) -> None:
         self.per, self.ties = check_choice("per", per, PER), check_choice("ties", ties, TIES)
-        self.decay, self.weights = check_number("decay", decay, "(0, 1]"), _check_weights(weights)
+        self.decay, self.weights = check_interval("decay", decay, "(0, 1]"), _check_weights(weights)
         self.embedding = embedding
         self.transitions, self.citations = TransitionStore(matching), Citations(cascade)
         self.traces: dict[RecordId, AccessRecord] = {}

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.checks import LARGEST_SEED, check_choice, check_flag, check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
@@ -53,6 +52,7 @@ from drift_agents.types import (
     Retrieved,
     strongest_supervision,
 )
+from drift_envs.checks import LARGEST_SEED, check_choice, check_count, check_flag, check_interval
 
 JUDGES = ("noisy_oracle", "model")
 OPTIONAL = ("follow", "in_mind", "exemplars", "address", "audited")
@@ -139,13 +139,13 @@ class Managed:
     ) -> None:
         self.addition = check_choice("addition", addition, ADDITIONS)
         self.deletion = check_choice("deletion", deletion, DELETIONS)
-        self.capacity = check_integer("capacity", capacity, optional=True)
+        self.capacity = check_count("capacity", capacity, optional=True)
         self.counts, self.judge = check_choice("counts", counts, COUNTS), check_choice("judge", judge, JUDGES)
-        self.threshold = check_number("threshold", threshold, "[0, 1]")
-        self.error_rate = check_number("error_rate", error_rate, "[0, 1]")
-        self.seed = check_integer("seed", seed, 0, LARGEST_SEED)
-        check_integer("initial", initial, 0)
-        check_number("noise", noise, "[0, 1]")
+        self.threshold = check_interval("threshold", threshold, "[0, 1]")
+        self.error_rate = check_interval("error_rate", error_rate, "[0, 1]")
+        self.seed = check_count("seed", seed, 0, LARGEST_SEED)
+        check_count("initial", initial, 0)
+        check_interval("noise", noise, "[0, 1]")
         check_flag("error_free", error_free)
         if teacher is None and (initial or error_free):
             option = "initial" if initial else "error_free"
@@ -159,11 +159,11 @@ class Managed:
         self._matching: Matching = Exact() if matching is None else matching
         self._teacher = teacher if error_free else None
         self.executions = ExecutionStore(
-            period=check_integer("period", period),
-            alpha=check_integer("alpha", alpha, 0),
-            uses=check_integer("uses", uses),
-            beta=BETAS[addition == "coarse"] if beta is None else check_number("beta", beta, "[0, 1]"),
-            grace=check_integer("grace", period if grace is None else grace, 0),
+            period=check_count("period", period),
+            alpha=check_count("alpha", alpha, 0),
+            uses=check_count("uses", uses),
+            beta=BETAS[addition == "coarse"] if beta is None else check_interval("beta", beta, "[0, 1]"),
+            grace=check_count("grace", period if grace is None else grace, 0),
         )
         self.supervision = self._supervision(bool(initial) or error_free)
         # What the present episode wrote, by its number, and whether earlier ones were added.

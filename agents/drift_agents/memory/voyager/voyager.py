@@ -14,7 +14,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model, ask
@@ -35,6 +34,7 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+from drift_envs.checks import check_choice, check_count, check_interval
 
 MODES = ("glove", "skills")
 ORDERS = ("oldest", "newest")
@@ -100,9 +100,9 @@ class Voyager(TransitionStoreMemory):
         embedding: Embedding | None = None,
         matching: Matching | None = None,
     ) -> None:
-        self.k, self.attempts = check_integer("k", k), check_integer("attempts", attempts)
+        self.k, self.attempts = check_count("k", k), check_count("attempts", attempts)
         self.mode, self.order = check_choice("mode", mode, MODES), check_choice("order", order, ORDERS)
-        self.failed = check_number("failed", failed, "(0, 1]")
+        self.failed = check_interval("failed", failed, "(0, 1]")
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
         self._transitions = TransitionStore(matching)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.base import Reply
@@ -22,6 +21,7 @@ from drift_agents.policy.learned_reader.network import Array, Network, load_weig
 from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
+from drift_envs.checks import check_interval
 
 SHIPPED = ("first", "second", "third", "source", "together")
 """Three trainings on lakes that differ in their seeds, one on decisions before any drift alone, and one on lakes, shops
@@ -85,7 +85,7 @@ class LearnedReader:
     Example:
         >>> LearnedReader(weights="fifth")
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `weights` should be one of first, second, third, source, together, or an \
+        drift_envs.errors.ArgumentError: `weights` should be one of first, second, third, source, together, or an \
 .npz file. Received 'fifth'
     """
 
@@ -93,7 +93,7 @@ class LearnedReader:
     needs_history = True
 
     def __init__(self, *, weights: str = SHIPPED[0], temperature: float = 1.0) -> None:
-        self._temperature = check_number("temperature", temperature, "[0, inf)")
+        self._temperature = check_interval("temperature", temperature, "[0, inf)")
         if not isinstance(weights, str):
             raise ArgumentError(f"`weights` should be a name or a path. Received {weights!r}")
         self._network = load_network(weights)

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_number
 from drift_agents.llm.base import Completion, Message
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.common_sense import ENOUGH, sense_of
 from drift_agents.policy.message_reader.text import MessageText, read_text
+from drift_envs.checks import check_choice, check_interval
 
 TIES = ("first", "last", "random")
 """Which of several equally good actions is taken, in the order of the messages."""
@@ -66,8 +66,8 @@ class MessageModel:
     def __init__(self, *, ties: str = "first", temper: str = EAGER, forget: float = 0.0, err: float = 0.0) -> None:
         self.ties = check_choice("ties", ties, TIES)
         self.temper = check_choice("temper", temper, TEMPERS)
-        self.forget = check_number("forget", forget, "[0, 1)")
-        self.err = check_number("err", err, "[0, 1]")
+        self.forget = check_interval("forget", forget, "[0, 1)")
+        self.err = check_interval("err", err, "[0, 1]")
 
     def complete(
         self,

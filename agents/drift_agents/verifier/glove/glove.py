@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.checks import check_flag
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
@@ -22,6 +21,7 @@ from drift_agents.verifier.base import Prober, later_doubt
 from drift_agents.verifier.glove.evidence import contradicts
 from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, RealignmentResult, insert_all, realign
 from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
+from drift_envs.checks import check_flag
 
 STOCHASTIC: Mapping[str, Any] = {
     "epsilon": 0.05,

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
@@ -24,6 +23,7 @@ from drift_agents.verifier.base import FollowingProber, LimitedProber, Probed, P
 from drift_agents.verifier.glove.evidence import contradicts, summarise
 from drift_agents.verifier.glove.statistics import probe_budget
 from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier
+from drift_envs.checks import check_count
 
 Budget = int | Mapping[str, Any]
 """A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
@@ -82,8 +82,8 @@ class ProbingVerifier(SurpriseVerifier):
         # Protocol checks are slow, so this one is made once.
         self._following = prober if isinstance(prober, FollowingProber) else None
         self.budget = read_budget(budget)
-        self.probes_per_episode = check_integer("probes_per_episode", probes_per_episode, 0, optional=True)
-        self.probes_total = check_integer("probes_total", probes_total, 0, optional=True)
+        self.probes_per_episode = check_count("probes_per_episode", probes_per_episode, 0, optional=True)
+        self.probes_total = check_count("probes_total", probes_total, 0, optional=True)
         if self._left() is not None and "limit" not in signature(prober.probe).parameters:
             raise ArgumentError(
                 "`probes_per_episode` and `probes_total` should go with a prober whose `probe` takes `limit`, as "
@@ -226,7 +226,7 @@ def read_budget(budget: Any) -> int:
         254
     """
     if not isinstance(budget, Mapping):
-        return check_integer("budget", budget)
+        return check_count("budget", budget)
     wanted = {"outcomes", "accuracy", "confidence"}
     if set(budget) != wanted:
         raise ArgumentError(

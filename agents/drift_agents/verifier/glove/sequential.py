@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drift_agents.checks import check_flag, check_integer, check_number
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Record, RecordId, Removed, Transition, Verdict
 from drift_agents.verifier.base import BaseVerifier, Prober
@@ -21,6 +20,7 @@ from drift_agents.verifier.glove.evidence import tabulate
 from drift_agents.verifier.glove.probing import ProbingVerifier, insert_all, realign
 from drift_agents.verifier.glove.statistics import change_statistic, log_ratio
 from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
+from drift_envs.checks import check_count, check_flag, check_interval
 
 
 class GlovePassive(BaseVerifier):
@@ -55,9 +55,9 @@ class GlovePassive(BaseVerifier):
 
     def __init__(self, *, alarm: float = 1000.0, window: int = 80, outcomes: int = 3, strict: bool = False) -> None:
         super().__init__()
-        self.alarm = check_number("alarm", alarm, "(1, inf)")
-        self.window = check_integer("window", window, 2)
-        self.outcomes = check_integer("outcomes", outcomes)
+        self.alarm = check_interval("alarm", alarm, "(1, inf)")
+        self.window = check_count("window", window, 2)
+        self.outcomes = check_count("outcomes", outcomes)
         self.strict = check_flag("strict", strict)
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
@@ -125,7 +125,7 @@ class GloveActive(ProbingVerifier):
         probes_per_episode: int | None = None,
         probes_total: int | None = None,
     ) -> None:
-        check_integer("limit", limit)
+        check_count("limit", limit)
         super().__init__(
             prober=prober,
             epsilon=epsilon,
@@ -135,9 +135,9 @@ class GloveActive(ProbingVerifier):
             probes_per_episode=probes_per_episode,
             probes_total=probes_total,
         )
-        self.delta = check_number("delta", delta, "(0, 1)")
-        self.stable = check_number("stable", stable, "(0, 1)")
-        self.outcomes = check_integer("outcomes", outcomes)
+        self.delta = check_interval("delta", delta, "(0, 1)")
+        self.stable = check_interval("stable", stable, "(0, 1)")
+        self.outcomes = check_count("outcomes", outcomes)
         self.strict = check_flag("strict", strict)
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:

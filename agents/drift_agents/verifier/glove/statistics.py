@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import ArgumentError
+from drift_envs.checks import check_count, check_interval
 
 CONCENTRATION = 0.5
 """Jeffreys' prior: half a response for each outcome."""
@@ -45,8 +45,8 @@ def deviation_bound(n: int, delta: float) -> float:
         >>> round(deviation_bound(10, 0.5), 4)
         0.2633
     """
-    check_integer("n", n)
-    check_number("delta", delta, "(0, 1)")
+    check_count("n", n)
+    check_interval("delta", delta, "(0, 1)")
     return math.sqrt(math.log(2 / delta) / (2 * n))
 
 
@@ -71,9 +71,9 @@ def probe_budget(outcomes: int, accuracy: float, confidence: float) -> int:
         >>> probe_budget(3, 0.2, 0.05)
         254
     """
-    check_integer("outcomes", outcomes)
-    check_number("accuracy", accuracy, "(0, 2]")
-    check_number("confidence", confidence, "(0, 1)")
+    check_count("outcomes", outcomes)
+    check_interval("accuracy", accuracy, "(0, 2]")
+    check_interval("confidence", confidence, "(0, 1)")
     return max(1, math.ceil(2 * (outcomes * math.log(2) + math.log(1 / confidence)) / accuracy**2))
 
 

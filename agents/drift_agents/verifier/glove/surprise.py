@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.checks import check_integer, check_number
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, RecordId, Verdict
 from drift_agents.verifier.base import BaseVerifier
 from drift_agents.verifier.glove.evidence import share
+from drift_envs.checks import check_count, check_interval
 
 
 class DetectedSurprise(NamedTuple):
@@ -60,9 +60,9 @@ class SurpriseVerifier(BaseVerifier, ABC):
 
     def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
         super().__init__()
-        self.epsilon = check_number("epsilon", epsilon, "(0, 1]")
-        self.persistence = check_integer("persistence", persistence)
-        self.minimum = check_integer("minimum", minimum)
+        self.epsilon = check_interval("epsilon", epsilon, "(0, 1]")
+        self.persistence = check_count("persistence", persistence)
+        self.minimum = check_count("minimum", minimum)
         self._rng = np.random.default_rng(0)
         self._quarantine: dict[tuple[Hashable, str], list[Experience]] = {}
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_agents.checks import check_integer
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.text_env import check_text_env, read_outcome, to_env
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.prober.paths import EpisodePath, ProbeTarget, TwinPosition, advance, is_blind, is_on_path
 from drift_agents.verifier.prober.transition_graph import TransitionGraph, UnusedResponses
+from drift_envs.checks import check_count
 
 MAX_STEPS = 1000
 """The default of `max_steps`: about three times the longest episode of the environments (300 steps)."""
@@ -75,8 +75,8 @@ class ReplayProber:
         attempts: int = 20,
         max_steps: int = MAX_STEPS,
     ) -> None:
-        self.attempts = check_integer("attempts", attempts)
-        self.max_steps = check_integer("max_steps", max_steps)
+        self.attempts = check_count("attempts", attempts)
+        self.max_steps = check_count("max_steps", max_steps)
         self._twin = twin
         self._own_rule = matching is not None
         self._matching: Matching = Exact() if matching is None else matching
