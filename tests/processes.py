@@ -1,14 +1,20 @@
 """Processes and threads that tests start: waiting for them, and finding those that they start in turn.
 
 * `wait_until` - waits for a condition with a bound
+* `serving` - the shop's server, in a process of its own
 * `children_of`, `is_alive`, `command_of` - what `/proc` has of a process
 """
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,25 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+@contextmanager
+def serving(catalogue: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a catalogue for at most two minutes; the process, and the address."""
+    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", "--catalogue", str(catalogue), *options]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    guard = threading.Timer(120, process.kill)
+    guard.start()
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/\n", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        guard.cancel()
+        process.kill()
+        process.communicate(timeout=30)
 
 
 def children_of(pid: int) -> list[int]:

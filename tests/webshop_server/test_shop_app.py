@@ -196,17 +196,6 @@ def test_sessions_of_one_client_replace_each_other(inventory):
         SessionStore(Shop(inventory), client_limit=0)
 
 
-def test_after_a_restart_an_old_session_is_over(inventory):
-    path = create_app(Config(inventory)).test_client().get("/").headers["Location"]
-    client = create_app(Config(inventory)).test_client()
-    for method in ("get", "post"):
-        for old in (path, f"/search_results{path}/shirt/1"):
-            answer = getattr(client, method)(old, follow_redirects=True)
-            assert answer.status_code == 404
-            assert "This session is over" in answer.text
-            assert "Instruction" not in answer.text
-
-
 @pytest.mark.parametrize(
     ("origin", "status"),
     [

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
 
 import pytest
 
+from tests.processes import serving
 from webshop_server.__main__ import main
 from webshop_server.catalogue import Catalogue
 from webshop_server.client import Client
@@ -84,6 +81,8 @@ def test_a_truncated_file_is_imported_only_leniently(tmp_path, capsys):
         (["import", "--products", "{tmp}/no.json", "--out", "{tmp}/a"], FAILED, "no.json` cannot be read"),
         (["serve", "--catalogue", "{tmp}/no.sqlite"], FAILED, "there is no catalogue at"),
         (["serve", "--port", "70000"], WRONG_USAGE, "Invalid value for '--port'"),
+        (["serve", "--processes", "2", "--catalogue", "{shop}"], WRONG_USAGE, "should be 1 without `--state`"),
+        (["serve", "--spacy-model", "en_core_web_sm"], WRONG_USAGE, "should stand with `--compat`"),
         (["serve", "--threads", "0"], WRONG_USAGE, "Invalid value for '--threads'"),
         (["serve", "--admin-token-file", "{tmp}/no"], WRONG_USAGE, "`--admin-token-file` should be a text file"),
         (["serve", "--catalogue", "{shop}", "--goals", "human"], WRONG_USAGE, "should have human instructions"),
@@ -114,27 +113,11 @@ def test_help_has_an_example(capsys, command):
 def test_serve_prints_its_address_and_answers(catalogue_path, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-token-in-a-file\n")
-    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", "--catalogue", str(catalogue_path)]
-    process = subprocess.Popen(
-        [*command, "--admin-token-file", str(token), "--log", str(tmp_path / "logs")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    guard = threading.Timer(60, process.kill)
-    guard.start()
-    try:
-        line = process.stdout.readline()
-        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/\n", line)
-        assert found, line + process.stderr.read()
-        client = Client(found[1], "a-token-in-a-file")
+    logs = tmp_path / "logs"
+    with serving(catalogue_path, "--admin-token-file", str(token), "--log", str(logs)) as (_, address):
+        client = Client(address, "a-token-in-a-file")
         session = client.start(2)
         assert session.act("search[shirt]").error is None
         assert client.configure(ad_page=True)["ad_page"] is True
         client.close()
-        assert (tmp_path / "logs" / f"{session.session_id}.jsonl").exists()
-    finally:
-        guard.cancel()
-        process.terminate()
-        process.communicate(timeout=30)
+        assert (logs / f"{session.session_id}.jsonl").exists()

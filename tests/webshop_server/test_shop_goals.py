@@ -146,12 +146,6 @@ def test_a_permutation_has_every_number_once(size, seed):
     assert all(order.index(number) == i for i, number in enumerate(numbers))
 
 
-def test_a_permutation_is_no_pattern():
-    order = Permutation(1000, 233)
-    assert sum(order[i] < 500 for i in range(500)) / 500 == pytest.approx(0.5, abs=0.1)
-    assert [order[i] for i in range(5)] != [Permutation(1000, 234)[i] for i in range(5)]
-
-
 def test_many_goals_are_drawn_over_all_listings_by_their_weights(write, monkeypatch):
     index = write(
         *(make_lamp(f"A{i}") for i in range(20)),

@@ -141,10 +141,3 @@ def test_wrong_sources_of_photos_are_refused(shop, tmp_path):
     for host in ("*", "https://a.example.org", "a.example.org; script-src *", "", "A.example.org"):
         with pytest.raises(ArgumentError, match="`remote_images` should hold names of hosts"):
             create_app(Config(shop, remote_images=(host,)))
-
-
-def test_a_record_without_a_photo_is_stored_as_before():
-    product = Product("B01", "Mug")
-    assert product.to_json().endswith(",[],[]]")
-    photo = product._replace(image="https://img.example.org/I/51.jpg")
-    assert [Product.from_json(one.to_json()) for one in (product, photo)] == [product, photo]

@@ -13,27 +13,8 @@ from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 from webshop_server.urls import PageKind, PageUrl, build_path
 
-WORDS = [
-    "red",
-    "blue",
-    "shoes",
-    "cotton",
-    "lamp",
-    "tea",
-    "chocolate",
-    "speaker",
-    "rug",
-    "women's",
-    "dress",
-    "machine",
-    "washable",
-    "sofa",
-    "<",
-    ">",
-    "&",
-    '"',
-    "'",
-]
+_WORDS = """red blue shoes cotton lamp tea chocolate speaker rug women's dress machine washable sofa < > & \" '"""
+WORDS = _WORDS.split(" ")
 
 
 def walk(shop, seed, steps):

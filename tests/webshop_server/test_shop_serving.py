@@ -96,10 +96,3 @@ def test_the_largest_body_is_read(inventory):
     with running_server(inventory) as address, contextlib.closing(http.client.HTTPConnection(*address)) as connection:
         connection.request("POST", "/fixed_0", body=b"x" * MAX_BODY)
         assert connection.getresponse().status == 200
-
-
-def test_the_limit_of_connections_leaves_room_for_files(monkeypatch):
-    resource = pytest.importorskip("resource")
-    for files, most in ((1024, 448), (100, 64), (100_000, 1000), (resource.RLIM_INFINITY, 1000)):
-        monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
-        assert serving._max_connections() == most

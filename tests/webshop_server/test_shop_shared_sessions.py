@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
+from tests.processes import serving
 from webshop_server.app import Config, create_app
 from webshop_server.client import Client
 from webshop_server.errors import ArgumentError, SessionError, ShopError, StateFileError
@@ -225,29 +223,6 @@ def test_files_that_cannot_be_used_are_refused(make_store, inventory, catalogue_
             create_app(Config(inventory, state=path))
 
 
-@contextlib.contextmanager
-def serving(catalogue_path, state, *options):
-    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", "--catalogue", str(catalogue_path)]
-    process = subprocess.Popen(
-        [*command, "--state", str(state), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    guard = threading.Timer(120, process.kill)
-    guard.start()
-    try:
-        line = process.stdout.readline()
-        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/\n", line)
-        assert found, line + process.stderr.read()
-        yield process, found[1]
-    finally:
-        guard.cancel()
-        process.kill()
-        process.communicate(timeout=30)
-
-
 def buy(session):
     session.act("search[shirt cotton]")
     session.act(f"click[{next(label for label in session.page.clickables if label.startswith('b0'))}]")
@@ -258,7 +233,7 @@ def buy(session):
 def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path, tmp_path):
     state = tmp_path / "state.sqlite"
     confirmed, live = {}, {}
-    with serving(catalogue_path, state) as (process, base):
+    with serving(catalogue_path, "--state", str(state)) as (process, base):
         stop = threading.Event()
 
         def shop(number):
@@ -283,7 +258,7 @@ def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path,
             thread.join(30)
     orders = read_orders(state)
     assert {name: orders[name][2] for name in confirmed} == confirmed
-    with serving(catalogue_path, state) as (_, base), contextlib.closing(Client(base)) as client:
+    with serving(catalogue_path, "--state", str(state)) as (_, base), contextlib.closing(Client(base)) as client:
         for name, path, text in live.values():
             shown, document = client.fetch(FormRequest("GET", path, ()))
             assert shown == path
@@ -296,7 +271,7 @@ def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path,
 @pytest.mark.integration
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_several_processes_serve_one_state(catalogue_path, inventory, tmp_path):
-    with serving(catalogue_path, tmp_path / "state.sqlite", "--processes", "2") as (process, base):
+    with serving(catalogue_path, "--state", str(tmp_path / "state.sqlite"), "--processes", "2") as (process, base):
 
         def shop(number):
             rng = random.Random(number)
@@ -317,10 +292,3 @@ def test_several_processes_serve_one_state(catalogue_path, inventory, tmp_path):
         process.kill()  # the server's processes end with the first one
         process.wait(30)
         assert process.stdout.read() == ""  # which they hold open
-
-
-def test_processes_need_a_state(catalogue_path, capsys):
-    from webshop_server.__main__ import main
-
-    assert main(["serve", "--processes", "2", "--catalogue", str(catalogue_path)]) == 2
-    assert "should be 1 without `--state`" in capsys.readouterr().err

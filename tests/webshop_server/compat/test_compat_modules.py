@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from types import ModuleType
 
 import pytest
 
+from tests.processes import serving
 from webshop_server.compat import WebAgentTextEnv, install, utils
 from webshop_server.compat.goal import get_attribute_reward, get_option_reward, get_reward, get_type_reward
 from webshop_server.compat.normalize import normalize_color_size
@@ -128,31 +128,26 @@ def test_a_log_of_a_session(tmp_path):
 
 
 @pytest.mark.integration
-def test_the_browser_environment_buys():
+def test_the_browser_environment_buys(catalogue_path):
     from webshop_server.compat import WebAgentSiteEnv
 
-    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", "--compat"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with serving(catalogue_path, "--compat") as (_, address):
+        env = WebAgentSiteEnv("text", session="fixed_3", base_url=address)
         try:
-            address = server.stdout.readline().strip().rstrip("/")
-            env = WebAgentSiteEnv("text", session="fixed_3", base_url=address)
-            try:
-                assert env.get_available_actions() == {"has_search_bar": True, "clickables": ["Search"]}
-                assert env.get_instruction_text().startswith("Instruction:")
-                observation = env.step("search[blouse]")[0]
-                assert observation.split(" [SEP] ")[1:3] == [env.instruction_text.split("\n")[1], "Back to Search"]
-                asin = next(label for label in env.get_available_actions()["clickables"] if label.startswith("B0"))
-                env.step(f"click[{asin}]")
-                (choice, *_) = (label for label in env.get_available_actions()["clickables"] if label.islower())
-                env.step(f"click[{choice}]")
-                assert choice in env.state["url"]
-                assert env.step("click[no such label]")[1:] == (0.0, False, None)
-                observation, reward, is_done, _ = env.step("click[Buy Now]")
-                assert is_done
-                assert str(reward) in observation
-            finally:
-                env.close()
+            assert env.get_available_actions() == {"has_search_bar": True, "clickables": ["Search"]}
+            assert env.get_instruction_text().startswith("Instruction:")
+            observation = env.step("search[blouse]")[0]
+            assert observation.split(" [SEP] ")[1:3] == [env.instruction_text.split("\n")[1], "Back to Search"]
+            asin = next(label for label in env.get_available_actions()["clickables"] if label.startswith("B0"))
+            env.step(f"click[{asin}]")
+            (choice, *_) = (label for label in env.get_available_actions()["clickables"] if label.islower())
+            env.step(f"click[{choice}]")
+            assert choice in env.state["url"]
+            assert env.step("click[no such label]")[1:] == (0.0, False, None)
+            observation, reward, is_done, _ = env.step("click[Buy Now]")
+            assert is_done
+            assert str(reward) in observation
         finally:
-            server.terminate()
+            env.close()
     with pytest.raises(ArgumentError, match="`base_url` should be the address of a server"):
         WebAgentSiteEnv(base_url=address)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from html.parser import HTMLParser
 from urllib.parse import quote
 
@@ -121,28 +120,9 @@ def test_other_paths(client, inventory):
     assert client.post("/abc", headers={"Origin": "http://elsewhere"}).status_code == 403
 
 
-def test_purchases_by_get_are_confined_to_the_mode(inventory):
-    app = create_app(Config(inventory))
-    client = app.test_client()
-    path = client.get("/?goal=3").location
-    goal = inventory.goals("synthetic")[3]
-    answer = client.get(f"/done{path}/{goal.asin}/{quote(json.dumps(dict(goal.options)))}", follow_redirects=True)
-    assert 'id="reward"' not in answer.text
-    assert "script-src" not in answer.headers["Content-Security-Policy"]
-    with app.extensions["webshop"].use(path.strip("/")) as session:
-        assert not session.is_done
-
-
 def test_the_mode_scores_with_the_originals_nouns(inventory):
     from webshop_server.compat.goal import count_nouns
     from webshop_server.reward import extract_nouns
 
     assert create_app(Config(inventory, compat=True)).extensions["webshop"].shop.nouns is count_nouns
     assert create_app(Config(inventory)).extensions["webshop"].shop.nouns is extract_nouns
-
-
-def test_a_model_of_spacy_needs_the_mode(capsys):
-    from webshop_server.__main__ import main
-
-    assert main(["serve", "--spacy-model", "en_core_web_sm"]) == 2
-    assert "should stand with `--compat`" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from webshop_server.compat import WebAgentTextEnv, install
+from webshop_server.compat import WebAgentTextEnv
 from webshop_server.compat.text_env import MODES, SimServer
 from webshop_server.errors import ArgumentError, ShopError
 
@@ -193,20 +193,6 @@ def test_goals_are_filtered_and_limited():
 def test_wrong_arguments_are_refused(options, message):
     with pytest.raises(ShopError, match=message):
         WebAgentTextEnv(**options)
-
-
-def test_the_originals_import_finds_the_class(monkeypatch):
-    # The code of a page may have installed them in this process.
-    for name in [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]:
-        monkeypatch.delitem(sys.modules, name)
-    try:
-        install()
-        from web_agent_site.envs import WebAgentTextEnv as Original
-
-        assert Original is WebAgentTextEnv
-    finally:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]:
-            del sys.modules[name]
 
 
 def test_the_originals_files(real_files, tmp_path, monkeypatch):
