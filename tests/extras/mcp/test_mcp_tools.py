@@ -267,56 +267,6 @@ def test_bad_calls_are_answered_over_http_and_large_ones_refused(schedule):
     anyio.run(client)
 
 
-def test_lines_that_are_no_message_end_neither_the_server_nor_the_request(schedule):
-    def call(number, name, arguments):
-        params = {"name": name, "arguments": arguments}
-        return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
-
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    lines = (
-        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}).encode(),
-        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
-        call(1, "next_request", {}),
-        b"\xff\xfe{",
-        b"hello",
-        call(2, "find_customer", {"email": 0}).replace(b": 0}", b": " + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-        call(3, "find_customer", {"email": "nobody@example.org"}),
-    )
-    with subprocess.Popen(
-        [sys.executable, *command(schedule)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as server:
-        answers = {}
-        for line in lines:
-            server.stdin.write(line + b"\n")
-        server.stdin.flush()
-        while 3 not in answers:
-            answer = json.loads(server.stdout.readline())
-            answers[answer.get("id")] = answer
-        server.stdin.close()
-        assert server.wait(timeout=60) == 0
-    assert answers[3]["result"]["structuredContent"]["error"] == "not_found"  # and not `no_request`
-
-
-def test_many_clients_at_once(schedule):
-    calls = plans(schedule, 1)[0]
-
-    async def client():
-        scores = []
-        async with serving(schedule) as (opened, _):
-
-            async def one():
-                async with opened() as session:
-                    await session.call_tool("next_request", {})
-                    scores.append((await meet(session, calls))["score"])
-
-            async with anyio.create_task_group() as group:
-                for _ in range(64):
-                    group.start_soon(one)
-        assert scores == [1.0] * 64
-
-    anyio.run(client)
-
-
 @pytest.mark.parametrize("name", ["next_request", "evaluator_log"])
 @pytest.mark.parametrize("what", [{"set": {"names": None}}, {"choice": {"names": [{}, None]}}], ids=["set", "choice"])
 def test_no_drift_may_take_the_name_of_a_tool_of_the_server(name, what):

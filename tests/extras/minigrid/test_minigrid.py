@@ -18,7 +18,6 @@ from drift_agents.experiment.runner import run_experiment
 from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
-from drift_envs.cli.record import RecordOptions, record
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.envs.minigrid.env import GoToLocalGrid
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
@@ -26,7 +25,7 @@ from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
 from drift_envs.lazy import load_object
 from drift_envs.registration import IDS, knob_table_of
-from drift_envs.schedule import Timeline, load_schedule, shipped_schedules
+from drift_envs.schedule import load_schedule, shipped_schedules
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.registered_contract import RegisteredContract
@@ -181,37 +180,6 @@ def test_every_drift_matters_and_leaves_the_mission_possible(name):
             else:
                 assert effect.loss >= 0.05
                 assert effect.magnitude > 0
-
-
-def test_gradual_drifts_mix_walk_spread_and_come_back():
-    """What the schedules say, from values and plans at every tick."""
-
-    def values(name, knob, ticks, seed=0):
-        timeline = Timeline(load_schedule(name), MINIGRID_KNOBS, seed)
-        return [timeline.values(tick)[knob] for tick in ticks]
-
-    shares = []
-    for first in (20, 27, 34):
-        drawn = [
-            one
-            for seed in range(40)
-            for one in values("minigrid_empty/implicit:gradual", "words", range(first, first + 6), seed)
-        ]
-        shares.append(sum(map(bool, drawn)) / len(drawn))
-    assert shares[0] < 0.3 < shares[1] < 0.7 < shares[2]
-    assert not any(values("minigrid_empty/implicit:gradual", "words", range(20)))
-    assert all(values("minigrid_empty/implicit:gradual", "words", range(40, 60)))
-    for seed in range(5):
-        walked = values("minigrid_door_key/wander", "wander", range(100), seed)
-        steps = [abs(other - one) for one, other in pairwise(walked)]
-        assert max(steps) <= 5
-        assert len(set(walked)) > 5
-        assert len(set(walked)) < len(walked)
-    assert values("minigrid_go_to_local/spread", "wander", range(60)) == [0] * 20 + list(range(20)) + [20] * 20
-    weeks = [bool(opens) for opens in values("minigrid_unlock/implicit:weekly", "opens", range(70))]
-    assert weeks == ([False] * 5 + [True] * 2) * 10
-    walls = values("minigrid_empty/explicit:tides", "objects", range(60))
-    assert [wall == walls[0] for wall in walls] == ([True] * 10 + [False] * 10) * 3
 
 
 def test_things_wander_step_by_step_within_their_room_and_come_back():
@@ -432,12 +400,6 @@ def test_the_page_runs():
     assert examples
     for example in examples:
         run_code(example)
-
-
-def test_a_picture_of_the_oracles_way(tmp_path):
-    options = RecordOptions("DriftMiniGrid-DoorKey-v0", tmp_path / "door.png", None, "oracle", 2, None, None, None, 0)
-    record(options)
-    assert (tmp_path / "door.png").stat().st_size > 1000
 
 
 def test_the_experiment_is_played_and_ranked(tmp_path):

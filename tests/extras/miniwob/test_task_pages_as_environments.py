@@ -6,8 +6,6 @@ import copy
 import os
 import pickle
 import signal
-import time
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -19,35 +17,7 @@ from gymnasium.vector import AsyncVectorEnv
 from drift_envs import snapshot, twin
 from drift_envs.envs.miniwob.oracle_pages import PageSolver
 from drift_envs.errors import HiddenError
-
-
-def wait_for(condition: Any) -> bool:
-    for _ in range(1000):
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def children(pid: int) -> list[int]:
-    """The processes below a process."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, IndexError):
-                continue
-            if parent == pid:
-                found += [int(folder.name), *children(int(folder.name))]
-    return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+from tests.processes import children_of, is_alive, wait_until
 
 
 @pytest.mark.parametrize("text", [False, True], ids=["package", "text"])
@@ -121,32 +91,30 @@ def test_after_a_crash_the_episode_goes_on_and_no_process_is_left(make: Any) -> 
     env.reset(seed=0)
     env.step(PageSolver(env).action())
     driver = env.unwrapped.page.driver.service.process.pid
-    started = [driver, *children(driver)]
+    started = [driver, *children_of(driver)]
     assert len(started) > 2
     os.kill(started[1], signal.SIGKILL)  # the browser
     reward = 0.0
     while not reward:
-        reward = env.step(PageSolver(env).action())[1] if is_alive(env) else env.step("click[Username]")[1]
+        reward = (
+            env.step(PageSolver(env).action())[1] if env.unwrapped.page.is_alive() else env.step("click[Username]")[1]
+        )
     assert reward == 1.0
     again = env.unwrapped.page.driver.service.process.pid
-    started += [again, *children(again)]
+    started += [again, *children_of(again)]
     os.kill(again, signal.SIGKILL)  # the driver, whose browser it leaves behind
     env.close()
-    assert wait_for(lambda: not any(map(is_running, started))), [pid for pid in started if is_running(pid)]
-
-
-def is_alive(env: Any) -> bool:
-    return bool(env.unwrapped.page.is_alive())
+    assert wait_until(lambda: not any(map(is_alive, started))), [pid for pid in started if is_alive(pid)]
 
 
 def test_close_ends_the_browser(make: Any) -> None:
     env = make("ClickTab", text=True)
     env.reset(seed=0)
     driver = env.unwrapped.page.driver.service.process.pid
-    started = [driver, *children(driver)]
+    started = [driver, *children_of(driver)]
     env.close()
     env.close()
-    assert wait_for(lambda: not any(map(is_running, started)))
+    assert wait_until(lambda: not any(map(is_alive, started)))
 
 
 def test_vector_environments() -> None:
