@@ -117,7 +117,7 @@ class Processes:
             max_workers=self._jobs,
             timeout=_IDLE,
             initializer=_prepare,
-            initargs=(os.getpid(),),
+            initargs=(os.getpid(), os.getcwd()),
             env={name: os.environ.get(name, threads) for name in _THREAD_COUNTS},
         )
         try:
@@ -147,8 +147,14 @@ class Processes:
             self._executor.shutdown(wait=True, kill_workers=True)
 
 
-def _prepare(parent: int) -> None:
-    """Have this process end with its parent, however that ends, and leave Ctrl-C to the parent."""
+def _prepare(parent: int, folder: str) -> None:
+    """Have this process end with its parent, however that ends, and leave Ctrl-C to the parent.
+
+    Args:
+        parent: its process id.
+        folder: where this process works; processes of a run in another folder are not taken over.
+    """
+    os.chdir(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, args=(parent,), name="parent", daemon=True).start()
 

@@ -77,7 +77,7 @@ class TestRay:
         """Both worker processes."""
 
         def find() -> list[int]:
-            return [pid for pid in children_of(process.pid) if command_of(pid).startswith("ray::")]
+            return [pid for pid in children_of(process.pid) if command_of(pid).startswith(("ray::_play_cell", "ray::IDLE"))]
 
         assert wait_until(lambda: len(find()) == 2 or process.poll() is not None)
         return find()
