@@ -1,4 +1,4 @@
-"""The commands that read a run: `report`, `inspect`, `leaderboard` and the exports of fine-tuning sets."""
+"""The commands that read a run: `report`, `inspect`, `replay`, `leaderboard` and the exports of fine-tuning sets."""
 
 from __future__ import annotations
 
@@ -105,6 +105,31 @@ def _inspect(
             f"drift-agents: browsers are slow with a file of this size; use: drift-agents inspect {folder} --serve",
             file=sys.stderr,
         )
+
+
+@app.command(
+    "replay",
+    short_help="Play cells of a run again and compare.",
+    epilog="Example: drift-agents replay runs/glove-quick --cells 12",
+)
+def _replay(
+    folder: FolderArgument,
+    cells: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="So many cells, spread evenly over the run (default: all).")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Cells at the same time (default: cores).")
+    ] = None,
+) -> None:
+    """Play cells of a finished run again and compare their lines with those in the folder.
+
+    The exit status is 1 where a line differs. Nothing is written. Replies of language models come from the folder's
+    replies.sqlite; no request is sent. Parts in Python files are executed: replay a stranger's run in a container.
+    """
+    from drift_agents.experiment.replay import replay_run
+
+    played = replay_run(folder, cells, jobs)
+    print(f"equal: {played.episodes} episodes of {played.cells} of {played.of} cells, as in {folder}")
 
 
 @app.command(

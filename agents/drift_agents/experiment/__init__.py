@@ -16,7 +16,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `finetuning_sets` - fine-tuning sets from the steps of a run
 * `memory_records` - what memories hold at the end of a run
 * `manifest` - what a run plays, as its folder states it
-* `runner` - all cells, with resume
+* `runner`, `replay` - all cells, with resume; cells of a finished run again
 * `workers`, `clusters` - where cells are played: processes and threads; clusters
 
 The folder `experiments` holds the files that come with the package.

@@ -4,7 +4,6 @@
 * `TRAIN`, `TEST` - the stages of a cell
 * `SUCCESS` - the score of a successful episode
 * `to_line`, `from_line` - a row to its line and back
-* `first_difference` - the first field in which two lines differ
 * `iterate_rows` - the rows of a file, one after the other
 * `LoggedRow`, `read_rows` - all rows of a file
 * `parse_rows` - the rows of some lines
@@ -212,22 +211,3 @@ def parse_rows(lines: bytes, where: str) -> list[dict[str, Any]]:
         ExperimentError: if a line is not one of a run.
     """
     return [from_line(line, where) for line in lines.decode("utf-8").split("\n")[:-1]]
-
-
-def first_difference(old: bytes, new: bytes) -> str:
-    """Which field differs, as an insertion into a message; empty if the fields are equal.
-
-    Args:
-        old: the line that stands there.
-        new: the line that the cell's seed gives.
-    """
-    row = json.loads(new)
-    try:
-        found = json.loads(old)
-    except ValueError:
-        return " (it is not JSON)"
-    if isinstance(found, dict):
-        for field in (*_KINDS, EXTRA):
-            if found.get(field) != row.get(field):
-                return f" (`{field}` is {found.get(field)!r}, should be {row.get(field)!r})"
-    return ""

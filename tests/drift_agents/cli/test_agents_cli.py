@@ -23,7 +23,7 @@ from drift_agents.llm.service import Totals
 from drift_agents.registry import ENVIRONMENTS
 from rich.console import Console, Group
 
-COMMANDS = ("list", "run", "report", "inspect", "leaderboard", "export-stepmft")
+COMMANDS = ("list", "run", "report", "inspect", "replay", "leaderboard", "export-stepmft")
 
 EXPERIMENT = """\
 name: short

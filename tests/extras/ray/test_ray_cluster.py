@@ -77,7 +77,9 @@ class TestRay:
         """Both worker processes."""
 
         def find() -> list[int]:
-            return [pid for pid in children_of(process.pid) if command_of(pid).startswith(("ray::_play_cell", "ray::IDLE"))]
+            return [
+                pid for pid in children_of(process.pid) if command_of(pid).startswith(("ray::_play_cell", "ray::IDLE"))
+            ]
 
         assert wait_until(lambda: len(find()) == 2 or process.poll() is not None)
         return find()
@@ -263,7 +265,8 @@ class TestLanguageModels:
 
 
 def _timeless(file: Path) -> list[dict[str, Any]]:
-    return [{**json.loads(line), "milliseconds": 0} for line in file.read_text().splitlines()]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    return [{**line, "extra": {**line.get("extra", {}), "milliseconds": 0}} for line in lines]
 
 
 def _own_pid(folder: Path) -> int:
