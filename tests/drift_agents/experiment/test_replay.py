@@ -115,6 +115,7 @@ def test_a_changed_part_is_named(
         replay_run(Path("own"))
 
 
+@pytest.mark.integration
 def test_replies_of_models_come_from_the_folder(schedule_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("openai")
     from tests.drift_agents.llm import chat_server
