@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import gymnasium as gym
-import numpy as np
 import pygame
 import pytest
 
@@ -89,12 +88,6 @@ def test_the_lake_waits_for_a_key(desk: pytest.MonkeyPatch, capsys: pytest.Captu
     ]
 
 
-def test_giving_up_begins_the_next_episode(desk: pytest.MonkeyPatch) -> None:
-    env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "r", "down"], LAKE)
-    assert play(env, IDS["DriftFrozenLake-v0"].parts.controls) == []
-    assert env.ticks == [0, 1]
-
-
 def test_episodes_and_ticks_between_them(desk: pytest.MonkeyPatch) -> None:
     env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "down"] * 5, LAKE)
     assert play(env, IDS["DriftFrozenLake-v0"].parts.controls, episodes=3, every=10) == [False] * 3
@@ -109,12 +102,6 @@ def test_the_car_does_not_wait(desk: pytest.MonkeyPatch) -> None:
     keyboard.held = {pygame.K_RIGHT}
     play(env, IDS["DriftMountainCar-v0"].parts.controls)
     assert env.actions == [2, 2]
-
-
-def test_the_continuous_car_takes_forces(desk: pytest.MonkeyPatch) -> None:
-    env, _ = sit_down(desk, "DriftMountainCarContinuous-v0", ["a", "", "right"])
-    play(env, IDS["DriftMountainCarContinuous-v0"].parts.controls)
-    assert np.concatenate(env.actions).tolist() == [-1.0, 0.0, 1.0]
 
 
 def test_the_whole_command(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:

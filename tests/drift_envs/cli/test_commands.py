@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +13,10 @@ import typer
 
 from drift_envs.cli import main
 from drift_envs.cli.app import app
-from drift_envs.cli.listing import WRAPPER_KNOBS
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
-from drift_envs.wrappers.effects import effect_knobs
 from tests.core_ids import CORE_IDS, by_file
 
 COMMANDS = (
@@ -172,11 +169,6 @@ def test_list_names_everything(capsys: pytest.CaptureFixture) -> None:
     assert set(OURS) <= listed
 
 
-def test_the_list_names_all_knobs_of_the_wrapper() -> None:
-    effects = {knob.name for env_id in CORE_IDS for knob in effect_knobs(gym.make(env_id))}
-    assert set(WRAPPER_KNOBS) == effects
-
-
 def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
     for option, parts in {
         "--env": ("goal_position", "-0.3 to 0.6", "observation_noise"),
@@ -319,17 +311,6 @@ def test_schema_is_the_published_one(capsys: pytest.CaptureFixture) -> None:
     assert json.loads(capsys.readouterr().out) == schedule_schema()
 
 
-def test_short_options(capsys: pytest.CaptureFixture) -> None:
-    for options in (["-V"], ["--version"]):
-        assert main(options) == 0
-        assert capsys.readouterr().out.startswith("drift-envs 0.")
-    assert main(["show", "-h"]) == 0
-    text = capsys.readouterr().out
-    assert all(option in text for option in ("-q, --quiet", "-v, --verbose", "-h, --help"))
-    assert main(["validate", "frozen_lake/null", "-v"]) == 0
-    assert re.fullmatch(r"drift-envs validate: [0-9.]+ s\n", capsys.readouterr().err)
-
-
 @pytest.mark.parametrize("name", [["frozen_lake/explicit"], ["DriftFrozenLake-v0"]], ids=" ".join)
 def test_show_as_json_has_the_values_of_the_timeline(name: list[str], capsys: pytest.CaptureFixture) -> None:
     assert main(["show", *name, "--seed", "3", "--json"]) == 0
@@ -360,12 +341,6 @@ def test_list_as_json_agrees_with_the_registry(capsys: pytest.CaptureFixture) ->
     assert main(["list", "--schedules", "DriftMountainCar-v0", "--json"]) == 0
     schedules = {one["name"]: one for one in json.loads(capsys.readouterr().out)["schedules"]}
     assert {"name": "drift-1", "at": 20} in schedules["mountain_car/explicit"]["drifts"]
-
-
-def test_severity_as_json(capsys: pytest.CaptureFixture) -> None:
-    assert main(["severity", "frozen_lake/explicit", "--json"]) == 0
-    first = json.loads(capsys.readouterr().out)["drifts"][0]
-    assert (first["drift"], first["loss"]) == ("drift-1", 1.0)
 
 
 @pytest.mark.parametrize(("variable", "is_colored"), [("FORCE_COLOR", True), ("NO_COLOR", False)])

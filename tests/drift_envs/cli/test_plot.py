@@ -41,23 +41,9 @@ def test_a_long_schedule_is_sampled() -> None:
     assert lines[lines.index("map") + 1].strip() == "AABB" * 25
 
 
-def test_what_never_changes_is_a_line() -> None:
-    lines = lines_of("mountain_car/null", 30)
-    assert lines[lines.index("force") + 1].split()[0] == "0.001"
-
-
 def test_plot_prints_and_ends_after_the_last_phase(capsys: pytest.CaptureFixture) -> None:
     assert main(["plot", "frozen_lake/explicit"]) == 0
     assert capsys.readouterr().out.startswith("frozen_lake/explicit, ticks 0 to 59")
-
-
-def test_a_schedule_without_knobs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    file = tmp_path / "calm.yaml"
-    file.write_text("version: 1\nname: calm\nenv: DriftFrozenLake-v0\n", encoding="utf-8")
-    assert main(["plot", str(file)]) == 0
-    assert capsys.readouterr().out == "calm: sets no knob and has no drift\n"
-    assert main(["plot", str(file), "--out", str(tmp_path / "calm.png")]) == 1
-    assert "there is nothing to draw" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

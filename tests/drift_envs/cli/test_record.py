@@ -11,11 +11,10 @@ from pathlib import Path
 import gymnasium as gym
 import imageio.v2 as imageio
 import imageio_ffmpeg
-import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, film_range, pick_before_last, without_display
+from drift_envs.cli.record import film, pick_before_last, without_display
 from drift_envs.cli.replay import as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay.marks import CHANGED
@@ -63,28 +62,6 @@ def test_the_oracle_is_filmed_at_its_goal_in_each_phase() -> None:
         env.close()
     assert 30 < len(clips["source"]) < 45
     assert 90 < len(clips["fatigue"]) < 115, "the engine is at its weakest"
-
-
-def write_steps(folder: Path, at: int) -> Path:
-    """A schedule whose clock counts steps."""
-    file = folder / "steps.yaml"
-    file.write_text(
-        "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n"
-        f"base: {{map: [SFF, FFF, FFG]}}\ndrifts:\n  - {{at: {at}, set: {{map: [SFF, FHF, FFG]}}}}\n",
-        encoding="utf-8",
-    )
-    return file
-
-
-def test_other_clocks_play_on(tmp_path: Path) -> None:
-    file = write_steps(tmp_path, at=3)
-    plan = open_schedule(str(file))
-    with without_display():
-        env = gym.make(LAKE, schedule=plan.schedule, render_mode="rgb_array")
-        (_, first), (_, second) = film(env, plan, "oracle", phases=2)
-        env.close()
-    assert len(first) == len(second) == 5
-    assert not np.array_equal(first[0], second[0]), "the hole came while the first episode ran"
 
 
 def test_the_sheet_of_the_shop_shows_the_advertisement_and_frames_its_right_button(tmp_path: Path) -> None:
@@ -143,15 +120,6 @@ def test_without_an_oracle_chance_acts(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*arguments, "--policy", "random"]) == 0
 
 
-@pytest.mark.parametrize(("suffix", "module"), [("gif", "imageio.v2"), ("mp4", "imageio_ffmpeg")])
-def test_without_the_extra_the_error_names_it(
-    suffix: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    assert main(["record", LAKE, "--out", str(tmp_path / f"lake.{suffix}")]) == 1
-    assert 'is not installed, run `pip install "drift-envs[video]"`' in capsys.readouterr().err
-
-
 def test_one_error_names_all_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -183,14 +151,6 @@ def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 frames, drift-1 episode 20 3 frames\n"
     for wrong in ("20-19", "a-b", "0", "-3"):
         assert main(["record", LAKE, "--out", str(out), f"--episodes={wrong}"]) == 2
-
-
-def test_a_range_of_a_clock_of_steps_plays_what_comes_before(tmp_path: Path) -> None:
-    file = write_steps(tmp_path, at=5)
-    env = gym.make(LAKE, schedule=str(file), render_mode="rgb_array")
-    names = [name for name, _ in film_range(env, "oracle", range(1, 3))]
-    assert names == ["source episode 1", "drift-1 episode 2"]
-    env.close()
 
 
 def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: object) -> Path:

@@ -122,12 +122,6 @@ def test_continuous_mountain_car_is_gymnasiums():
     assert_equal(ours, base, actions, 999)
 
 
-def test_continuous_mountain_car_takes_plain_lists():
-    ours, base = MountainCarContinuous(), Continuous_MountainCarEnv()
-    actions = [[force] for force in np.random.default_rng(11).uniform(-2, 2, size=2_000).tolist()]
-    assert_equal(ours, base, actions, 999)
-
-
 class Constant:
     """A generator whose numbers are all the same."""
 

@@ -1,7 +1,5 @@
 """Blocks of random numbers: their edges can't be seen from outside, and few of them are kept."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -54,17 +52,6 @@ def test_runs_join_across_blocks(rate, duration):
     assert sorted(set(asked.bounds(0, 3900).tolist())) == expected
     pieces = [set(asked.bounds(low, low + 130).tolist()) for low in range(0, 3900, 130)]
     assert sorted(set().union(*pieces)) == expected
-
-
-def test_sums_and_increments_agree_across_blocks():
-    stream = RandomStream(0, 1)
-    chain = RandomWalk(lambda block: stream.generator(Purpose.WALK, block), NormalSteps(1.0))
-    events = np.arange(3000)
-    assert np.allclose(np.cumsum(chain.increments(events)), chain.totals(events))
-    shuffled = np.random.default_rng(0).permutation(events)
-    assert (chain.totals(shuffled) == chain.totals(events)[shuffled]).all()
-    assert chain.totals(np.array([2_000_000]))[0] == chain.totals(np.array([2_000_000, 5]))[0]
-    assert len(chain._kept) <= 4
 
 
 FAR = Blocks.offset(30)
@@ -129,14 +116,6 @@ def test_far_runs_are_those_of_their_events(rate, duration):
         assert (np.diff(block.runs) == begins).all()
         assert (block.run_starts[1:][begins] == block.ticks[1:][begins]).all()
         assert (np.diff(block.run_starts)[~begins] == 0).all()
-
-
-def test_blocks_lie_end_to_end():
-    for number, following in pairwise(range(40)):
-        end = Blocks.offset(number) + Blocks.size(number)
-        assert Blocks.offset(following) == end
-        assert Blocks.number(end - 1) == number
-        assert Blocks.number(end) == following
 
 
 def test_coins_are_fair_and_independent_of_the_order():

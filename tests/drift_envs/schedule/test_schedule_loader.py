@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift_envs.errors import ArgumentError, ScheduleError
-from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
+from drift_envs.schedule import Schedule, load_schedule
 
 GOOD = "version: 1\ndrifts:\n  - {at: 20, set: {slip: 0.5}}\n"
 
@@ -93,13 +93,6 @@ seed: -1
         "a.yaml:15: drifts[3].scale.label: `scale` is for numbers, `label` is of kind string",
         "a.yaml:16: tasks.pol: is no key that belongs here. Did you mean `pool`?",
         "a.yaml:17: seed: should be at least 0. Received -1",
-    ]
-
-
-def test_the_line_of_a_row_in_the_designs_form(write, table):
-    text = "version: 1\ndrifts:\n  - at: 3\n    set:\n      slip: 0.5\n      map: [SFF, FHF, FF]\n"
-    assert lines_of(write(text), table) == [
-        "a.yaml:6: drifts[0].set.map: rows must have equal length, row 3 has 2 of 3"
     ]
 
 
@@ -224,12 +217,6 @@ def test_files_that_are_no_schedule(write, content, rule):
     assert all(line.startswith("a.yaml") for line in lines)
 
 
-def test_a_file_of_50_megabytes_is_refused_before_it_is_read(write, tmp_path):
-    name = write("")
-    os.truncate(tmp_path / name, 50_000_000)
-    assert lines_of(name) == ["a.yaml: should have at most 1000000 bytes. Received 50000000"]
-
-
 @pytest.mark.integration
 def test_what_can_not_be_read_is_refused(write, tmp_path):
     assert lines_of("b.yaml") == ["b.yaml: can't be read: No such file or directory"]
@@ -261,13 +248,6 @@ def test_names_paths_dictionaries_and_schedules_are_read_alike(write, table):
         assert again.content_hash() == schedule.content_hash()
     assert load_schedule(write(b"\xef\xbb\xbf" + GOOD.encode(), "bom.yml")).drifts == schedule.drifts
     assert load_schedule(None, table=table) is None
-
-
-@pytest.mark.parametrize("name", shipped_schedules())
-def test_shipped_schedules_are_called_as_they_say(name):
-    schedule = load_schedule(name)
-    assert schedule.name == name
-    assert load_schedule(schedule.to_dict()) == schedule
 
 
 def test_an_unknown_name_suggests_the_nearest(write):

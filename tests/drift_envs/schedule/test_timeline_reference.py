@@ -193,17 +193,6 @@ def test_values_agree_with_a_fold_through_every_tick(table, drift_list, seed):
 
 
 @PROFILE
-@given(drift_list=SCHEDULES, ticks=st.lists(st.integers(0, 3000), min_size=3, max_size=8))
-def test_the_order_of_asking_does_not_matter(table, drift_list, ticks):
-    forward = build(table, drift_list)
-    known = {tick: forward.values(tick) for tick in sorted(ticks)}
-    jumping = build(table, drift_list)
-    for tick in ticks:
-        assert jumping.values(tick) == known[tick]
-        assert jumping.phase(tick) == forward.phase(tick)
-
-
-@PROFILE
 @given(drift_list=SCHEDULES)
 def test_a_segment_holds_its_values_and_its_stop_is_never_late(table, drift_list):
     timeline, plain = build(table, drift_list), build(table, drift_list)
@@ -216,15 +205,6 @@ def test_a_segment_holds_its_values_and_its_stop_is_never_late(table, drift_list
             assert plain.values(inside) == segment.values
             assert timeline.values(inside) is segment.values
         tick = segment.stop
-
-
-@PROFILE
-@given(drift_list=SCHEDULES)
-def test_equal_neighbours_are_the_same_object(table, drift_list):
-    timeline = build(table, drift_list)
-    for tick in range(500, 540):
-        before, after = timeline.values(tick), timeline.values(tick + 1)
-        assert (before == after) == (before is after)
 
 
 @PROFILE

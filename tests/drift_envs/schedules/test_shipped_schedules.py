@@ -157,6 +157,7 @@ def effects(name: str, seed: int = 0, most: int = MOST_PHASES):
 def test_the_file_says_what_it_is_and_fits_its_environment(name: str) -> None:
     schedule = plan(name)
     assert schedule.name == name
+    assert load_schedule(schedule.to_dict()) == schedule
     env_id, table, _ = TABLES[name.split("/")[0]]
     assert schedule.env == env_id
     assert load_schedule(name, table=table) == schedule, "its knobs fit the environment"

@@ -106,29 +106,6 @@ def test_an_interruption_between_two_lines_of_a_step(env_id: str) -> None:
     assert "torn" not in found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("env_id", IDS)
-def test_signals_at_random_moments(env_id: str) -> None:
-    expected = expectations(env_id)
-    start = prepare(env_id)
-    rng, found = np.random.default_rng(0), {"undone": 0, "done": 0, "closed": 0, "torn": 0}
-    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        while sum(found.values()) < 500:
-            lakes = copy.deepcopy(start)
-            try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 4e-4))
-                lakes.step(np.zeros(NUMBER, np.int64))
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                found[outcome(lakes, *expected)] += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
-    assert found["torn"] == 0, found
-    assert found["closed"], found
-
-
 def test_an_interrupted_reset_closes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     lakes = prepare(IDS[0])
 

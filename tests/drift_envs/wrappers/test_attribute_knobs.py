@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import DriftEnvsError, DrivenKnobError, ScheduleError
-from drift_envs.knobs import Knob
 from drift_envs.wrappers import DriftWrapper
 
 BUILT_IN = {"CartPole-v1": "masspole", "Acrobot-v1": "link_mass_1", "Pendulum-v1": "m"}
@@ -161,13 +160,6 @@ def test_a_method_sets_what_no_attribute_shows():
         refused.reset()
 
 
-def test_a_method_sets_an_attribute():
-    knobs = {"mode": {"attribute": "_mode", "setter": "choose", "bounds": [0, 2]}}
-    env = DriftWrapper(Machine(), plan({"mode": 1}, knobs=knobs))
-    env.reset(seed=0)
-    assert env.drift_state.knobs["mode"] == 1
-
-
 @pytest.mark.parametrize(
     ("knob", "message"),
     [
@@ -180,11 +172,6 @@ def test_a_method_sets_an_attribute():
 def test_setters_that_cannot_be_used(knob, message):
     with pytest.raises(ScheduleError, match=re.escape(message)):
         DriftWrapper(Machine(), plan(knobs={"mode": knob}))
-
-
-def test_a_kind_that_there_is_not_is_refused():
-    with pytest.raises(DriftEnvsError, match=re.escape("`kind` of `slip` should be one of float, integer")):
-        Knob("slip", 0, (0, 1), "", kind="int")
 
 
 def test_setting_from_outside_is_noticed():
@@ -216,8 +203,3 @@ def test_setting_from_outside_is_noticed():
 def test_knobs_that_are_not_there(knobs, message):
     with pytest.raises(ScheduleError, match=re.escape(message)):
         DriftWrapper(gym.make("CartPole-v1"), plan(knobs=knobs))
-
-
-def test_unknown_knobs_of_a_schedule():
-    with pytest.raises(DriftEnvsError, match="mass"):
-        DriftWrapper(gym.make("CartPole-v1"), plan({"mass": 1}))

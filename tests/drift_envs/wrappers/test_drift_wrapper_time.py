@@ -252,14 +252,6 @@ def test_the_log_lists_changes_on_visited_ticks():
     assert [change.tick for change in env.drift_log] == [2, 4]
 
 
-def test_the_log_of_steps_in_episodes():
-    env = car(plan(*TWICE, clock="episode_step"))
-    forces(env, 3, steps=4)
-    assert [change.tick for change in env.drift_log] == [2]
-    forces(env, 1, steps=5)
-    assert [change.tick for change in env.drift_log] == [2, 4]
-
-
 def test_the_log_as_csv(tmp_path):
     env = DriftWrapper(FrozenLake(), plan({"at": 1, "name": "b", "set": {"map": ["SG"], "goal_rewards": {"0,1": 2}}}))
     env.reset(seed=0)
@@ -271,17 +263,6 @@ def test_the_log_as_csv(tmp_path):
         '1,goal_rewards,{},"{""0,1"": 2.0}",b',
     ]
     assert (tmp_path / "log.csv").read_text(encoding="utf-8") == text
-
-
-def test_equal_seeds_give_equal_logs():
-    drifts = {"rate": 0.2, "walk": {"force": 0.0002}}
-    texts = []
-    for seed in (1, 1, 2):
-        env = car(plan(drifts))
-        for episode in range(40):
-            env.reset(seed=seed if episode == 0 else None)
-        texts.append(env.drift_log.to_csv())
-    assert texts[0] == texts[1] != texts[2]
 
 
 def test_without_a_seed_the_environments_own_seed_is_used():

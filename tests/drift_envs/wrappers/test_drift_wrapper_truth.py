@@ -14,19 +14,9 @@ from drift_envs.errors import (
     DrivenKnobError,
     NoOracleError,
     ScheduleError,
-    StateError,
 )
 from drift_envs.wrappers import DriftWrapper
 from tests.drift_envs.wrappers.cars import TWICE, car, force, plan
-
-
-def test_step_and_render_before_reset():
-    env = car(plan(*TWICE))
-    for call in (lambda: env.step(1), env.render):
-        with pytest.raises(StateError, match="was called before `reset`; call `reset` first"):
-            call()
-    env.reset(seed=0)
-    env.step(1)
 
 
 def test_the_warning_comes_once_after_ten_rewinds():

@@ -111,11 +111,6 @@ def test_carried_value_is_the_maximum_over_all_old_optimal_policies() -> None:
     assert 0 < carried < solve_lake(new, limit).value
 
 
-def test_a_value_carried_to_the_same_setting_is_equal() -> None:
-    setting = LakeSetting(("SFF", "FHF", "FFG"), slip=0.3, transient=0.1)
-    assert carried_value(setting, setting, 40) == pytest.approx(solve_lake(setting, 40).value)
-
-
 def test_a_detour_is_not_optimal() -> None:
     # Both paths lead to the goal; the short one is blocked, and the long one was not optimal.
     old, new = LakeSetting(("SFG", "FFF")), LakeSetting(("SHG", "FFF"))

@@ -193,13 +193,6 @@ def test_a_list_of_seeds_lets_the_time_of_some_go_on(make_schedule):
     assert lakes.get_attr("slip") == (0.0, 0.5, 0.0)
 
 
-def test_several_starts_are_drawn_evenly():
-    lakes = gym.make_vec(LAKE, num_envs=1000, schedule=None, desc=["SFS", "FFF", "SFG"])
-    starts = np.bincount(lakes.reset(seed=0)[0], minlength=9)
-    assert starts.nonzero()[0].tolist() == [0, 2, 6]
-    assert starts[[0, 2, 6]].min() > 280
-
-
 def test_prob_is_shown_without_a_schedule_alone(make_pair):
     sync, native = make_pair(LAKE, 4, "NextStep", schedule=None)
     sync.reset(seed=0)
@@ -285,26 +278,6 @@ def test_copies_continue_equally():
         copied = copy.deepcopy(lakes)
         for row in actions:
             np.testing.assert_array_equal(copied.step(row)[0], duplicate.step(row)[0])
-
-
-def test_slots_of_drawn_maps_are_reused(make_schedule):
-    schedule = make_schedule("episode", {"name": "d", "every": 1, "set": {"map": {"draw": {"size": 4, "holes": 2}}}})
-    lakes = gym.make_vec(LAKE, num_envs=3, schedule=schedule, max_episode_steps=2)
-    lakes.reset(seed=0)
-    for _ in range(300):
-        lakes.step(np.zeros(3, int))
-    assert len(lakes._tables.maps) <= 64
-
-
-@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
-def test_short_rows_give_equal_results(make_pair, make_schedule, clock, monkeypatch):
-    for name, width in (("_DENSE_WIDTH", 16), ("_SHARED_WIDTH", 2), ("_OWN_WIDTH", 2), ("_WINDOW", 3)):
-        place = "clocks" if name == "_WINDOW" else "knob_pool"
-        monkeypatch.setattr(f"drift_envs.vector.{place}.{name}", width)
-    ramp = {"name": "r", "every": 60, "kind": "incremental", "over": 20, "for": 50, "set": {"transient": 1e-12}}
-    for drifts in ([ramp], *DRIFTS.values()):
-        schedule = make_schedule(clock, *drifts, map=MAPS[0])
-        assert_equal_runs(*make_pair(LAKE, 4, "NextStep", schedule=schedule), steps=400, number=4)
 
 
 @pytest.mark.parametrize("schedule", ["frozen_lake/explicit", "frozen_lake/slippery"])

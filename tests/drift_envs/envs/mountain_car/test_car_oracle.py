@@ -113,12 +113,6 @@ def test_a_negative_force_mirrors_the_responses() -> None:
     assert solve_car(backward, 300).mean_steps == solve_car(forward, 300).mean_steps
 
 
-def test_values_carried_to_the_same_setting_are_equal() -> None:
-    setting = CarSetting(0.0008)
-    assert carried_success(setting, setting, 300) == 1.0
-    assert replayed_success(setting, setting, 300) == 1.0
-
-
 @pytest.mark.integration
 def test_replayed_sequences_fail_where_policies_succeed() -> None:
     old, new = CarSetting(0.001), CarSetting(0.0008)
