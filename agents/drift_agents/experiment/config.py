@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from drift_agents.part_file import PartFile
@@ -139,10 +139,30 @@ def _as_seeds(data: Any) -> Any:
     return data
 
 
+WHOLE = "whole"
+"""The type of errors whose message says what was received."""
+
+
+def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) < len(values):
+        double = next(value for place, value in enumerate(values) if value in values[:place])
+        raise PydanticCustomError(WHOLE, f"every entry should be there once. Received {double!r} twice")
+    return values
+
+
+def _without_rounds(episodes: int | None, info: ValidationInfo) -> int | None:
+    if episodes is not None and info.data.get("rounds") is not None:
+        raise PydanticCustomError(WHOLE, "`rounds` and `episodes` exclude each other. Received both")
+    return episodes
+
+
 Parts = Annotated[tuple[PartSpec, ...], BeforeValidator(_as_list), Field(min_length=1)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=SEED_STOP)]
-Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1, max_length=MOST_SEEDS)]
+Seeds = Annotated[
+    tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1, max_length=MOST_SEEDS), AfterValidator(_once)
+]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Episodes = Annotated[Count | None, AfterValidator(_without_rounds)]
 
 
 DIRECT, SOLO = PartSpec(name="direct"), PartSpec(name="solo")
@@ -263,7 +283,7 @@ class ScheduleSettings(_Model):
 
     seeds: Seeds | None = None
     rounds: Count | None = None
-    episodes: Count | None = None
+    episodes: Episodes = None
     sweep: Sweep | None = None
     training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning | None = None
@@ -274,12 +294,6 @@ class ScheduleSettings(_Model):
     controller: dict[str, Options] = Field(default_factory=dict)
     team: dict[str, Options] = Field(default_factory=dict)
     policy: dict[str, Options] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _one_length(self) -> ScheduleSettings:
-        if self.rounds is not None and self.episodes is not None:
-            raise PydanticCustomError("length", "`rounds` and `episodes` exclude each other")
-        return self
 
 
 class ModelSettings(_Model):
@@ -337,12 +351,12 @@ class Experiment(_Model):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     about: str = ""
-    schedules: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
+    schedules: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1), AfterValidator(_once)]
     agents: Annotated[tuple[Agents, ...], BeforeValidator(_as_list), Field(min_length=1)]
     references: Annotated[tuple[Reference, ...], BeforeValidator(_as_list)] = ()
     seeds: Seeds
     rounds: Count | None = None
-    episodes: Count | None = None
+    episodes: Episodes = None
     sweep: Sweep = Field(default_factory=dict)
     training: TrainingSettings | None = Field(default=None, alias="train")
     learning: Learning = "online"

@@ -1,6 +1,7 @@
 """Experiment files: where they are, and how they are read.
 
 * `load_experiment` - a shipped name, a path or plain data to a checked `Experiment`
+* `override` - the content of a file with other values for some keys
 * `shipped_experiments` - the names of the experiments that come with the package
 * `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
 * `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
@@ -9,17 +10,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.mistakes import KeyPath, find_mistakes
-from drift_agents.experiment.overrides import override
+from drift_agents.experiment.mistakes import AXES, KeyPath, find_mistakes, readable_blocks
+from drift_agents.experiment.plan import parts_of
 from drift_agents.part_file import PartFile
 from drift_envs.errors import Problem
+from drift_envs.schedule.files import split_suffix
 from drift_envs.schedule.yaml import MAX_BYTES, YamlError, key_path, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -78,6 +80,58 @@ def load_experiment(
             raise ExperimentError(f"{where}: is a schedule; an experiment names it under `schedules`")
         data = override(_place_parts(data, Path(where).parent), overrides or {})
     return parse_experiment(data, where, line)
+
+
+def override(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's content with other values for some keys.
+
+    Args:
+        data: the content.
+        overrides: top-level keys that replace the file's, as `load_experiment` describes them.
+
+    Raises:
+        UnknownNameError: if a chosen schedule is none of the file's.
+    """
+    changed = {**data, **overrides}
+    seeds, count = data.get("seeds"), overrides.get("seeds")
+    if isinstance(seeds, Mapping) and isinstance(count, int):
+        changed["seeds"] = {**seeds, "count": count}
+    environments = data.get("environments")
+    if "schedules" in overrides and isinstance(data.get("schedules"), list):
+        chosen = changed["schedules"] = _choose_schedules(data["schedules"], overrides["schedules"])
+        if isinstance(environments, Mapping):
+            played = {*chosen, *(split_suffix(name)[0] for name in chosen)}
+            environments = {name: settings for name, settings in environments.items() if name in played}
+    if isinstance(environments, Mapping) and "environments" not in overrides:
+        # Overrides hold for all schedules, also for those with settings of their own in the file.
+        replaced = {"seeds", "rounds"} & set(overrides)
+        blocks = readable_blocks(overrides).values() if "agents" in overrides else ()
+        parts = {axis: parts_of(blocks, axis) for axis in (AXES if "agents" in overrides else ())}
+        called = {axis: {word for one in own for word in (one.name, one.label(own))} for axis, own in parts.items()}
+        changed["environments"] = {name: _without(own, replaced, called) for name, own in environments.items()}
+    return changed
+
+
+def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Those of a file's schedules that are named, or whose file is."""
+    found = [[one for one in listed if name in (one, split_suffix(str(one))[0])] for name in names]
+    for name, some in zip(names, found, strict=True):
+        if not some:
+            raise UnknownNameError("schedule of this experiment", name, [str(one) for one in listed])
+    return [one for one in listed if any(one in some for some in found)]
+
+
+def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> Any:
+    """The settings of a schedule without some keys, and without options of parts that are not called."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {
+        key: {word: value[word] for word in value if word in called[key]}
+        if key in called and isinstance(value, Mapping)
+        else value
+        for key, value in settings.items()
+        if key not in keys
+    }
 
 
 def _place_parts(data: Any, folder: Path) -> Any:

@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,10 +19,10 @@ from pydantic_core import ErrorDetails
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
+    WHOLE,
     Agents,
     Experiment,
     ModelSettings,
-    Options,
     PartSpec,
     RecallOptions,
     ScheduleSettings,
@@ -36,10 +35,13 @@ from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.checks import MOST_BITS
 from drift_envs.schedule.files import split_suffix
-from drift_envs.schedule.yaml import MAX_DEPTH, show
+from drift_envs.schedule.yaml import show
 
 KeyPath = tuple[str | int, ...]
 """Where something stands in a file: keys and positions."""
+
+Finding = tuple[KeyPath, str]
+"""A mistake: where it is, and what is wrong there."""
 
 AXES: dict[str, Registry] = {
     "memory": MEMORIES,
@@ -79,37 +81,26 @@ def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             yield from texts_in(value, (*path, place))
 
 
-def find_mistakes(data: Mapping[str, Any]) -> tuple[Experiment | None, list[tuple[KeyPath, str]]]:
+def find_mistakes(data: Mapping[str, Any]) -> tuple[Experiment | None, list[Finding]]:
     """All mistakes of plain data, and the experiment if there are none.
 
     Args:
         data: what stands in the file.
     """
-    unreadable = list(_unreadable(data)) or list(_changed_parts(data))
-    if unreadable:
-        return None, unreadable
+    changed = list(_changed_parts(data))
+    if changed:
+        return None, changed
     try:
         experiment = Experiment.model_validate(data)
-        found = list(_findings(experiment, data))
     except ValidationError as error:
         found = [_finding(details, data) for details in error.errors()]
         return None, [*found, *_findings_of_blocks(readable_blocks(data), data)]
+    found = [*_findings_of_blocks(dict(enumerate(experiment.agents)), data), *_findings_of_schedules(experiment)]
+    found += _training_findings(experiment.training, ("train",))
     return (None if found else experiment), found
 
 
-def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """What no message could show and no line could hold: numbers without end, and values nested too deeply."""
-    if isinstance(data, int) and data.bit_length() > MOST_BITS:
-        yield path, f"should be a whole number of at most {MOST_BITS} bits. Received one of {data.bit_length()}"
-    elif isinstance(data, (Mapping, list, tuple)):
-        if len(path) >= MAX_DEPTH:
-            yield path, f"is nested deeper than {MAX_DEPTH} levels"
-            return
-        for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
-            yield from _unreadable(value, (*path, key))
-
-
-def _changed_parts(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _changed_parts(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Parts of Python files without the hash that the file has now."""
     for path, text in texts_in({key: value for key, value in data.items() if key != "about"}):
         part = PartFile.read(text)
@@ -126,49 +117,34 @@ def _changed_parts(data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield path, f"{what}, which is @{found} now. Received {received}"
 
 
-def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """What pydantic cannot see: names, doubles and lengths."""
-    for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
-        if len(set(values)) < len(values):
-            double = next(value for value, count in Counter(values).items() if count > 1)
-            yield (key,), f"every entry should be there once. Received {double!r} twice"
-    yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
+def _unknown(kind: str, name: str, known: Collection[str], path: KeyPath) -> Iterator[Finding]:
+    """The finding of a name that there is not."""
+    if name not in known:
+        yield path, str(UnknownNameError(kind, name, known))
+
+
+def _findings_of_schedules(experiment: Experiment) -> Iterator[Finding]:
+    """What is wrong with the settings of schedules, and with their lengths."""
+    played = sorted({*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)})
+    parts = {axis: parts_of(experiment.agents, axis) for axis in AXES}
     for schedule, settings in experiment.environments.items():
-        known = {*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)}
-        if schedule not in known:
-            yield (
-                ("environments", schedule),
-                str(UnknownNameError("schedule of this experiment", schedule, sorted(known))),
-            )
-        if settings.matching is not None and settings.matching.name not in matching_names():
-            yield (
-                ("environments", schedule, "matching"),
-                str(UnknownNameError("matching", settings.matching.name, matching_names())),
-            )
-        yield from _training_findings(settings.training, ("environments", schedule, "train"))
+        place: KeyPath = ("environments", schedule)
+        yield from _unknown("schedule of this experiment", schedule, played, place)
+        if settings.matching is not None:
+            yield from _unknown("matching", settings.matching.name, matching_names(), (*place, "matching"))
+        yield from _training_findings(settings.training, (*place, "train"))
         for axis, registry in AXES.items():
-            parts = parts_of(experiment.agents, axis)
-            called = {word: part.name for part in parts for word in (part.name, part.label(parts))}
+            called = {word: part.name for part in parts[axis] for word in (part.name, part.label(parts[axis]))}
             for word, options in getattr(settings, axis).items():
-                path = ("environments", schedule, axis, word)
-                name = called.get(word)
-                if name is None:
-                    yield path, str(UnknownNameError(f"{registry.kind} of this experiment", word, sorted(called)))
-                    continue
-                if axis == "team":
-                    yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
-                if registry.has(name):
-                    yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
-    yield from _training_findings(experiment.training, ("train",))
-    if experiment.rounds is not None and experiment.episodes is not None:
-        yield ("episodes",), "`rounds` and `episodes` exclude each other"
+                path = (*place, axis, word)
+                yield from _unknown(f"{registry.kind} of this experiment", word, sorted(called), path)
+                if registry.has(called.get(word, "")):
+                    yield from _findings_of_part(axis, PartSpec(name=called[word], options=options), path, path)
     for position, schedule in enumerate(experiment.schedules):
         settings = experiment.settings_of(schedule)
         if settings.rounds is None and settings.episodes is None:
-            yield (
-                ("schedules", position),
-                f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
-            )
+            text = f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played"
+            yield ("schedules", position), text
 
 
 def readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
@@ -181,7 +157,7 @@ def readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
     return readable
 
 
-def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[Finding]:
     """Names, options and doubles in blocks of agents."""
     for index, agents in blocks.items():
         block: KeyPath = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
@@ -195,12 +171,25 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
                     continue
                 if part in parts[:position]:
                     yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
-                if axis == "team":
-                    yield from ((path, text) for text in _member_findings(part))
                 word = part.name if part.name in (data_at(data, path) or ()) else "options"
-                yield from (
-                    ((*path, word, key), text) for key, text in _wrong_options(registry, part.name, part.options)
-                )
+                yield from _findings_of_part(axis, part, path, (*path, word))
+
+
+def _findings_of_part(axis: str, part: PartSpec, path: KeyPath, inside: KeyPath) -> Iterator[Finding]:
+    """Members of a team, and options that a part does not have; their values are checked when it is made."""
+    if axis == "team":
+        try:
+            for member in read_members(part):
+                if not POLICIES.has(member.policy.name):
+                    yield path, str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
+        except (ArgumentError, UnknownNameError) as error:
+            yield path, str(error)
+    registry = AXES[axis]
+    known, is_open = options_of(registry, part.name) if part.options else ((), True)
+    if axis == "memory":
+        known = (*known, "model")  # what it means is said where the memory is made
+    for key in () if is_open else part.options:
+        yield from _unknown(f"option of the {registry.kind} {part.name!r}", key, known, (*inside, key))
 
 
 def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
@@ -218,32 +207,7 @@ def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
     return (*known, *(MODEL_OPTIONS if registry is POLICIES and "model" in known else ())), is_open
 
 
-def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:
-    """Options that a part does not have; their values are checked when it is made."""
-    if not options:
-        return
-    known, is_open = options_of(registry, name)
-    if is_open:
-        return
-    for key in options:
-        # What `model` of a memory means is said where it is made.
-        if key not in known and (registry is not MEMORIES or key != "model"):
-            yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
-
-
-def _member_findings(team: PartSpec) -> Iterator[str]:
-    """What is wrong with who belongs to a team."""
-    try:
-        members = read_members(team)
-    except (ArgumentError, UnknownNameError) as error:
-        yield str(error)
-        return
-    for member in members:
-        if not POLICIES.has(member.policy.name):
-            yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
-
-
-def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[Finding]:
     if training is not None and training.policy is not None and not POLICIES.has(training.policy.name):
         yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, training.policy.name, POLICIES.names()))
 
@@ -272,7 +236,7 @@ _WORDS = {
 """Pydantic's words for types, and ours."""
 
 
-def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[KeyPath, str]:
+def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> Finding:
     """One finding of pydantic in our words, at the place where the file has it."""
     path: list[str | int] = []
     here: Any = data
@@ -286,6 +250,8 @@ def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[KeyPath, s
             path.append(step)
             here = inside
     kind, text = details["type"], details["msg"]
+    if kind == WHOLE:
+        return tuple(path), text
     if kind == "extra_forbidden":
         known = _known_keys(tuple(path[:-1]))
         return tuple(path), str(UnknownNameError("key", str(path[-1]), known))

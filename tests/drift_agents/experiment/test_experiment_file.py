@@ -183,7 +183,6 @@ def test_labels_tell_namesakes_apart() -> None:
         ({"seeds": 10**8}, "seeds: should be at most 1000000. Received 100000000"),
         ({"seeds": {"first": 0, "count": 10**8}}, "seeds: should be at most 1000000 seeds"),
         ({"seeds": {"first": 2**53 - 1, "count": 2}}, "seeds: should be seeds from 0 to 9007199254740991"),
-        ({"seeds": 10**5000}, "seeds: should be a whole number of at most 1000 bits. Received one of 16610"),
         ({"rounds": 10**9}, "rounds: should be less than or equal to 1000000. Received 1000000000"),
         ({"train": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),
     ],
@@ -199,14 +198,6 @@ def test_counts_are_refused_by_a_stated_limit(change: dict[str, Any], expected: 
     }
     with pytest.raises(ExperimentError, match=re.escape(expected)):
         parse_experiment({**data, **change})
-
-
-def test_values_nested_too_deeply_are_refused() -> None:
-    deep: Any = 1
-    for _ in range(5000):
-        deep = [deep]
-    with pytest.raises(ExperimentError, match="is nested deeper than 24 levels"):
-        parse_experiment({"name": "deep", "sweep": {"base.slip": deep}})
 
 
 def test_a_schedule_is_no_experiment(tmp_path: Path) -> None:
