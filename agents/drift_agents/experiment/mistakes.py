@@ -33,7 +33,6 @@ from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
 from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
-from drift_envs.checks import MOST_BITS
 from drift_envs.schedule.files import split_suffix
 from drift_envs.schedule.yaml import show
 
