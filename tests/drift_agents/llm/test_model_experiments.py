@@ -20,7 +20,7 @@ from drift_agents.errors import (
     ModelUnavailableError,
     ReplayError,
 )
-from drift_agents.experiment import dispatch
+from drift_agents.experiment import runner
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
@@ -187,7 +187,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
     def connect(*_: Any) -> Iterator[Threads]:
         yield Threads(lost)
 
-    monkeypatch.setattr(dispatch, "open_cluster", connect)
+    monkeypatch.setattr(runner, "open_cluster", connect)
     with chat.serve(play(chat)) as server:
         what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
         with pytest.raises(ExperimentError, match="the budget of 2000 tokens is spent") as error:
