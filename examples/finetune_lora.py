@@ -1,6 +1,6 @@
 """Fine-tune a model on strategies with LoRA: the second half of AdaMEM's STEP-MFT, through TRL and PEFT.
 
-    pip install "drift-envs[finetune]"
+    pip install -r tests/extras/finetune/requirements.txt
     drift-agents run mine.yaml --trace all          # an experiment with the controller adamem, effort high
     drift-agents export-stepmft runs/mine --out data.jsonl
     python examples/finetune_lora.py data.jsonl --model Qwen/Qwen3-4B-Instruct-2507 --out adapter
@@ -21,7 +21,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-MISSING = 'fine-tuning needs more packages, run `pip install "drift-envs[finetune]"`'
+MISSING = "fine-tuning needs more packages, run `pip install -r tests/extras/finetune/requirements.txt`"
 
 
 def read_chats(path: Path) -> list[dict[str, Any]]:

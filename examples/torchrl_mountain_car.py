@@ -1,6 +1,6 @@
 """TorchRL's PPO on drifting mountain cars, through its own GymWrapper around the native vector environment.
 
-    pip install "drift-envs[torchrl,plots]"
+    pip install "drift-envs[plots]" -r tests/extras/torchrl/requirements.txt
     python examples/torchrl_mountain_car.py --out torchrl.png
 
 The engine's controls are reversed in the middle of the training, which the learner does not observe. `GymWrapper`
@@ -18,6 +18,8 @@ import gymnasium as gym
 import numpy as np
 
 import drift_envs
+
+MISSING = "`torchrl` is not installed, run `pip install -r tests/extras/torchrl/requirements.txt`"
 
 ROLLOUT = 128
 """Steps of each car between two updates."""
@@ -161,7 +163,9 @@ def main(arguments: list[str] | None = None) -> np.ndarray:
     try:
         import torchrl  # noqa: F401
     except ImportError as error:
-        raise SystemExit('`torchrl` is not installed, run `pip install "drift-envs[torchrl]"`') from error
+        raise SystemExit(
+            "`torchrl` is not installed, run `pip install -r tests/extras/torchrl/requirements.txt`"
+        ) from error
     drift = max(given.frames // (2 * given.number * ROLLOUT), 1) * ROLLOUT  # the first step of an update
     curves = []
     for seed in range(given.seeds):

@@ -1,6 +1,6 @@
 """Train a language model on lifetimes that drift, with GRPO: TRL's trainer, our environments.
 
-    pip install "drift-envs[trl]"
+    pip install -r tests/extras/trl/requirements.txt
     python examples/train_grpo.py --model Qwen/Qwen3-0.6B --out runs/grpo
 
 The model acts by calling the tool `act`; a rollout is a lifetime, and its reward the mean score of all episodes. It
@@ -15,7 +15,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-MISSING = 'training needs more packages, run `pip install "drift-envs[trl]"`'
+MISSING = "training needs more packages, run `pip install -r tests/extras/trl/requirements.txt`"
 
 TRAIN = ("frozen_lake/explicit:family", "frozen_lake/explicit:returning", "house/explicit:family")
 HELD_OUT = ("frozen_lake/implicit:family", "frozen_lake/explicit:jittered")

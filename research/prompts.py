@@ -2,7 +2,7 @@
 
 * `write_prompts` - plays the episodes and writes the page
 
-For each format a policy that reads these messages (`drift_agents.policy.message_reader`) plays a lake before and after
+For each format a policy that reads these messages (`research.experiments.readers`) plays a lake before and after
 a drift. The page shows the messages of the last decision at which the memory held records of the present state.
 """
 
@@ -18,11 +18,11 @@ from drift_agents.llm.base import Message
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.reader import MessageModel, MessageReader
 from drift_agents.policy.messages import FORMATS
 from drift_agents.prompt.view import parse_prompt
 
 import drift_envs  # noqa: F401 - registers the environments
+from research.experiments.readers import MessageModel, MessageReader
 
 SCHEDULE, SEED = "frozen_lake/explicit", 0
 TICKS = range(24)

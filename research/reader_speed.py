@@ -18,13 +18,15 @@ import gymnasium as gym
 import numpy as np
 from drift_agents.agent import Agent
 from drift_agents.memory.base import make_memory
-from drift_agents.policy.base import Policy, Reply, make_policy
+from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.learned_reader.reader import LearnedReader
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
 
 import drift_envs
+from research.experiments.readers import MessageReader
 
-POLICIES = ("learned_reader", "message_reader")
+POLICIES = (LearnedReader, MessageReader)
 LAKES, EPISODES, FIRST = 3, 60, 90_000
 
 
@@ -67,15 +69,15 @@ class Recorder:
         return reply
 
 
-def measure(name: str, lakes: int = LAKES, episodes: int = EPISODES) -> Speed:
+def measure(made: type[Policy], lakes: int = LAKES, episodes: int = EPISODES) -> Speed:
     """Play lifetimes on lakes.
 
     Args:
-        name: of the policy.
+        made: makes the policy.
         lakes: how many lifetimes.
         episodes: of each.
     """
-    policy, begin = Recorder(make_policy(name)), time.process_time()
+    policy, begin = Recorder(made()), time.process_time()
     for seed in range(FIRST, FIRST + lakes):
         env: gym.Env[Any, Any] = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:family", text=True)
         verifier = make_verifier("glove", prober=ReplayProber(drift_envs.twin(env)))
@@ -93,10 +95,10 @@ def run_benchmark(lakes: int = LAKES) -> None:
         lakes: how many lifetimes of each policy.
     """
     print(f"{'policy':<16}{'decisions':>11}{'a second, policy alone':>25}{'a second, in all':>19}")
-    for name in POLICIES:
-        speed = measure(name, lakes)
+    for made in POLICIES:
+        speed = measure(made, lakes)
         rates = (speed.decisions / speed.policy, speed.decisions / speed.total)
-        print(f"{name:<16}{speed.decisions:>11,}{rates[0]:>25,.0f}{rates[1]:>19,.0f}", flush=True)
+        print(f"{made.name:<16}{speed.decisions:>11,}{rates[0]:>25,.0f}{rates[1]:>19,.0f}", flush=True)
 
 
 if __name__ == "__main__":

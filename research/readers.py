@@ -14,6 +14,7 @@ Equal runs give equal bytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 from drift_agents.analysis.runs import estimate, read_run
 from drift_agents.analysis.table import MISSING, Table, to_markdown
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment
 
@@ -33,6 +35,13 @@ EXPERIMENTS = ("readers", "readers-brief", "readers-kinds", "readers-formats")
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "readers"
 """The folder of the figures."""
+
+PARTS = {"MessageReader": "message_reader", "ForgetfulReader": "forgetful_reader", "ErringReader": "erring_reader"}
+"""The short names of the parts of `experiments/readers.py`."""
+
+_LABEL = re.compile(rf"({'|'.join(PARTS)})\(sha256=[0-9a-f]{{16}}(?:, )?(.*)\)")
+_PART = re.compile(rf'[^"]*readers\.py:({"|".join(PARTS)})@[0-9a-f]{{64}}')
+_WEIGHTS = re.compile(r"research/weights/(\w+)\.npz")
 
 VERIFIERS = ("none", "glove", "oracle_reset")
 """The verifiers that every policy was played with, in the order of the table's figures."""
@@ -103,6 +112,25 @@ def find_experiment(name: str) -> Path:
     return HERE / "experiments" / f"{name}.yaml"
 
 
+def short_label(label: str) -> str:
+    """A label with the short names of this folder's parts and weights, as stored figures have it.
+
+    Example:
+        >>> short_label("MessageReader(sha256=0123456789abcdef, ties=last)"), short_label("planner")
+        ('message_reader(ties=last)', 'planner')
+    """
+    found = _LABEL.fullmatch(label)
+    if found is not None:
+        label = f"{PARTS[found[1]]}({found[2]})" if found[2] else PARTS[found[1]]
+    return _WEIGHTS.sub(r"\1", label)
+
+
+def short_form(experiment: Experiment) -> Experiment:
+    """An experiment with the short names of this folder's parts and weights, whatever the parts' hash and place."""
+    text = _PART.sub(lambda found: PARTS[found[1]], json.dumps(experiment.to_dict()))
+    return Experiment.model_validate(json.loads(_WEIGHTS.sub(r"\1", text)))
+
+
 def store_figures(folders: Sequence[Path], results: Path = RESULTS) -> None:
     """Store the figures of finished runs.
 
@@ -134,23 +162,14 @@ def read_whole(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
     if name not in names:
         raise ExperimentError(f"{folder}: the run should be one of {', '.join(names)}. Received a run of {name}")
     file = f"research/experiments/{name}.yaml"
-    if _drop_models(manifest["experiment"]) != _drop_models(load_experiment(find_experiment(name)).to_dict()):
+    whole = short_form(load_experiment(find_experiment(name)))
+    played = short_form(Experiment.model_validate(manifest["experiment"]))
+    if played.config_hash() != whole.config_hash():
         raise ExperimentError(
             f"{folder}: its figures would replace those of the whole experiment {name}, which was changed here. "
             f"Play it without other options: drift-agents run {file} --trace none"
         )
-    return name, manifest["config_hash"], rows
-
-
-def _drop_models(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment without the names of models, which the command line gives; `trace` changes no line."""
-    agents = [{**block, "policy": [_drop_model(part) for part in block["policy"]]} for block in experiment["agents"]]
-    return {**{key: value for key, value in experiment.items() if key != "trace"}, "agents": agents}
-
-
-def _drop_model(part: Mapping[str, Any]) -> dict[str, Any]:
-    own = part.get("options", {})
-    return {**part, "options": {key: value for key, value in own.items() if key not in ("model", "base_url", "price")}}
+    return name, whole.config_hash(), [{**row, "policy": short_label(row["policy"])} for row in rows]
 
 
 def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:

@@ -68,8 +68,8 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "research": [
-        ["belief", "detectors", "experience", "injection", "prompts", "readers", "train_reader", "verify_map"],
-        ["learned_reader", "reader_speed", "tools_results"],
+        ["belief", "detectors", "experience", "experiments", "injection", "readers", "verify_map"],
+        ["learned_reader", "prompts", "reader_speed", "tools_results", "train_reader"],
         ["__init__", "__main__"],
     ],
     "baselines": [

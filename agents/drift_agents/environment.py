@@ -4,7 +4,7 @@
 * `GENERIC` - what every other environment gets
 * `PLAIN_TEMPLATES` - the templates of prompts that fit every environment, by format
 * `find_environment` - the environment of an id
-* `recognise_state`, `recognise_messages` - the environment of a prompt, and of messages to a language model
+* `recognise_state` - the environment of a prompt
 """
 
 from __future__ import annotations
@@ -45,9 +45,6 @@ class AgentEnvironment:
         about: one line about it.
         ids: beginnings of the ids of Gymnasium that it is for.
         marker: a substring of every state.
-        phrases: substrings of messages to a language model, in lower case; one of them is enough. Without any,
-            messages are read without `sense`.
-        dead_end: words of an outcome, in the messages of the paper's format, that mean the end of the episode.
         matching: the rule of equality of states and outcomes, a `drift_agents.matching.base.Matching`.
         recall: options of `drift_agents.prompt.builder.Recall` that differ from its defaults.
         planner: the policy that plans by the prompt; it takes the option `conflict`.
@@ -55,8 +52,6 @@ class AgentEnvironment:
         templates: the templates of prompts for language models by format, each as `package:name` for the file
             `templates/name.txt` in that package. Formats without a template of their own name that of
             `PLAIN_TEMPLATES`.
-        sense: what a rule-based message policy does where messages show no score, a
-            `drift_agents.policy.message_reader.common_sense.CommonSense`.
 
     Raises:
         ArgumentError: if a template is missing, or a part is no reference.
@@ -74,14 +69,11 @@ Received 'pond.matching'
     about: str
     ids: tuple[str, ...] = ()
     marker: str = ""
-    phrases: tuple[str, ...] = ()
-    dead_end: str = ""
     matching: str = EXACT
     recall: Mapping[str, Any] = field(default_factory=dict)
     planner: str = "drift_agents.policy.generic_planner:GenericPlanner"
     facts: str = "drift_agents.policy.facts:PlainFacts"
     templates: Mapping[str, str] = field(default_factory=lambda: PLAIN_TEMPLATES)
-    sense: str = "drift_agents.policy.message_reader.common_sense:CommonSense"
 
     def __post_init__(self) -> None:
         """Check that references can be used."""
@@ -91,7 +83,7 @@ Received 'pond.matching'
                 f"the environment {self.name!r}: `templates` should name one for every format. Missing: "
                 f"{', '.join(missing)}"
             )
-        parts = {part: getattr(self, part) for part in ("matching", "planner", "facts", "sense")}
+        parts = {part: getattr(self, part) for part in ("matching", "planner", "facts")}
         for part, target in (parts | {f"templates[{form!r}]": one for form, one in self.templates.items()}).items():
             if target.count(":") != 1:
                 raise ArgumentError(
@@ -114,7 +106,7 @@ Received 'pond.matching'
         """The one object of a part that has no options and no state.
 
         Args:
-            part: `facts` or `sense`.
+            part: `facts`.
         """
         return _share(getattr(self, part))
 
@@ -189,13 +181,3 @@ def recognise_state(state: str) -> AgentEnvironment:
         'frozen_lake'
     """
     return _choose(lambda one: bool(one.marker) and one.marker in state)
-
-
-def recognise_messages(text: str) -> AgentEnvironment:
-    """The environment of messages to a language model; `GENERIC` if none is recognised.
-
-    Args:
-        text: the messages.
-    """
-    words = text.lower()
-    return _choose(lambda one: any(phrase in words for phrase in one.phrases))

@@ -365,18 +365,6 @@ POLICIES = Registry(
             "drift_agents.policy.llm:LanguageModelPolicy",
             "Renders the prompt as messages to a language model, and parses the action from its reply.",
         ),
-        "message_reader": Part(
-            "drift_agents.policy.message_reader.reader:MessageReader",
-            "A rule-based message policy: follows the highest score that the messages to a language model show.",
-        ),
-        "forgetful_reader": Part(
-            "drift_agents.policy.message_reader.reader:ForgetfulReader",
-            "`message_reader` that overlooks a part of the known outcomes, drawn anew at each decision.",
-        ),
-        "erring_reader": Part(
-            "drift_agents.policy.message_reader.reader:ErringReader",
-            "`message_reader` that answers with another action than the chosen one at a stated rate.",
-        ),
         "learned_reader": Part(
             "drift_agents.policy.learned_reader.reader:LearnedReader",
             "A small trained network that reads the messages to a language model, in the format `brief`.",
@@ -404,7 +392,7 @@ ENVIRONMENTS = Registry(
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )
-"""What agents know of environments; the order is that in which a prompt or messages are recognised."""
+"""What agents know of environments; the order is that in which a prompt is recognised."""
 
 VERIFIERS = Registry(
     "verifier",

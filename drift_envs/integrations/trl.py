@@ -3,8 +3,8 @@
 * `LifetimeRollout` - what the trainer's argument `environment_factory` makes
 * `lifetime_rows` - the rows of its data set
 
-Nothing of TRL is imported: the trainer calls public methods. That interface of TRL is experimental; the extra `trl`
-installs the version that the tests use.
+Nothing of TRL is imported: the trainer calls public methods. That interface of TRL is experimental;
+`tests/extras/trl/requirements.txt` has the version that the tests use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Train the learned reader: a small network that reads the messages to a language model.
 
-    pip install "drift-envs[reader]"
-    python -m research.train_reader --out build/learned_reader
+    pip install -r research/requirements.txt
+    python -m research.train_reader --out build/learned_reader --weights research/weights
 
 It writes the weights of the policy `learned_reader`: three trainings on lakes that differ in their seeds, one on
 decisions before any drift alone, and one on lakes, shops and houses together. Every part is a file in `--out`; a part
@@ -33,13 +33,16 @@ from typing import NamedTuple
 
 import numpy as np
 from drift_agents.policy.learned_reader.network import Network, ReaderWeights, load_weights, save_weights
-from drift_agents.policy.learned_reader.reader import SHIPPED, SUFFIX
+from drift_agents.policy.learned_reader.reader import SUFFIX
 
 from research.train_reader.decisions import Decisions, learn_vocabulary
 from research.train_reader.network import make_weights
 from research.train_reader.teaching import ALL, LESSONS, play, win
 from research.train_reader.training import BATCH, train
 
+NAMES = ("first", "second", "third", "source", "together")
+"""Three trainings on lakes that differ in their seeds, one on decisions before any drift alone, and one on lakes, shops
+and houses together. The package has the first one."""
 INSTANCES = 100_000
 """The first seed of the development instances."""
 GATE, GATE_COUNT = 90_000, 20
@@ -98,7 +101,7 @@ def teach(out: Path, name: str, share: float, say: Say) -> tuple[list[Decisions]
 
     Args:
         out: the folder of the parts.
-        name: one of `SHIPPED`.
+        name: one of `NAMES`.
         share: of the amounts.
         say: prints the parts.
     """
@@ -132,11 +135,11 @@ def train_reader(out: Path, name: str, share: float, say: Say) -> ReaderWeights:
 
     Args:
         out: the folder of the parts.
-        name: one of `SHIPPED`.
+        name: one of `NAMES`.
         share: of the amounts.
         say: prints the parts.
     """
-    seed, episodes = SHIPPED.index(name), None if name == "source" else ALL
+    seed, episodes = NAMES.index(name), None if name == "source" else ALL
     amounts = MORE if name == TOGETHER else Amounts()
     sets, vocabulary = teach(out, name, share, say)
     weights = make_weights(vocabulary, np.random.default_rng(seed))
@@ -166,7 +169,7 @@ def environments_of(name: str) -> tuple[str, ...]:
     """The names of the environments that a reader learns.
 
     Args:
-        name: one of `SHIPPED`.
+        name: one of `NAMES`.
     """
     return tuple(LESSONS) if name == TOGETHER else LAKES
 
@@ -186,7 +189,7 @@ def pass_gate(path: Path, name: str, weights: ReaderWeights, say: Say) -> Mappin
 
     Args:
         path: the file; it is not made again.
-        name: one of `SHIPPED`.
+        name: one of `NAMES`.
         weights: of the reader.
         say: prints the result.
     """
@@ -218,7 +221,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m research.train_reader", description="Train `learned_reader`.")
     parser.add_argument("--out", type=Path, default=Path("build/learned_reader"), help="the folder of the parts")
     parser.add_argument("--weights", type=Path, help="a folder into which the finished weights are written")
-    parser.add_argument("--only", choices=SHIPPED, nargs="*", default=SHIPPED, help="which readers")
+    parser.add_argument("--only", choices=NAMES, nargs="*", default=NAMES, help="which readers")
     parser.add_argument("--share", type=float, default=1.0, help="of the decisions, for a short try")
     options = parser.parse_args(arguments)
     if not options.share > 0:

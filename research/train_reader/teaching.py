@@ -28,13 +28,13 @@ from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Network
 from drift_agents.policy.learned_reader.reading import ReadMessages, Words, read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
 
 import drift_envs
+from research.experiments.readers import MessageModel
 from research.train_reader.decisions import Decisions
 
 ALL = 60

@@ -20,7 +20,7 @@ from research.train_reader.network import make_batch, score_batch
 BATCH = 96
 MUON = 5
 """The learning rate of Muon, in that of AdamW."""
-MISSING = 'training needs PyTorch, run `pip install "drift-envs[reader]"`'
+MISSING = "training needs PyTorch, run `pip install -r research/requirements.txt`"
 
 
 def draw_rows(sizes: Sequence[int], count: int, rng: np.random.Generator) -> Iterator[list[int]]:

@@ -3,6 +3,6 @@
 * `frozen_lake`, `mountain_car`, `minigrid`, `miniwob`, `webshop`, `house`, `tools` - each holds its `AgentEnvironment`
 
 A folder has `matching.py` (when states and outcomes are the same), `planner.py` with its parts, `facts.py` and
-`templates/` (states, tasks and prompts in words) and `sense.py` (common sense of a reader of messages), each as far as
-the environment needs its own. Classic control and MuJoCo have no folder: they get what every environment gets.
+`templates/` (states, tasks and prompts in words), each as far as the environment needs its own. Classic control and
+MuJoCo have no folder: they get what every environment gets.
 """

@@ -167,16 +167,15 @@ def test_what_cannot_be_used_is_refused_with_one_line(
     assert not (folder / "run").exists()
 
 
-@pytest.mark.integration
-def test_a_file_names_parts_beside_it_with_their_hash(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also from another folder, in other processes, and with options that tell them apart."""
-    own, agents = f"@{sha256(MINE.encode()).hexdigest()}", "vanilla: {k: 3}"
+def test_a_file_names_parts_beside_it_with_their_hash(folder: Path) -> None:
+    """From another folder than that of the command, with options that tell them apart."""
+    own = f"@{sha256(MINE.encode()).hexdigest()}"
     policies = f"policy: [{{'mine.py:Eager{own}': {{pick: 1}}}}, {{'mine.py:Eager{own}': {{pick: 2}}}}]"
-    text = EXPERIMENT.replace("policy: planner", policies).replace(agents, f"mine.py:Newest{own}: null")
-    text = text.replace("memory: {vanilla: {k: 2}}", "")
-    (folder / "short.yaml").write_text(text)
-    monkeypatch.chdir(folder.parent)
-    assert main(["run", f"{folder.name}/short.yaml", "--out", str(folder / "run"), "--jobs", "2"]) == 0
+    text = EXPERIMENT.replace("policy: planner", policies).replace("vanilla: {k: 3}", f"mine.py:Newest{own}: null")
+    (folder / "own").mkdir()
+    (folder / "own" / "named.yaml").write_text(text.replace("memory: {vanilla: {k: 2}}", ""))
+    (folder / "mine.py").rename(folder / "own" / "mine.py")
+    assert main(["run", "own/named.yaml", "--out", "run", "--jobs", "1"]) == 0
     rows = read_rows(folder / "run" / "episodes.jsonl")
     assert {row["policy"] for row in rows} == {f"{hashed('Eager')[:-1]}, pick={pick})" for pick in (1, 2)}
     assert {row["memory"] for row in rows} == {"none", hashed("Newest")}

@@ -24,7 +24,6 @@ from drift_agents.environment import (
     AgentEnvironment,
     environments,
     find_environment,
-    recognise_messages,
     recognise_state,
 )
 from drift_agents.errors import ArgumentError, PartError
@@ -38,8 +37,7 @@ from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.common_sense import CommonSense
-from drift_agents.policy.messages import FACTS_FORMATS, FORMATS
+from drift_agents.policy.messages import FORMATS
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
@@ -165,7 +163,6 @@ def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironm
         asked = [step for episode in episodes for step in episode.trace if len(parse_prompt(step.prompt).actions) > 1]
         assert len(model.requests) == len(asked) > 0
         task = episodes[0].task.partition(" Actions: ")[0]
-        assert all(recognise_messages(text) is one for text in model.requests) or form not in FACTS_FORMATS
         assert task in model.requests[0] or form in ("brief", "paper", "full")
     env.close()
 
@@ -198,7 +195,6 @@ def test_runs_estimates_and_exports_have_every_format(
 @declared
 def test_what_is_declared_exists(one: AgentEnvironment) -> None:
     assert tuple(one.templates) == FORMATS == tuple(PLAIN_TEMPLATES)
-    assert isinstance(one.share("sense"), CommonSense)
     assert one.make("planner").name == one.name
     assert one.make("matching").name == ("exact" if one.matching == EXACT else one.name)
     assert (one.name in matching_names()) == (one.matching != EXACT)
@@ -208,7 +204,6 @@ def test_what_is_declared_exists(one: AgentEnvironment) -> None:
 def test_an_unknown_id_is_played_by_the_generic_one() -> None:
     assert find_environment("Pond-v0") is GENERIC
     assert recognise_state('{"wind": 3}') is GENERIC
-    assert recognise_messages("Sail home.") is GENERIC
 
 
 def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:

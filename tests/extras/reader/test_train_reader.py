@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra `reader`")
+pytest.importorskip("torch", reason="needs research/requirements.txt")
 
 import torch
 from drift_agents.experiment.loader import load_experiment
@@ -23,6 +23,7 @@ from research.train_reader.network import make_batch, make_weights, score_batch
 from research.train_reader.teaching import LESSONS, TaughtPlayer, play, win
 from research.train_reader.training import train
 from tests.drift_agents.views import LAKE_VIEW
+from tests.research.parts import READER
 
 WORDS = ("go", "left", "right", "door", "window", "1", "2", "is")
 TURNS = [("1", "2"), ("2", "1")]
@@ -80,7 +81,7 @@ def test_the_rules_teach_in_every_environment(environment: str) -> None:
 def test_lessons_are_played_as_experiments_are(tmp_path: Path) -> None:
     """In the shop the rules win half as much if the advertisements of two listings are two states."""
     lessons = LESSONS["shop"]
-    asked = {"memory": "vanilla", "verifier": "none", "policy": {"message_reader": {"ties": "random"}}}
+    asked = {"memory": "vanilla", "verifier": "none", "policy": {READER: {"ties": "random"}}}
     file = {"name": "shop", "schedules": [lessons.schedule], "agents": asked, "seeds": 4, "rounds": lessons.source}
     rows = read_rows(run_experiment(load_experiment(file), tmp_path / "run"))
     played = float(np.mean([row["success"] for row in rows if row["phase"] == "source"]))

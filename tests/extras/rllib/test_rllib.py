@@ -8,9 +8,9 @@ import pytest
 import drift_envs
 from tests.documents import read_code, run_code
 
-ray = pytest.importorskip("ray", reason="needs the extra `rllib`")
-ppo = pytest.importorskip("ray.rllib.algorithms.ppo", reason="needs the extra `rllib`")
-registry = pytest.importorskip("ray.tune.registry", reason="needs the extra `rllib`")
+ray = pytest.importorskip("ray", reason="needs tests/extras/rllib/requirements.txt")
+ppo = pytest.importorskip("ray.rllib.algorithms.ppo", reason="needs tests/extras/rllib/requirements.txt")
+registry = pytest.importorskip("ray.tune.registry", reason="needs tests/extras/rllib/requirements.txt")
 
 # Ray's own warnings, and sockets that it leaves to the garbage collector
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]

@@ -13,7 +13,7 @@ import pytest
 
 import drift_envs  # noqa: F401
 
-pytest.importorskip("torchrl", reason="needs the extra `torchrl`")
+pytest.importorskip("torchrl", reason="needs tests/extras/torchrl/requirements.txt")
 
 import torch
 from torchrl.envs import GymEnv, GymWrapper

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 os.environ["HF_HUB_OFFLINE"] = os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read when the libraries are imported
-pytest.importorskip("trl", reason="needs the extra `trl`")
+pytest.importorskip("trl", reason="needs tests/extras/trl/requirements.txt")
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers

@@ -7,8 +7,6 @@ FROZEN_LAKE = AgentEnvironment(
     about="The frozen lake: tiles, holes and destinations.",
     ids=("DriftFrozenLake-",),
     marker='"cur_pos": ',
-    phrases=("frozen lake",),
-    dead_end="tile H",
     planner="drift_agents.envs.frozen_lake.planner:FrozenLakePlanner",
     facts="drift_agents.envs.frozen_lake.facts:FrozenLakeFacts",
     templates={
@@ -19,5 +17,4 @@ FROZEN_LAKE = AgentEnvironment(
         "paper": "drift_agents.envs.frozen_lake:frozen_lake",
         "full": "drift_agents.envs.frozen_lake:frozen_lake",
     },
-    sense="drift_agents.envs.frozen_lake.sense:FrozenLakeSense",
 )

@@ -7,7 +7,6 @@ HOUSE = AgentEnvironment(
     about="The text house: errands with things and furniture.",
     ids=("DriftHouse-",),
     marker='"holds": ',
-    phrases=("you are in a house",),
     matching="drift_agents.envs.house.matching:HouseMatching",
     recall={"states": 160},
     planner="drift_agents.envs.house.planner:HousePlanner",
@@ -18,5 +17,4 @@ HOUSE = AgentEnvironment(
         "ranked": "drift_agents.envs.house:house_facts",
         "raw": "drift_agents.envs.house:house_facts",
     },
-    sense="drift_agents.envs.house.sense:HouseSense",
 )

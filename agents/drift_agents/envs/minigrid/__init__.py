@@ -7,7 +7,6 @@ MINIGRID = AgentEnvironment(
     about="Minigrid's rooms, of which a part is in view.",
     ids=("DriftMiniGrid-",),
     marker='"facing": ',
-    phrases=("in a building of rooms",),
     matching="drift_agents.envs.minigrid.matching:MinigridMatching",
     recall={"states": 160},
     planner="drift_agents.envs.minigrid.planner:MinigridPlanner",

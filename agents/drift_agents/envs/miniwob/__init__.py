@@ -7,7 +7,6 @@ MINIWOB = AgentEnvironment(
     about="The task pages of MiniWoB++, as their controls.",
     ids=("DriftMiniWoB",),
     marker='"elements": ',
-    phrases=("you use a web page",),
     matching="drift_agents.envs.miniwob.matching:MiniwobMatching",
     recall={"states": 64},
     planner="drift_agents.envs.miniwob.planner:MiniwobPlanner",

@@ -7,7 +7,6 @@ MOUNTAIN_CAR = AgentEnvironment(
     about="Both mountain cars: position and velocity in a valley.",
     ids=("DriftMountainCar-", "DriftMountainCarContinuous-"),
     marker='"velocity": ',
-    phrases=("in a valley",),
     matching="drift_agents.envs.mountain_car.matching:MountainCarMatching",
     planner="drift_agents.envs.mountain_car.planner:MountainCarPlanner",
     facts="drift_agents.envs.mountain_car.facts:MountainCarFacts",
@@ -19,5 +18,4 @@ MOUNTAIN_CAR = AgentEnvironment(
         "paper": "drift_agents.envs.mountain_car:mountain_car",
         "full": "drift_agents.envs.mountain_car:mountain_car",
     },
-    sense="drift_agents.envs.mountain_car.sense:MountainCarSense",
 )

@@ -7,7 +7,6 @@ TOOLS = AgentEnvironment(
     about="The service desk: requests of customers, met by calls of tools.",
     ids=("DriftTools-",),
     marker='"calls": [',
-    phrases=("policy of the service desk",),
     matching="drift_agents.envs.tools.matching:ToolsMatching",
     recall={"states": 160},
     planner="drift_agents.envs.tools.planner:ToolsPlanner",
@@ -18,5 +17,4 @@ TOOLS = AgentEnvironment(
         "ranked": "drift_agents.envs.tools:tools_facts",
         "raw": "drift_agents.envs.tools:tools_facts",
     },
-    sense="drift_agents.envs.tools.sense:ToolsSense",
 )

@@ -7,7 +7,6 @@ WEBSHOP = AgentEnvironment(
     about="The web shop: pages with the instruction on them.",
     ids=("DriftWebShop-",),
     marker='"url": ',
-    phrases=("instruction:", "shop"),
     matching="drift_agents.envs.webshop.matching:WebShopMatching",
     recall={"states": 64},
     planner="drift_agents.envs.webshop.planner:WebShopPlanner",
@@ -20,5 +19,4 @@ WEBSHOP = AgentEnvironment(
         "paper": "drift_agents.envs.webshop:webshop",
         "full": "drift_agents.envs.webshop:webshop",
     },
-    sense="drift_agents.envs.webshop.sense:WebShopSense",
 )

@@ -2,7 +2,7 @@
 
 * `LearnedReader` - the policy
 * `choose` - an action by its scores
-* `SHIPPED` - the names of the shipped weights
+* `DEFAULT` - the weights that come with the package
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_envs.checks import check_interval
 
-SHIPPED = ("first", "second", "third", "source", "together")
-"""Three trainings on lakes that differ in their seeds, one on decisions before any drift alone, and one on lakes, shops
-and houses together."""
 SUFFIX = ".npz"
+DEFAULT = f"first{SUFFIX}"
+"""The weights that come with the package, trained on lakes."""
 
 
 def choose(scores: Array, temperature: float, rng: np.random.Generator) -> int:
@@ -49,53 +48,48 @@ def choose(scores: Array, temperature: float, rng: np.random.Generator) -> int:
 
 
 @lru_cache(maxsize=8)
-def load_network(weights: str) -> Network:
-    """A network by the name of its weights, or by the path of their file.
+def load_network(weights: str | None) -> Network:
+    """A network by the file of its weights.
 
     Args:
-        weights: one of `SHIPPED`, or a path.
+        weights: a path; `None` for `DEFAULT`.
 
     Raises:
-        ArgumentError: if there are no such weights, or the file cannot be used.
+        ArgumentError: if the file cannot be used.
     """
-    if weights in SHIPPED:
-        with as_file(files("drift_agents.policy.learned_reader") / "weights" / f"{weights}{SUFFIX}") as path:
+    if weights is None:
+        with as_file(files("drift_agents.policy.learned_reader") / "weights" / DEFAULT) as path:
             return Network(load_weights(path))
-    if not weights.endswith(SUFFIX):
-        raise ArgumentError(
-            f"`weights` should be one of {', '.join(SHIPPED)}, or an {SUFFIX} file. Received {weights!r}"
-        )
     return Network(load_weights(Path(weights)))
 
 
 class LearnedReader:
     """A small trained network that reads the messages to a language model, in the format `brief`.
 
-    It was trained on decisions of `message_reader` on lakes that no experiment plays, the weights `together` in shops
-    and houses too (docs/research/learned_reader.md). It has never seen messages of other environments.
+    It was trained on decisions of a rule-based policy on lakes that no experiment plays
+    (docs/research/learned_reader.md). It has never seen messages of other environments.
 
     Args:
-        weights: one of `SHIPPED`, or the path of a file that `research/train_reader` wrote.
+        weights: the path of an `.npz` file with other weights.
         temperature: an action is drawn with its probability at this temperature, since a network that always takes the
             likeliest one walks in circles where it is undecided; 0 takes the likeliest.
 
     Raises:
-        ArgumentError: if there are no such weights, the file cannot be used, or the temperature is no number from 0 on.
+        ArgumentError: if the file cannot be used, or the temperature is no number from 0 on.
 
     Example:
-        >>> LearnedReader(weights="fifth")
+        >>> LearnedReader(weights="second")
         Traceback (most recent call last):
-        drift_envs.errors.ArgumentError: `weights` should be one of first, second, third, source, together, or an \
-.npz file. Received 'fifth'
+        drift_envs.errors.ArgumentError: `weights` should be the path of an .npz file. Received 'second'
     """
 
     name = "learned_reader"
     needs_history = True
 
-    def __init__(self, *, weights: str = SHIPPED[0], temperature: float = 1.0) -> None:
+    def __init__(self, *, weights: str | None = None, temperature: float = 1.0) -> None:
         self._temperature = check_interval("temperature", temperature, "[0, inf)")
-        if not isinstance(weights, str):
-            raise ArgumentError(f"`weights` should be a name or a path. Received {weights!r}")
+        if weights is not None and not (isinstance(weights, str) and weights.endswith(SUFFIX)):
+            raise ArgumentError(f"`weights` should be the path of an {SUFFIX} file. Received {weights!r}")
         self._network = load_network(weights)
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 

@@ -9,14 +9,13 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.envs.house import HOUSE
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 from drift_agents.types import Outcome
 
 import drift_envs  # noqa: F401 - registers the environments
+from research.experiments.readers import MessageModel, MessageReader
 
 EPISODES = 12
 """Each of the six tasks comes twice, so that its own way is known the second time."""
@@ -27,7 +26,7 @@ def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() ->
     env = gym.make("DriftHouse-v0", text=True)
     rule = HOUSE.make("matching")
     memory = VanillaMemory(matching=rule)
-    policy = make_policy("message_reader")
+    policy = MessageReader()
     agent = Agent(policy, memory, matching=rule, recall=Recall(**HOUSE.recall), seed=1)
     episodes = [agent.run_episode(env, seed=0 if number == 0 else None) for number in range(EPISODES)]
     env.close()

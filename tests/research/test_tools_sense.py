@@ -7,11 +7,10 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.envs.tools import TOOLS
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.base import make_policy
-from drift_agents.policy.message_reader.reader import EAGER, TEMPERS
 from drift_agents.prompt.builder import Recall
 
 import drift_envs  # noqa: F401 - registers the environments
+from research.experiments.readers import EAGER, TEMPERS, MessageReader
 
 EPISODES = 24
 
@@ -28,7 +27,7 @@ def test_a_reader_meets_requests_and_finds_new_names(temper: str, form: str) -> 
     """The tools are renamed after 20 episodes: what is known by old names cannot be called any more."""
     env = gym.make("DriftTools-v0", schedule="tools/names", text=True)
     rule = TOOLS.make("matching")
-    policy = make_policy("message_reader", temper=temper, format=form)
+    policy = MessageReader(temper=temper, format=form)
     agent = Agent(policy, VanillaMemory(matching=rule), matching=rule, recall=Recall(**TOOLS.recall), seed=1)
     episodes = [agent.run_episode(env, seed=0 if number == 0 else None) for number in range(EPISODES)]
     env.close()

@@ -16,15 +16,25 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.llm.base import Message
 from drift_agents.llm.service import Service
-from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.reader import CAUTIOUS, EAGER, TEMPERS, MessageModel
-from drift_agents.policy.message_reader.text import read_text
 from drift_agents.policy.messages import FACTS_FORMATS
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import MEMORIES, VERIFIERS
 from drift_agents.types import Outcome
+
+from research.experiments.readers import (
+    CAUTIOUS,
+    EAGER,
+    TEMPERS,
+    ErringReader,
+    ForgetfulReader,
+    MessageModel,
+    MessageReader,
+    read_text,
+)
+from research.readers import find_experiment
+from tests.research.parts import READER
 
 TASK = (
     "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. Reach the destination with the highest score and "
@@ -80,42 +90,42 @@ def test_outcomes_are_parsed_in_every_format(form: str, scores: dict[str, float]
 
 
 def test_steps_to_go_decide_between_equal_scores() -> None:
-    reader = make_policy("message_reader")
+    reader = MessageReader()
     assert reader.decide(VIEW.render(), np.random.default_rng(0)).text == "2"
 
 
 def test_without_steps_the_order_of_the_messages_decides() -> None:
     texts = [
-        make_policy("message_reader", format="paper", ties=ties).decide(VIEW.render(), np.random.default_rng(0)).text
+        MessageReader(format="paper", ties=ties).decide(VIEW.render(), np.random.default_rng(0)).text
         for ties in ("first", "last")
     ]
     assert texts == ["0", "2"]
 
 
 def test_an_erring_reader_answers_with_another_action() -> None:
-    policy = make_policy("erring_reader", err=1.0)
+    policy = ErringReader(err=1.0)
     assert policy.decide(VIEW.render(), np.random.default_rng(0)).text != "2"
 
 
 def test_a_forgetful_reader_overlooks_outcomes() -> None:
-    policy = make_policy("forgetful_reader", forget=0.5)
+    policy = ForgetfulReader(forget=0.5)
     texts = {policy.decide(VIEW.render(), np.random.default_rng(seed)).text for seed in range(30)}
     assert len(texts) > 1
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("made", "options"),
     [
-        ("message_reader", {"ties": "best"}),
-        ("message_reader", {"temper": "bold"}),
-        ("message_reader", {"format": "haiku"}),
-        ("forgetful_reader", {"forget": 1}),
-        ("erring_reader", {"err": 2}),
+        (MessageReader, {"ties": "best"}),
+        (MessageReader, {"temper": "bold"}),
+        (MessageReader, {"format": "haiku"}),
+        (ForgetfulReader, {"forget": 1}),
+        (ErringReader, {"err": 2}),
     ],
 )
-def test_invalid_options_are_refused(name: str, options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(made: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
-        make_policy(name, **options)
+        made(**options)
 
 
 def test_other_messages_are_answered_by_untried_actions() -> None:
@@ -138,12 +148,12 @@ def board(schedule: str) -> list[dict[str, Any]]:
     """Every memory, and every verifier on one memory: what an experiment file of a board names."""
     memories = [name for name in MEMORIES.names() if name not in OWN_SETUPS]
     verifiers = [name for name in VERIFIERS.names() if name not in CONTROLS]
-    team = {"memory": "consensus", "team": {"edv": {"members": "planners"}}, "policy": "message_reader"}
-    adamem = {"memory": "adamem", "controller": {"adamem": {"effort": "low"}}, "policy": "message_reader"}
+    team = {"memory": "consensus", "team": {"edv": {"members": "planners"}}, "policy": READER}
+    adamem = {"memory": "adamem", "controller": {"adamem": {"effort": "low"}}, "policy": READER}
     return [
-        {"memory": memories, "verifier": ["none", "glove"], "policy": "message_reader"},
-        {"memory": "vanilla", "verifier": verifiers, "policy": "message_reader"},
-        {"memory": {"managed": {"addition": "strict", "deletion": "combined"}}, "policy": "message_reader"},
+        {"memory": memories, "verifier": ["none", "glove"], "policy": READER},
+        {"memory": "vanilla", "verifier": verifiers, "policy": READER},
+        {"memory": {"managed": {"addition": "strict", "deletion": "combined"}}, "policy": READER},
         adamem,
         *([team] if schedule.startswith("frozen_lake") else []),
     ]
@@ -172,7 +182,7 @@ def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: s
 @pytest.mark.slow
 def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tmp_path: Path) -> None:
     """Two development instances, the first ten rounds of every phase."""
-    policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]
+    policies = [{READER: {"format": form}} for form in ("ranked", "paper")]
     agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
     rows = play(tmp_path, "frozen_lake/explicit:family", agents=agents, seeds=2, rounds=10)
     ranked, paper = ([row for row in rows if form in row["policy"]] for form in ("ranked", "paper"))
@@ -184,7 +194,7 @@ def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tm
 
 def measure_tempers(tmp_path: Path, schedule: str, **rest: Any) -> dict[tuple[str, str], tuple[float, float]]:
     """The success rate after the drifts, and the share of steps in loops, of each temper and verifier."""
-    policies = [{"message_reader": {"temper": temper}} for temper in TEMPERS]
+    policies = [{READER: {"temper": temper}} for temper in TEMPERS]
     agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
     rows = [row for row in play(tmp_path, schedule, agents=agents, **rest) if row["phase"] != "source"]
     rows.sort(key=lambda row: (row["policy"], row["verifier"]))
@@ -231,7 +241,7 @@ def test_every_temper_reaches_most_of_oracle_realign(tmp_path: Path, schedule: s
 @pytest.mark.slow
 def test_readers_reach_the_aims_on_held_out_instances(tmp_path: Path) -> None:
     """At least 80 % in the source phase; GLOVE at least 85 % of oracle reset after every drift; all environments."""
-    rows = read_rows(run_experiment(load_experiment("readers"), tmp_path / "run"))
+    rows = read_rows(run_experiment(load_experiment(find_experiment("readers")), tmp_path / "run"))
     success: dict[tuple[str, ...], float] = {}
     rows.sort(key=lambda row: (row["schedule"], row["verifier"], row["phase"]))
     for key, group in groupby(rows, lambda row: (row["schedule"], row["verifier"], row["phase"])):
@@ -254,7 +264,7 @@ def test_a_reader_follows_the_way_of_a_lesson_from_where_it_stands() -> None:
     view = replace(VIEW, here=(), lessons=("Be careful.", told), visits=())
     (known,) = read_text(text_of(view, "ranked"), view.actions).lessons
     assert (known.action, known.outcome, known.score, known.steps) == ("0", "[2, 1], tile F", 1.0, 1)
-    policy = make_policy("message_reader")
+    policy = MessageReader()
     assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
     elsewhere = replace(view, state=tile(4, 4))
     assert read_text(text_of(elsewhere, "ranked"), view.actions).lessons == ()
@@ -266,7 +276,7 @@ def test_a_reader_follows_the_way_of_a_lesson_from_where_it_stands() -> None:
 def test_a_lesson_that_no_longer_holds_is_not_followed(change: dict[str, Any]) -> None:
     """It is older than what contradicted memory, or its step is known to have ended an episode."""
     view = replace(VIEW, here=(), lessons=(way((2, 2), (2, 1), (3, 1), actions="01"),), visits=())
-    policy = make_policy("message_reader")
+    policy = MessageReader()
     assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
     assert policy.decide(replace(view, **change).render(), np.random.default_rng(0)).text != "0"
 
@@ -279,7 +289,7 @@ def test_visits_of_outcomes_are_read_and_break_a_circle() -> None:
     view = replace(VIEW, here=here, visits=())
     read = read_text(text_of(view, "ranked"), view.actions)
     assert {known.action: known.visits for known in read.known} == {"1": 3, "2": 0}
-    reader = make_policy("message_reader")
+    reader = MessageReader()
     assert reader.decide(view.render(), np.random.default_rng(0)).text == "2"
     fresh = replace(view, here=(here[0]._replace(visits=0), here[1]))
     assert reader.decide(fresh.render(), np.random.default_rng(0)).text == "1", "as good, and first"
@@ -289,7 +299,7 @@ def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left(
     hole = recall("2", tile(2, 3, "H"), 0.0, None, ended=True)
     around = [recall(action, tile(2, 2), 0.0, None) for action in "013"]
     view = replace(VIEW, here=(hole, *around), visits=(("0", 1), ("1", 1), ("3", 1)))
-    reader = make_policy("message_reader")
+    reader = MessageReader()
     assert reader.decide(replace(view, doubt_since=8).render(), np.random.default_rng(0)).text == "2"
     assert reader.decide(replace(view, doubt_since=7).render(), np.random.default_rng(0)).text != "2"
 
@@ -334,7 +344,7 @@ def test_elsewhere_all_ways_are_shut_where_every_action_was_tried_in_vain() -> N
 
 
 def decide(view: PromptView, temper: str) -> str:
-    return make_policy("message_reader", temper=temper).decide(view.render(), np.random.default_rng(0)).text
+    return MessageReader(temper=temper).decide(view.render(), np.random.default_rng(0)).text
 
 
 def test_a_content_reader_takes_the_best_known_score() -> None:
@@ -430,7 +440,7 @@ class KeptNotes(Progress):
 @pytest.mark.parametrize(("form", "warnings"), [("brief", 0), ("ranked", 0), ("paper", 2)])
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
     """Two lines whatever the number of cells; the report names the agents."""
-    agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {"message_reader": {"format": form}}}
+    agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {READER: {"format": form}}}
     data = {"name": "circles", "schedules": ["frozen_lake/explicit:family"], "agents": agents, "seeds": 2, "rounds": 3}
     notes = KeptNotes()
     run_experiment(parse_experiment(data), tmp_path / "run", progress=notes)

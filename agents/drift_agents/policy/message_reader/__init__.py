@@ -1,1 +1,0 @@
-"""Policies that parse the messages of a language model and nothing else."""

@@ -1,0 +1,1 @@
+"""The experiments of this folder, and the parts that they name by file and hash."""
