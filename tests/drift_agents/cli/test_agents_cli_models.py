@@ -223,13 +223,7 @@ def test_a_missing_client_is_reported_before_the_first_episode(
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "where",
-    [
-        pytest.param(("--jobs", "1"), marks=pytest.mark.slow),
-        ("--jobs", "2"),
-        pytest.param(("--ray", "local"), marks=pytest.mark.slow),
-    ],
-    ids=" ".join,
+    "where", [("--jobs", "2"), pytest.param(("--ray", "local"), marks=pytest.mark.slow)], ids=" ".join
 )
 def test_nonsense_of_all_workers_is_counted_together_and_stops_the_run(
     where: tuple[str, str], file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -51,17 +51,22 @@ def follow(env: EvaluationWrapper, *steps: StepTrace) -> tuple[DetectionTracker,
     return noticing, noticing.evaluate(Episode("", 0.0, len(steps), True, trace=steps), memory)
 
 
-def test_a_realignment_of_what_was_not_changed_notices_nothing(env: EvaluationWrapper) -> None:
-    assert follow(env, step(2, UP, STILL, removed=(0,)))[1] == DetectionResult()
-
-
-def test_the_first_realignment_that_touches_what_changed_counts(env: EvaluationWrapper) -> None:
-    steps = step(2, UP, STILL), step(3, RIGHT, FELL), step(4, RIGHT, FELL, removed=(1,)), step(5, RIGHT, FELL)
-    assert follow(env, *steps)[1] == DetectionResult(3, "turn")
-
-
-def test_a_realignment_that_removes_nothing_touches_what_it_is_about(env: EvaluationWrapper) -> None:
-    assert follow(env, step(2, RIGHT, FELL, removed=()))[1] == DetectionResult(1, "turn")
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([step(2, UP, STILL, removed=(0,))], DetectionResult(), id="what was not changed"),
+        pytest.param(
+            [step(2, UP, STILL), step(3, RIGHT, FELL), step(4, RIGHT, FELL, removed=(1,)), step(5, RIGHT, FELL)],
+            DetectionResult(3, "turn"),
+            id="the first that touches what changed",
+        ),
+        pytest.param([step(2, RIGHT, FELL, removed=())], DetectionResult(1, "turn"), id="one that removes nothing"),
+    ],
+)
+def test_a_realignment_notices_what_it_touches(
+    env: EvaluationWrapper, steps: list[StepTrace], expected: DetectionResult
+) -> None:
+    assert follow(env, *steps)[1] == expected
 
 
 def test_a_delay_goes_on_over_episodes_and_comes_once(env: EvaluationWrapper) -> None:

@@ -23,8 +23,6 @@ from drift_agents.experiment.trace import read_trace
 from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
-from tests.drift_agents.experiment.cells import forget_cell, read_cells
-
 pytestmark = pytest.mark.integration
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
@@ -205,20 +203,6 @@ def test_the_way_to_another_environment_is_no_drift_and_no_false_alarm() -> None
 def data(data: dict[str, Any]) -> dict[str, Any]:
     del data["rounds"]
     return {**data, "rounds": 4, "train": {"episodes": 3, "where": "same", "epochs": 2}, "learning": "frozen"}
-
-
-@pytest.mark.integration
-def test_an_interrupted_run_leads_to_the_same_bytes(data: dict[str, Any], tmp_path: Path) -> None:
-    data |= {"seeds": 1, "references": "oracle_realign"}
-    experiment = parse_experiment(data)
-    whole = run_experiment(experiment, tmp_path / "whole", trace="all").read_bytes()
-    assert run_experiment(experiment, tmp_path / "two", jobs=2).read_bytes() == whole
-    rows = read_rows(tmp_path / "whole" / "episodes.jsonl")
-    assert len([row for row in rows if row["stage"] == "train"]) == 3 * 6
-    folder = tmp_path / "two"
-    (folder / "episodes.jsonl").unlink()
-    forget_cell(folder, next(key for key in read_cells(folder) if "vanilla--glove" in key))
-    assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
 
 
 def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[str, Any], tmp_path: Path) -> None:
