@@ -97,8 +97,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*more: str, out: str = "run", jobs: str = "1") -> int:
-    return main(["run", "short.yaml", "--out", out, "--jobs", jobs, *more])
+def run(*more: str, out: str = "run") -> int:
+    return main(["run", "short.yaml", "--out", out, "--jobs", "1", *more])
 
 
 def hashed(name: str) -> str:
@@ -204,13 +204,13 @@ def test_a_part_without_the_hash_of_its_file_is_refused(folder: Path, agents: st
 @pytest.mark.integration
 def test_a_run_goes_on_with_the_same_file_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--verifier", "none,mine.py:Trusting", "--memory", "vanilla,mine.py:Newest")
-    assert run(*options, jobs="2") == 0
+    assert run(*options) == 0
     episodes = folder / "run" / "episodes.jsonl"
     whole = episodes.read_bytes()
     episodes.unlink()
     for file in cell_files(folder / "run")[2:]:
         file.unlink()
-    assert run(*options, "--resume", jobs="2") == 0
+    assert run(*options, "--resume") == 0
     assert episodes.read_bytes() == whole
     (folder / "mine.py").write_text(f"{MINE}\n")
     capsys.readouterr()
