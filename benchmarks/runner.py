@@ -1,4 +1,4 @@
-"""The runner's own cost per episode, by the number of seeds: logs, lists of finished cells and the merge.
+"""The runner's own cost per episode, by the number of seeds: files of cells and the merge.
 
 * `measure` - seconds of one run, and how many of them its cells took
 * `run_benchmark` - prints a table
@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from drift_agents.experiment import dispatch
+from drift_agents.experiment import runner
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.runner import run_experiment
 
 SEEDS = (10, 100, 1_000)
 PLAYED = {
@@ -59,7 +58,7 @@ def measure(seeds: int, folder: Path) -> RunCost:
         folder: where to.
     """
     experiment = parse_experiment({**PLAYED, "seeds": seeds})
-    play = dispatch.__dict__["play"]
+    play = runner.__dict__["play"]
     spent, episodes, first = 0.0, 0, 0.0
 
     def timed(cell: Cell, *rest: Any, **options: Any) -> Iterator[dict[str, Any]]:
@@ -76,8 +75,8 @@ def measure(seeds: int, folder: Path) -> RunCost:
             yield row
 
     begin = time.perf_counter()
-    with patch.object(dispatch, "play", timed):
-        run_experiment(experiment, folder)
+    with patch.object(runner, "play", timed):
+        runner.run_experiment(experiment, folder)
     return RunCost(episodes, time.perf_counter() - begin, spent, first - begin)
 
 
