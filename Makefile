@@ -138,7 +138,7 @@ types: $(STAMP)
 
 .PHONY: fuzz audit bandit lock
 fuzz: .venvs/mcp/.installed  ## the property tests of all readers, with a hundred times as many examples
-	.venvs/mcp/bin/python -m pytest -n 2 --hypothesis-profile=fuzz tests/test_readers.py
+	.venvs/mcp/bin/python -m pytest -n 2 -o faulthandler_timeout=0 --hypothesis-profile=fuzz tests/test_readers.py
 
 AUDIT := .venvs/audit/.installed
 $(AUDIT): .ci/audit.txt
