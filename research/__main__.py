@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status_of(error: Exception) -> int | None:
-    from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+    from drift_agents.errors import ArgumentError, UnknownNameError
 
     from drift_envs.errors import DriftEnvsError
 
     if isinstance(error, (UnknownNameError, ArgumentError)):
         return WRONG_USAGE
-    return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
+    return FAILED if isinstance(error, DriftEnvsError) else None
 
 
 @app.command(

@@ -26,7 +26,6 @@ from urllib.parse import unquote_to_bytes
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.errors import DriftAgentsError
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import parse_experiment, parse_text
 from drift_agents.experiment.logs import read_rows
@@ -54,7 +53,7 @@ from webshop_server.serving import make_server
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
-OURS = (DriftAgentsError, DriftEnvsError, ShopError)
+OURS = (DriftEnvsError, ShopError)
 MOST_SECONDS = 10.0
 """The processor time that an input may take; a busy machine does not lengthen it."""
 ROOT = Path(__file__).resolve().parent.parent

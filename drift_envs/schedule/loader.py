@@ -36,17 +36,7 @@ from drift_envs.schedule.model import (
 )
 from drift_envs.schedule.reach import combination_findings, early_limit, limit_findings, limits_of
 from drift_envs.schedule.values import canonical, is_draw, leaves_to_seed
-from drift_envs.schedule.yaml import (
-    MAX_DEPTH,
-    MAX_NODES,
-    Document,
-    Finding,
-    Mark,
-    Path,
-    key_path,
-    nearest,
-    show,
-)
+from drift_envs.schedule.yaml import MAX_DEPTH, MAX_NODES, Document, Finding, Mark, Path, key_path, nearest, show
 
 __all__ = ["load_schedule", "shipped_schedules"]
 
@@ -77,19 +67,16 @@ Tables = KnobTable | Callable[[Mapping[str, Any]], KnobTable | None] | None
 """The knobs of an environment, or what finds them in the content of a schedule that may be wrong elsewhere."""
 
 
+Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule
+
+
 @overload
 def load_schedule(source: None, *, table: Tables = None) -> None: ...
 @overload
-def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule, *, table: Tables = None
-) -> Schedule: ...
+def load_schedule(source: Source, *, table: Tables = None) -> Schedule: ...
 @overload
-def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: Tables = None
-) -> Schedule | None: ...
-def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: Tables = None
-) -> Schedule | None:
+def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | None: ...
+def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | None:
     """Read and check a schedule.
 
     Args:

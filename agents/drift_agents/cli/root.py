@@ -55,12 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _status_of(error: Exception) -> int | None:
-    from drift_agents import errors
-    from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
+    from drift_agents.errors import UnknownNameError
+    from drift_envs.errors import ArgumentError, DriftEnvsError, UnknownScheduleError
 
-    if isinstance(error, (errors.UnknownNameError, errors.ArgumentError, UnknownChoiceError, UnknownScheduleError)):
+    if isinstance(error, (UnknownNameError, ArgumentError, UnknownScheduleError)):
         return WRONG_USAGE
-    return FAILED if isinstance(error, (errors.DriftAgentsError, DriftEnvsError)) else None
+    return FAILED if isinstance(error, DriftEnvsError) else None
 
 
 def make_console() -> Console:

@@ -24,7 +24,6 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.training import has_training
 from drift_agents.llm.service import Service
 from drift_agents.registry import REGISTRIES
-from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule.model import Schedule
 
 
@@ -154,7 +153,7 @@ def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: 
         return make_setup(cell, settings, service, env=env)
     except PartError:
         raise
-    except (DriftAgentsError, DriftEnvsError) as error:
+    except DriftAgentsError as error:
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
         ) from error

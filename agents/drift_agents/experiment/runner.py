@@ -30,7 +30,6 @@ from drift_agents.experiment.workers import Processes, count_cores, play_in_pool
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_agents.part_file import describe_error, is_interruption
-from drift_envs.errors import DriftEnvsError
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
 
 Row = Mapping[str, Any]
@@ -314,7 +313,7 @@ def _named(cell: Cell) -> Iterator[None]:
     """Put a cell's name before what goes wrong in it."""
     try:
         yield
-    except (DriftAgentsError, DriftEnvsError) as error:
+    except DriftAgentsError as error:
         raise ExperimentError(f"{cell.key}: {error}") from error
     except BaseException as error:
         if is_interruption(error):
