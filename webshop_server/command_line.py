@@ -5,10 +5,11 @@
 * `run_app` - runs a command and returns its exit status
 * `AllowHost`, `HostRule` - the option `--allow-host` of a command that serves, and the `Host` headers that it answers
 * `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
+* `Json`, `print_json` - the option `--json` of a command, and its output
 * `refuse` - the error of an option with a wrong value
 
-The other programs take them from `drift_envs.command_line`. It imports nothing but Typer, so that `--help`
-stays fast.
+The other programs take them from `drift_envs.command_line`; `drift_agents.cli.root` from here, since importing
+`drift_envs` imports Gymnasium. This file imports nothing but Typer, so that `--help` stays fast.
 
 A page of another site can let its own name resolve to this machine (DNS rebinding); its requests are then of the same
 origin for a browser, and only the `Host` header tells them apart. An address cannot be rebound, so every IP address
@@ -18,20 +19,21 @@ is answered.
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup, TyperOption
 
-__all__ = ["AllowHost", "HostRule", "Verbosity", "make_app", "refuse", "run_app", "verbosity_of"]
+__all__ = ["AllowHost", "HostRule", "Json", "Verbosity", "make_app", "print_json", "refuse", "run_app", "verbosity_of"]
 
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
 _PORT = re.compile(r":\d{1,5}\Z", re.ASCII)
@@ -259,3 +261,30 @@ def run_app(
     if status == INTERRUPTED:
         print(f"{program}: interrupted", file=sys.stderr)
     return int(status or DONE)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print a JSON document, which begins with its `version`; numbers that are not finite become `null`.
+
+    Args:
+        content: the other fields; a change of their names or meanings needs a new version.
+
+    Example:
+        >>> print_json({"loss": float("nan")})
+        {
+          "version": 1,
+          "loss": null
+        }
+    """
+    print(json.dumps(_without_nan({"version": 1, **content}), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value

@@ -9,9 +9,7 @@
 * `load_run`, `Run` - a finished run: a frame for pandas, a report for notebooks
 """
 
-from typing import TYPE_CHECKING
-
-from drift_envs.lazy import lazy_names
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drift_agents.agent import Agent
@@ -31,27 +29,34 @@ if TYPE_CHECKING:
     from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
     from drift_agents.verifier.prober.snapshot import SnapshotProber
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "agent": ["Agent"],
-            "analysis.run": ["Run", "load_run"],
-            "controller.base": ["make_controller"],
-            "environment": ["AgentEnvironment"],
-            "matching.base": ["Exact", "Matching"],
-            "memory.base": ["Memory", "make_memory"],
-            "policy.base": ["Policy", "Reply", "make_policy"],
-            "prompt.builder": ["Recall"],
-            "prompt.view": ["PromptView", "parse_prompt"],
-            "team.base": ["Member", "make_team"],
-            "team_agent": ["TeamAgent"],
-            "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
-            "verifier.base": ["Probed", "Prober", "Verifier", "make_verifier"],
-            "verifier.glove.glove": ["Glove"],
-            "verifier.prober.replay": ["ReplayLiveProber", "ReplayProber"],
-            "verifier.prober.snapshot": ["SnapshotProber"],
-        },
-    )
+    _HOMES = {
+        "agent": ["Agent"],
+        "analysis.run": ["Run", "load_run"],
+        "controller.base": ["make_controller"],
+        "environment": ["AgentEnvironment"],
+        "matching.base": ["Exact", "Matching"],
+        "memory.base": ["Memory", "make_memory"],
+        "policy.base": ["Policy", "Reply", "make_policy"],
+        "prompt.builder": ["Recall"],
+        "prompt.view": ["PromptView", "parse_prompt"],
+        "team.base": ["Member", "make_team"],
+        "team_agent": ["TeamAgent"],
+        "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
+        "verifier.base": ["Probed", "Prober", "Verifier", "make_verifier"],
+        "verifier.glove.glove": ["Glove"],
+        "verifier.prober.replay": ["ReplayLiveProber", "ReplayProber"],
+        "verifier.prober.snapshot": ["SnapshotProber"],
+    }
+
+    def __getattr__(name: str) -> Any:
+        from drift_envs.lazy import lazy_names  # imports Gymnasium, which `drift-agents --help` does without
+
+        find, _ = lazy_names(__name__, _HOMES)
+        return find(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __version__ = "0.1.0"  # that of `drift_envs`: both are parts of one distribution
 

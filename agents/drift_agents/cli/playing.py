@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from drift_agents.cli.root import app, make_console
-from drift_envs.command_line import refuse, verbosity_of
+from drift_agents.cli.root import app, make_console, refuse, verbosity_of
 
 
 def _parse_names(text: str) -> tuple[str, ...]:

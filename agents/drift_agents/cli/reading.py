@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from drift_agents.cli.root import FolderArgument, app, make_console
-from drift_envs.command_line import AllowHost, Json, print_json, refuse
+from drift_agents.cli.root import AllowHost, FolderArgument, Json, app, make_console, print_json, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")

@@ -18,7 +18,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drift_envs.command_line import FAILED, WRONG_USAGE, Json, make_app, print_json, run_app
+from webshop_server.command_line import (
+    FAILED,
+    WRONG_USAGE,
+    AllowHost,
+    Json,
+    make_app,
+    print_json,
+    refuse,
+    run_app,
+    verbosity_of,
+)
+
+__all__ = ["AllowHost", "FolderArgument", "Json", "app", "main", "make_console", "print_json", "refuse", "verbosity_of"]
 
 if TYPE_CHECKING:
     from rich.console import Console
