@@ -90,7 +90,7 @@ GUESTS = {
     "drift_agents": {"drift_envs.checks", "drift_envs.errors", "drift_envs.lazy"},
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
-    "drift_agents.cli": {"drift_envs"},
+    "drift_agents.cli": {"drift_envs", "webshop_server.command_line"},
     "research": {"drift_agents", "drift_envs", "webshop_server"},
     "baselines": {"drift_envs"},
 }
