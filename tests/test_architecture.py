@@ -68,7 +68,8 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "research": [
-        ["belief", "detectors", "experience", "experiments", "injection", "readers", "verify_map"],
+        ["experiments", "pictures"],
+        ["belief", "detectors", "experience", "injection", "readers", "verify_map"],
         ["learned_reader", "prompts", "reader_speed", "tools_results", "train_reader"],
         ["__init__", "__main__"],
     ],

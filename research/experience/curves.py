@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.plots.curves import PlotSeries, draw_line
-from drift_agents.analysis.plots.style import PlotFile, write_panels
 from drift_agents.analysis.runs import estimate
 from drift_agents.errors import ExperimentError
 
 from research.experience.following import Execution, Pair, follow_executions, follow_steps
+from research.pictures import PlotFile, write_panels
 
 KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
 SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))

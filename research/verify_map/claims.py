@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from drift_agents.analysis.evidence import EvidenceTable
 from drift_agents.analysis.price import price_cells
-from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
+from drift_agents.analysis.resampling import LEVEL, Resamples, estimate
 from drift_agents.analysis.table import MISSING, Table, format_difference
 from drift_agents.errors import EvidenceError
 from pydantic import Field
@@ -30,6 +30,7 @@ from pydantic import Field
 from drift_envs.metrics import Estimate
 from research.verify_map.map import agent_values, common_instances, select_points
 from research.verify_map.rules import FileModel, Point, RuleBook, read_model
+from research.verify_map.significance import adjust_holm, p_value
 
 MOST = 6
 """The most claims of a file."""

@@ -22,12 +22,13 @@ import pandas as pd
 from drift_agents.analysis.evidence import EvidenceTable, Key
 from drift_agents.analysis.leaderboard import name_of
 from drift_agents.analysis.price import AREA, CHARGES, MEASURES, instance_values, price_cells, require_clairvoyant
-from drift_agents.analysis.resampling import LEVEL, Resamples, adjust_holm, estimate, p_value
+from drift_agents.analysis.resampling import LEVEL, Resamples, estimate
 from drift_agents.analysis.table import Table, format_difference, format_plain
 from drift_agents.errors import EvidenceError
 
 from drift_envs.metrics import Estimate
 from research.verify_map.rules import OTHER, RATES, Point, Rule, RuleBook, parse_point
+from research.verify_map.significance import adjust_holm, p_value
 
 
 class Lead(NamedTuple):

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 from drift_agents.analysis.evidence import SUFFIX, EvidenceTable, read_evidence
 from drift_agents.analysis.leaderboard import describe_standings, row_names, tabulate_standings
-from drift_agents.analysis.plots.style import PlotFile
 from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
 from drift_agents.analysis.ranking import Standings, rank_agents
 from drift_agents.analysis.resampling import Resamples
@@ -26,6 +25,7 @@ from drift_agents.analysis.table import Table, format_difference, format_estimat
 from drift_agents.errors import EvidenceError
 from drift_agents.experiment.folder import write_text
 
+from research.pictures import PlotFile
 from research.verify_map.claims import decide_claims, read_claims, tabulate_claims
 from research.verify_map.map import (
     MapPoint,

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.style import PlotFile, make_folder, style_of, write_panels
+from drift_agents.analysis.plots.style import style_of
 from drift_agents.analysis.price import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate
+from research.pictures import PlotFile, make_folder, write_panels
 from research.verify_map.map import MapPoint
 from research.verify_map.rules import OTHER, RATES, RuleBook
 

@@ -6,7 +6,6 @@
 * `run` - a run in Python
 * `evidence` - the lines of runs as columns, and as Parquet files
 * `price`, `resampling` - success over budgets of interactions; the paired bootstrap
-* `rules`, `map` - the rules that a map compares; who wins at each of its points
 * `ranking`, `leaderboard` - agents ranked over all schedules, and the page
 * `plots` - figures as PNG and SVG
 * `inspect` - the page to step through the episodes of a run

@@ -1,19 +1,15 @@
-"""Paired bootstrap over instances, and corrected p-values.
+"""Paired bootstrap over instances.
 
 * `Resamples` - seeds resampled in the same way for all agents and schedules
 * `estimate` - a mean with the interval of its resamples
-* `p_value` - of the hypothesis that a difference is 0
-* `adjust_holm` - p-values of a family of tests, corrected
 
 Schedules are the fixed points of a design and are not resampled; instances (seeds) are. Schedules with equally many
-instances share their resamples, since a seed draws one map for all schedules of an environment. Sources: Agarwal et
-al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021), stratified bootstrap; Holm,
-"A simple sequentially rejective multiple test procedure" (1979).
+instances share their resamples, since a seed draws one map for all schedules of an environment. Source: Agarwal et
+al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021), stratified bootstrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -162,41 +158,3 @@ def estimate(mean: float, draws: np.ndarray, n: int) -> Estimate:
     """
     low, high = np.round(np.quantile(draws, _EDGES), 9)  # equal values leave no interval
     return Estimate(round(mean, 9), float(low), float(high), n)
-
-
-def p_value(draws: np.ndarray) -> float:
-    """The two-sided p-value of the hypothesis that a difference is 0: the level at which its interval reaches 0.
-
-    Args:
-        draws: the differences of the resamples, shape (resamples,).
-
-    Returns:
-        At least 2 / (resamples + 1), since resamples are finite (Davison and Hinkley 1997, section 4.2).
-
-    Example:
-        >>> p_value(np.ones(999)), p_value(np.zeros(999))
-        (0.002, 1.0)
-    """
-    rounded = np.round(draws, 9)
-    least = min(int((rounded <= 0).sum()), int((rounded >= 0).sum()))
-    return min(1.0, 2 * (least + 1) / (len(draws) + 1))
-
-
-def adjust_holm(values: Sequence[float]) -> list[float]:
-    """The p-values of a family of tests, corrected so that any false rejection among them has the stated level.
-
-    Args:
-        values: p-values.
-
-    Returns:
-        Corrected p-values, in the same order.
-
-    Example:
-        >>> adjust_holm([0.01, 0.04, 0.03])
-        [0.03, 0.06, 0.06]
-    """
-    found, largest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(np.argsort(values, kind="stable")):
-        largest = max(largest, min(1.0, (len(values) - rank) * values[place]))
-        found[place] = largest
-    return found

@@ -1,1 +1,1 @@
-"""The report and the board, as one HTML file each."""
+"""The report as one HTML file."""

@@ -1,6 +1,5 @@
 """Plots as PNG and SVG.
 
-* `style` - colours, dashes and markers, panels and files
+* `style` - colours, dashes and markers, figures
 * `curves` - the drift curve of a run
-* `map` - who wins at each point of a map, and success over budgets
 """
