@@ -64,7 +64,7 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
         return
     address = address or os.environ.get("RAY_ADDRESS") or None
     check_reachable(address or "", "Ray")
-    own = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
+    own: dict[str, Any] = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
     try:
         with _kept_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)

@@ -353,10 +353,10 @@ def compare_manifests(there: Mapping[str, Any], here: Mapping[str, Any]) -> tupl
     played: list[str] = []
     if there["config_hash"] != here["config_hash"]:
         played += find_differences(there.get("experiment"), here["experiment"])
-    schedules = (
+    before, now = (
         {name: _unfold(about) for name, about in (data.get("schedules") or {}).items()} for data in (there, here)
     )
-    played += find_differences(*schedules, "schedules")
+    played += find_differences(before, now, "schedules")
     return played, find_differences(there.get("versions"), here["versions"])
 
 

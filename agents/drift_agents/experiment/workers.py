@@ -17,7 +17,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from itertools import islice
+from queue import Empty
 from typing import Any, Protocol, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
@@ -143,8 +145,12 @@ class Processes:
 
     def stop(self, running: Sequence[Future[Any]]) -> None:
         """Kill all processes, and wait until they have ended."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
+        if self._executor is None:
+            return
+        with suppress(Empty):  # a call that is still queued there would end loky's thread with a KeyError
+            while True:
+                self._executor._work_ids.get_nowait()
+        self._executor.shutdown(wait=True, kill_workers=True)
 
 
 def _prepare(parent: int, folder: str) -> None:

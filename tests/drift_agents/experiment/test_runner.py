@@ -310,7 +310,7 @@ class TestProcesses:
             run_experiment(parse_experiment(data), folder, resume=True)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
-        assert wait_until(lambda: not any(map(is_alive, workers)), 10)
+        assert wait_until(lambda: not any(map(is_alive, workers)), 10 if number == signal.SIGKILL else 0)
         if number != signal.SIGKILL:
             assert process.returncode == 130
             assert "What is done is kept; continue with: drift-agents run" in errors
