@@ -128,7 +128,7 @@ class StoppedError(ModelError):
 
 
 class BudgetError(ModelError):
-    """The budget for language models is spent; finished episodes are kept."""
+    """The budget for language models is spent; finished cells are kept."""
 
 
 class ReplayError(ModelError):

@@ -144,7 +144,7 @@ def _run(
 ) -> None:
     """Run an experiment and print its report.
 
-    Every finished episode is on disk; --resume continues an interrupted run. Other options replace values of the file.
+    Every finished cell is on disk; --resume continues an interrupted run. Other options replace values of the file.
     """
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")

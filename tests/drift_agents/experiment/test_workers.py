@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from os.path import basename
 from pathlib import Path
 from threading import Event
 
@@ -16,14 +15,6 @@ from drift_agents.experiment.workers import Processes, play_in_pool, play_in_thr
 from drift_agents.llm.service import Service
 
 pytestmark = pytest.mark.integration
-
-
-def test_processes_give_what_each_call_returned() -> None:
-    assert sorted(play_in_pool(Processes(2), basename, [(path,) for path in ("x/c", "x/a", "x/b")], 2)) == [
-        "a",
-        "b",
-        "c",
-    ]
 
 
 def test_an_error_of_a_process_is_the_calls_own() -> None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from os.path import basename
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -95,44 +91,16 @@ class TestRay:
             same = [(tmp_path / run / "traces" / name).read_bytes() for run in ("here", "there")]
             assert same[0] == same[1]
 
-    def test_a_cluster_has_its_own_cores(self, address: str) -> None:
-        with open_cluster(address) as cluster:
-            assert cluster.cores == 2
-
     def test_cells_run_in_several_processes(self, address: str, tmp_path: Path) -> None:
         with open_cluster(address) as cluster:
             found = set(play_in_pool(cluster, _own_pid, [(tmp_path,)] * 8, 2))
         assert len(found) >= 2
         assert os.getpid() not in found
 
-    def test_a_job_at_a_time_keeps_the_order(self, address: str) -> None:
-        with open_cluster(address) as cluster:
-            found = list(play_in_pool(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1))
-        assert found == ["c", "a", "b"]
-
-    def test_what_a_killed_worker_was_at_is_done_again(self, address: str, tmp_path: Path) -> None:
-        def play(name: str) -> str:
-            mark = tmp_path / name
-            if name == "b" and not mark.exists():
-                mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return name
-
-        with open_cluster(address) as cluster:
-            assert sorted(play_in_pool(cluster, play, [(name,) for name in "abc"], 2)) == list("abc")
-
     def test_an_error_is_the_calls_own(self, address: str) -> None:
         with open_cluster(address) as cluster, pytest.raises(UnknownNameError, match="nowhere") as caught:
             list(play_in_pool(cluster, load_experiment, [("nowhere",), ("nowhere",)], 2))
         assert type(caught.value) is UnknownNameError
-
-    def test_an_address_where_nobody_listens_is_refused_at_once(self, tmp_path: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            address = f"127.0.0.1:{server.getsockname()[1]}"
-        begin = time.monotonic()
-        with pytest.raises(ExperimentError, match=re.escape(f"No server listens at {address!r}")):
-            run_experiment(parse_experiment(make_data(tmp_path)), tmp_path / "run", backend="ray", address=address)
-        assert time.monotonic() - begin < 10
 
     def test_a_killed_worker_costs_its_cell_alone(
         self, started: tuple[subprocess.Popen[str], Path, dict[str, Any]], tmp_path: Path
