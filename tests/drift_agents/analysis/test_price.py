@@ -35,19 +35,6 @@ def test_a_curve_by_hand() -> None:
     assert describe_cells(lines)["probes"].tolist() == [0, 50]
 
 
-def test_a_charge_counts_for_the_clairvoyant_too() -> None:
-    unlucky = [*BEST[:-1], ("drift", 0.0, 10, 0)]
-    lines = evidence({"clairvoyant": {LAKE: {7: unlucky}}, "glove": {LAKE: {7: OURS}}})
-    assert price_cells(lines).iloc[1][50, "x1"] == 50
-    assert price_cells(lines).iloc[1][50, "x1.5"] == 75, "one failure each: 130 of 1.5 times 90"
-
-
-def test_without_a_drift_all_episodes_count() -> None:
-    still: list[Episode] = [("source", score, 10, 0) for score in (0.0, 1.0, 1.0, 1.0)]
-    lines = evidence({"clairvoyant": {LAKE: {7: [("source", 1.0, 10, 0)] * 4}}, "none": {LAKE: {7: still}}})
-    assert price_cells(lines).iloc[1][0].tolist() == [75] * 7
-
-
 def test_scores_count_where_the_drift_is_implicit() -> None:
     half = [(phase, score / 2, steps, probes) for phase, score, steps, probes in OURS]
     lines = evidence({"clairvoyant": {LAKE: {7: BEST}}, "none": {LAKE: {7: half}}}, visibility="implicit")

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
-import pytest
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.experiment.logs import FIELDS
-
-from drift_envs.metrics import statistics
 
 
 def test_markdown_escapes_what_would_break_a_table() -> None:
@@ -27,11 +23,3 @@ def test_every_field_is_documented() -> None:
     firsts = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     documented = [name for first in firsts for name in re.findall("`([a-z_]+)`", first)]
     assert sorted(documented) == sorted(FIELDS)
-
-
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resamples of large runs are drawn in blocks, from the same stream as at once."""
-    values = np.random.default_rng(3).normal(0.1, 1.0, 203)
-    whole = statistics.bootstrap(values)
-    monkeypatch.setattr(statistics, "_AT_ONCE", 1_500)
-    assert statistics.bootstrap(values) == pytest.approx(whole, rel=1e-12)

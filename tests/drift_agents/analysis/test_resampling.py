@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from drift_agents.analysis import resampling
 from drift_agents.analysis.resampling import Resamples
 from drift_agents.errors import ArgumentError
 
@@ -45,12 +44,3 @@ def test_differences_are_paired() -> None:
 def test_no_instance_is_refused() -> None:
     with pytest.raises(ArgumentError, match="`instances` should hold at least one"):
         Resamples(pd.MultiIndex.from_arrays([[], []]))
-
-
-def test_large_boards_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = pd.MultiIndex.from_product([["lake"], range(300)])
-    values = np.random.default_rng(0).random((2, 300))
-    whole = Resamples(places, resamples=100).means(values)
-    monkeypatch.setattr(resampling, "_AT_ONCE", 300 * 30)
-    resampling._draw_counts.cache_clear()
-    np.testing.assert_allclose(Resamples(places, resamples=100).means(values), whole, rtol=1e-12)

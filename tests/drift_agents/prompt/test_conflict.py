@@ -6,7 +6,7 @@ import re
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.prompt.conflict import CONFLICTS, check_conflict, settle
+from drift_agents.prompt.conflict import check_conflict, settle
 
 SEEN = [("old", 3.0, 10), ("new", 1.0, 20), ("mid", 3.0, 15)]
 
@@ -22,15 +22,6 @@ SEEN = [("old", 3.0, 10), ("new", 1.0, 20), ("mid", 3.0, 15)]
 )
 def test_each_rule(conflict: str, expected: list[tuple[str, float]]) -> None:
     assert settle(SEEN, conflict) == expected
-
-
-@pytest.mark.parametrize("conflict", CONFLICTS)
-def test_a_single_outcome_needs_no_rule(conflict: str) -> None:
-    assert settle([("only", 0.25, 3)], conflict) == [("only", 1.0)]
-
-
-def test_a_summary_of_one_step_settles_to_its_most_probable_outcome() -> None:
-    assert settle([("likely", 6.0, 5), ("rare", 2.0, 5)], "newest") == [("likely", 1.0)]
 
 
 @pytest.mark.parametrize("wrong", ["mean", "", None, 1])

@@ -95,14 +95,10 @@ def test_the_text_is_what_a_reader_needs() -> None:
         ("Current state: ", "State: ", "'Current state: ' is missing"),
         ("Admissible actions: ", "Actions: ", 'not a line of a prompt: \'Actions: ["0", "1"]\''),
         ('["0", "1"]', '["0", 1]', "the admissible actions should be a JSON list of texts"),
-        ('["0", "1"]', '["0", ', "the admissible actions should be a JSON list."),
         ("so far: 18", "so far: many", "a step should be a whole number. Received 'many'"),
         ("score 0.5;", "score high;", "not a line of a prompt: '- in"),
         ("; verified", "; verified; recalled with weight full", "not a line of a prompt: '- in"),
-        ("; verified", "; verified; twice", "not a line of a prompt: '- in"),
         (' led to {"at": 2}', ' led to {"at": ', "not a line of a prompt: '- in"),
-        ('action "0"', "action 0", "not a line of a prompt: '- in"),
-        ('in {"at": 1} action', 'in {"at": 1}action', "not a line of a prompt: '- in"),
         ('"Never', "Never", "a lesson should be a JSON text"),
         ("- in", "in", "not a line of a prompt: 'in"),
     ],
@@ -111,11 +107,6 @@ def test_anything_else_is_refused(old: str, new: str, message: str) -> None:
     broken = VIEW.render().replace(old, new)
     with pytest.raises(ArgumentError, match=re.escape(message)):
         parse_prompt(broken)
-
-
-def test_a_prompt_without_actions_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="'Admissible actions: ' is missing"):
-        parse_prompt('Task.\n\nCurrent state: {"at": 1}\n')
 
 
 @pytest.mark.parametrize("where", ["now", "before", "after"])
@@ -142,13 +133,6 @@ def test_fold_adds_up_what_is_equal_and_nothing_else() -> None:
     assert [item.value_estimate for item in fold(records)] == [None] * 3
 
 
-def test_fold_keeps_six_digits_of_a_share() -> None:
-    third = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1 / 3),), 1, AgentClock())
-    (item,) = fold([third])
-    assert item.n == 0.333333
-    assert "seen 0.333333 times" in item.line()
-
-
 def test_fold_tells_how_strongly_equal_records_are_recalled() -> None:
     fell, stood = Outcome("hole", 0.0, True), Outcome("ice", 0.0, False)
     records = [
@@ -160,15 +144,3 @@ def test_fold_tells_how_strongly_equal_records_are_recalled() -> None:
     assert hole.support == pytest.approx(1 * 0.2 + 1 * 0.7), "each response counts as strongly as it is recalled"
     assert (ice.n, ice.weight, ice.support) == (3.0, 0.7, pytest.approx(3 * 0.7))
     assert "seen 2 times; last at step 4; recalled with weight 0.45)" in hole.line().replace(") (", "(")
-
-
-def test_full_weight_is_not_mentioned() -> None:
-    thirds = Record(0, "a", "1", tuple((Outcome(x, 0.0, False), 1 / 3) for x in "bcd"), 7, AgentClock())
-    assert [item.weight for item in fold([thirds, thirds], weights=(1.0, 1.0))] == [1.0] * 3
-    assert all("weight" not in item.line() for item in fold([thirds]))
-
-
-def test_one_weight_a_record() -> None:
-    record = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
-    with pytest.raises(ValueError, match="shorter"):
-        fold([record, record], weights=(1.0,))

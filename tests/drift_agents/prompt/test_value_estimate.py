@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from drift_agents.errors import ArgumentError
 from drift_agents.prompt.conflict import CONFLICTS
 from drift_agents.prompt.value_estimate import ValueEstimate
 from drift_agents.types import AgentClock, Outcome, Record
@@ -64,11 +63,6 @@ def test_a_circle_promises_nothing_by_itself() -> None:
     assert value_of(there, [there, back, out]) == value_of(back, [there, back, out]) == 0.5
 
 
-def test_what_is_unknown_is_worth_the_score_so_far() -> None:
-    belief = ValueEstimate([])
-    assert belief(Outcome("anywhere", 0.25, False)) == 0.25
-
-
 def test_a_slippery_way_is_worth_its_mean() -> None:
     both = ((Outcome("goal", 1.0, True), 0.6), (Outcome("start", 0.0, False), 0.2), (Outcome("hole", 0.0, True), 0.2))
     slip = Record(0, "start", "0", both, 10, AgentClock())
@@ -81,8 +75,3 @@ def test_states_are_joined_by_the_matching_rule() -> None:
     second = Record(1, "y2", "0", ((Outcome("z", 1.0, True), 1.0),), 1, AgentClock())
     assert value_of(first, [first, second]) == 0.0
     assert value_of(first, [first, second], key=lambda state: state[0]) == 1.0
-
-
-def test_an_unknown_rule_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="`conflict` should be one of"):
-        ValueEstimate([], "mean")

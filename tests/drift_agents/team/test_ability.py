@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from drift_agents.errors import ArgumentError
 from drift_agents.team.ability import AbilityMatrix, kind_of_task
 
 LAKE = "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. There is a destination: [5, 5]."
@@ -42,18 +39,3 @@ def test_of_equals_the_first_and_one_lucky_attempt_is_not_everything() -> None:
         matrix.note(LAKE, "a", 1.0)
     matrix.note(LAKE, "b", 1.0)
     assert matrix.best(LAKE) == "a"
-
-
-def test_part_of_a_score_counts_where_it_is_asked_for() -> None:
-    strict, partial = AbilityMatrix(["a"], 0.8), AbilityMatrix(["a"], 0.8, partial=True)
-    for matrix in (strict, partial):
-        matrix.note(LAKE, "a", 0.4)
-        matrix.note(LAKE, "a", 0.9)
-    assert (strict.rows()[0]["wins"], partial.rows()[0]["wins"]) == (1.0, 1.5)
-
-
-def test_wrong_values_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`enough` should be in the interval (0, 1]. Received 2")):
-        AbilityMatrix(["a"], 2)
-    with pytest.raises(ArgumentError, match=re.escape("`partial` should be true or false. Received 1")):
-        AbilityMatrix(["a"], partial=1)  # type: ignore[arg-type]

@@ -16,12 +16,11 @@ from drift_agents.memory.consensus.distillation import (
     describe_claims,
     distil,
     propose,
-    quote_ends,
     read_claims,
     read_trajectories,
     render_trajectories,
 )
-from drift_agents.memory.contamination import Contaminator, swap_outcomes
+from drift_agents.memory.contamination import swap_outcomes
 from drift_agents.team.rules import RULES
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
@@ -61,13 +60,6 @@ def test_trajectories_are_read_back_as_they_were_told() -> None:
     assert read[1].lines[1].outcome == ("h", 0.0, True)
 
 
-def test_long_states_keep_their_beginning_and_their_end() -> None:
-    page = '{"html": "' + "word " * 100 + '", "url": "http://shop/item/B01"}'
-    assert quote_ends(page).startswith('{"html": "word')
-    assert quote_ends(page).endswith('http://shop/item/B01"}')
-    assert len(quote_ends(page)) < 200 < len(page)
-
-
 def test_the_rule_proposes_the_shortest_way_without_its_detours_and_every_trap() -> None:
     found = propose(MODEL, attempts_of(LONG, FALL, POOR))
     assert titles(found) == ["Way to score 1 in 2 steps", "Way to score 0.5 in 1 steps", 'Avoid "d"', 'Avoid "l"']
@@ -88,11 +80,6 @@ def test_what_the_rule_writes_fits_the_schema_however_long_the_way(steps: int) -
     assert ("more steps. At the end: " in found.content) == (steps == 400)
     assert len(read_claims(found.content)) == 1
     assert vote(MODEL, attempts, [found], [1], []) == {0}
-
-
-def test_a_long_action_fits_the_title() -> None:
-    attempts = attempts_of([("s", "search[" + "word " * 60 + "]", "h", 0.0, True)])
-    assert not violations(distil(render_trajectories(attempts)), DISTIL)
 
 
 def test_no_more_than_so_many_items() -> None:
@@ -156,12 +143,6 @@ def test_a_wrong_candidate_is_rejected_because_no_line_says_it() -> None:
     assert vote(MODEL, attempts, [true], [1], []) == set(), "what cites nothing is rejected too"
 
 
-def test_votes_for_candidates_that_do_not_exist_do_not_count() -> None:
-    attempts = attempts_of(SHORT, FALL)
-    candidates = propose(MODEL, attempts)
-    assert vote(ScriptedModel(['{"accepted": [0, 2, 7]}']), attempts, candidates, [1], []) == {1}
-
-
 def known(*steps: tuple[str, str, str, float, bool]) -> list[Record]:
     return attempts_of(steps)[0][1]
 
@@ -180,15 +161,6 @@ def test_false_claims_are_possible_outcomes_of_the_same_state_where_it_matters()
         swap_outcomes(known(("a", "1", "b", 0.0, False), ("c", "1", "d", 0.0, False)), str, np.random.default_rng(0))
         == ()
     )
-
-
-@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
-def test_the_share_of_wrong_items_is_kept(share: float) -> None:
-    contaminator, wrong = Contaminator(share), 0
-    for sound in range(1, 200):
-        wrong += contaminator.due(sound, wrong)
-        assert wrong / (sound + wrong) <= share + 1e-9
-    assert wrong / (199 + wrong) == pytest.approx(share, abs=0.01)
 
 
 def test_a_candidate_that_cites_a_line_which_does_not_exist_is_rejected() -> None:

@@ -78,13 +78,6 @@ def test_an_unknown_team_is_refused() -> None:
         make_team("edw", pool())
 
 
-def test_two_executors_play_four_trajectories_in_turn() -> None:
-    bench = Bench(EDV(pool()))
-    assert len(bench.train()) == 4
-    assert bench.played[:2] == bench.played[2:]
-    assert len(set(bench.played)) == 2
-
-
 def test_roles_rotate_over_tasks_and_stay_where_they_should() -> None:
     bench = Bench(EDV(pool()))
     groups = [bench.team.draw_group() for _ in range(40)]

@@ -78,12 +78,6 @@ def test_options_reach_the_tests(lived) -> None:
     assert alarms("adwin", scores, lived, delta=0.002) == []
 
 
-def test_an_alarm_without_memory_is_none() -> None:
-    verifier, memory = bound("page_hinkley"), VanillaMemory()
-    for index, score in enumerate([1.0] * 20 + [0.0] * 20):
-        assert verifier.end_episode(Episode("task", score, 1, True), memory, AgentClock(index, index)) == ()
-
-
 @pytest.mark.parametrize("name", ["adwin", "page_hinkley"])
 def test_without_river_the_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "river.drift", None)

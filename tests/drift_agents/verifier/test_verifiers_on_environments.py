@@ -45,7 +45,7 @@ def test_the_example() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "frozen_lake/implicit:family"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_glove_and_overwrite_agree_on_ice_without_chance(schedule: str, seed: int) -> None:
     runs = []
     for name in ("glove", "overwrite"):
@@ -83,17 +83,6 @@ def test_doubt_alone_changes_episodes(conflict: str) -> None:
         env.close()
     assert runs[0][:20] == runs[1][:20], "before the drift nothing contradicts memory"
     assert runs[0] != runs[1]
-
-
-def test_without_memory_glove_leaves_the_lake_and_its_twin_alone() -> None:
-    traces = []
-    for verified in (True, False):
-        env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery", text=True)
-        verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
-        episodes = played(env, Agent(make_policy("planner"), make_memory("none"), verifier, seed=1), rounds=25)
-        traces.append(repr([(episode, episode.trace) for episode in episodes]).encode())
-        env.close()
-    assert traces[0] == traces[1]
 
 
 def test_probing_helps_where_responses_lie() -> None:

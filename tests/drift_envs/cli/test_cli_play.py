@@ -163,12 +163,3 @@ def test_an_action_is_chosen_by_its_number(monkeypatch: pytest.MonkeyPatch, caps
 def test_an_id_without_keys_is_refused_with_what_to_do(capsys: pytest.CaptureFixture) -> None:
     assert main(["play", "DriftHopper-v0"]) == 2
     assert "record it instead, `drift-envs record ID --out film.gif`" in capsys.readouterr().err
-
-
-def test_an_environment_without_a_goal_shows_the_return(
-    desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    env, _ = sit_down(desk, "DriftCartPole-v0", ["right"] * 20, "cart_pole/null")
-    assert play(env, IDS["DriftCartPole-v0"].parts.controls, episodes=1) == [False]
-    steps = len(env.actions)
-    assert capsys.readouterr().out == f"episode 0: return {steps}.0 after {steps} steps\n"

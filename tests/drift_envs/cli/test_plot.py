@@ -41,11 +41,6 @@ def test_a_long_schedule_is_sampled() -> None:
     assert lines[lines.index("map") + 1].strip() == "AABB" * 25
 
 
-def test_plot_prints_and_ends_after_the_last_phase(capsys: pytest.CaptureFixture) -> None:
-    assert main(["plot", "frozen_lake/explicit"]) == 0
-    assert capsys.readouterr().out.startswith("frozen_lake/explicit, ticks 0 to 59")
-
-
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_picture_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / f"thaw.{suffix}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -81,17 +80,6 @@ def test_the_sheet_of_the_shop_shows_the_advertisement_and_frames_its_right_butt
     assert seen[0][1] < seen[1][1], "A, then B"
 
 
-def test_the_display_of_others_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
-    with without_display():
-        assert os.environ["SDL_VIDEODRIVER"] == "dummy"
-    assert "SDL_VIDEODRIVER" not in os.environ
-    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
-    with without_display():
-        pass
-    assert os.environ["SDL_VIDEODRIVER"] == "x11"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -106,18 +94,6 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     assert main(["record", LAKE, *arguments]) == 1
     assert message in capsys.readouterr().err
-
-
-def test_without_an_oracle_chance_acts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    file = tmp_path / "late.yaml"
-    file.write_text(
-        "version: 1\nname: late\nenv: DriftFrozenLake-v0\ndrifts:\n  - {at: 5, set: {action_delay: 2}}\n",
-        encoding="utf-8",
-    )
-    arguments = ["record", LAKE, "--out", str(tmp_path / "a.png"), "--schedule", str(file), "--steps", "1"]
-    assert main(arguments) == 1
-    assert "there is no oracle for DriftFrozenLake-v0 with late; use `--policy random`" in capsys.readouterr().err
-    assert main([*arguments, "--policy", "random"]) == 0
 
 
 def test_one_error_names_all_that_is_missing(

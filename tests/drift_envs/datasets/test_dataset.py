@@ -32,7 +32,6 @@ def slips(clock: str) -> dict[str, Any]:
 
 
 CASES = [
-    (LAKE, "frozen_lake/tides:family", "random", 90),
     (LAKE, slips("step"), "optimal", 30),
     (LAKE, slips("episode_step"), "random", 20),
     (LAKE, "frozen_lake/implicit", "initial", 30),
@@ -100,7 +99,7 @@ def test_a_plain_play_of_the_same_seeds_and_actions_has_the_same_steps_and_truth
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("env_id", "schedule", "policy", "episodes"), [CASES[1], CASES[5]])
+@pytest.mark.parametrize(("env_id", "schedule", "policy", "episodes"), [CASES[0], CASES[-1]])
 def test_what_was_interrupted_is_completed_to_the_same_bytes(
     env_id: str, schedule: Any, policy: str, episodes: int, small_parts: None, tmp_path: Path
 ) -> None:

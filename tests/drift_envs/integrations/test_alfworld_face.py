@@ -160,50 +160,6 @@ def test_an_expert_and_all_wordings():
     assert "extra.expert_plan" not in HouseGames(config, "eval_in_distribution", houses=1).init_env().reset()[1]
 
 
-def test_a_thing_in_the_wrong_place_is_not_won():
-    schedule = {"version": 1, "name": "d", "base": {"tidy": 3}}
-    limit = {"training": {"max_nb_steps_per_episode": 150}}
-    env = HouseGames({"env": {"task_types": [1]}, "rl": limit}, schedule=schedule, houses=3).init_env()
-    scores = set()
-    for _ in range(20):
-        obs, info = env.reset()
-        _, won = run(env, obs, info, is_judged=False)
-        scores.add((env.step(["look"])[1][0], won))
-    assert scores == {(0.6, False), (1.0, True)}
-
-
-def test_things_are_sliced():
-    env = HouseGames(houses=20, one_room=True).init_env()
-    for _ in range(200):
-        obs = env.reset()[0]
-        sliced = cut(env, obs)
-        if sliced:
-            break
-    knife, thing = sliced
-    obs = env.step([f"slice {thing} with {knife}"])[0]
-    assert obs == [f"You sliced the {thing} with the {knife}."]
-    assert env.step([f"examine {thing}"])[0] == [f"This is a sliced {thing}."]
-    assert env.step([f"slice {knife} with {thing}"])[0] == ["Nothing happens."]
-
-
-def cut(env, obs):
-    """Look for a knife and then for food, and stand there; both names, unless the house lacks one."""
-    knife = None
-    for place in re.findall(r"an? (\w+ \d+)", obs[0].split("\n\n")[1]) * 2:
-        text = env.step([f"go to {place}"])[0][0]
-        if text.endswith("is closed."):
-            text = env.step([f"open {place}"])[0][0]
-        if knife is None and (found := re.search(r"a ((?:butter)?knife \d+)", text)):
-            knife = found[1]
-            info = env.step([f"take {knife} from {place}"])[3]
-            text = env.step(["look"])[0][0]
-        elif knife and (found := re.search(r"a ((?:apple|bread|egg|lettuce|potato|tomato) \d+)", text)):
-            info = env.step(["look"])[3]
-            assert f"slice {found[1]} with {knife}" in info["admissible_commands"][0]
-            return knife, found[1]
-    return None
-
-
 def test_evaluators_read_phase_and_log():
     schedule = {"version": 1, "name": "d", "drifts": [{"name": "ice", "at": 1, "set": {"gone": ["fridge 1"]}}]}
     env = HouseGames(schedule=schedule, houses=1).init_env(batch_size=2)

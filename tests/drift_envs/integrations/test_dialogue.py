@@ -46,11 +46,6 @@ def test_the_last_named_action_is_read(before, action):
         assert read_action(f"{before}\nAction: 0\nFrom here on:\n{form}") == action
 
 
-@given(st.text())
-def test_any_message_is_read_as_one_line(text):
-    assert len(read_action(text).splitlines()) <= 1
-
-
 def test_a_dialogue_needs_an_end():
     with pytest.raises(ArgumentError, match="`life` should have `rounds` or `episodes`"):
         Dialogue(TextLifetime("DriftFrozenLake-v0"))

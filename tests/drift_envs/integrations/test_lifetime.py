@@ -63,12 +63,6 @@ def test_the_plan_of_a_lifetime_does_not_disturb_it():
             assert with_plan.act("1") == without.act("1")
 
 
-def test_an_agent_without_a_score_has_not_recovered():
-    lines = [{"phase": "source", "score": 0.0}] * 3 + [{"phase": "ice", "score": 1.0}] * 3
-    found = lifetime_scores(lines)
-    assert (found["recovered"], found["recovery_episodes"]) == (0.0, 3.0)
-
-
 def test_episodes_that_were_not_played_score_zero():
     planned = ["source", "source", "ice", "ice"]
     lines = [{"phase": "source", "score": 1.0}] * 2 + [{"phase": "ice", "score": 1.0}]

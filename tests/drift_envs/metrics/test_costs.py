@@ -27,11 +27,6 @@ def test_costs_are_per_drift_and_per_stable_episode() -> None:
     assert cost.per_stable_episode == 3.0
 
 
-def test_costs_without_such_a_phase_are_none() -> None:
-    assert cost_by_kind([log_row("source", 1)], ["probe_steps"])["probe_steps"].per_drift is None
-    assert cost_by_kind([log_row("drift-1", 1)], ["probe_steps"])["probe_steps"].per_stable_episode is None
-
-
 def test_only_episodes_within_the_budget_count() -> None:
     assert collected_score([1, 1, 1], [10, 10, 10], 30) == 3
     assert collected_score([1, 1, 1], [10, 10, 10], 29) == 2
@@ -61,11 +56,3 @@ def test_the_interval_of_the_ratio_contains_the_true_value() -> None:
     assert found is not None
     assert found.low < 0.75 < found.high
     assert found.high - found.low < 0.1
-
-
-def test_a_ratio_of_equal_instances_has_no_interval() -> None:
-    found = recovery_ratio([0.9] * 5, [0.1] * 5, [0.9] * 5)
-    assert found is not None
-    assert (found.mean, found.n) == (1.0, 1)
-    with pytest.raises(ArgumentError, match=r"should be equally long\. Received 1, 2 and 1"):
-        recovery_ratio([1], [1, 2], [1])

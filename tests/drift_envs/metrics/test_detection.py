@@ -15,10 +15,6 @@ def test_a_detection_belongs_to_the_last_drift_before_it() -> None:
     assert found.precision == 1.0
 
 
-def test_a_detection_at_the_drift_has_delay_zero() -> None:
-    assert detect([100], [Realignment(100, True)], 300).delays == (0,)
-
-
 def test_a_realignment_of_no_changed_pair_is_a_false_alarm() -> None:
     found = detect([100], [Realignment(101, False), Realignment(150, True)], interactions=1000)
     assert found.delays == (50,)

@@ -17,15 +17,10 @@ from drift_envs.metrics import (
     forward_transfer,
     percent,
     prequential,
-    truth_rate,
     variation_budget,
 )
 
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=40)
-
-
-def test_percent() -> None:
-    assert percent([1] * 17 + [0] * 3) == 85.0
 
 
 @given(scores)
@@ -81,11 +76,6 @@ def test_forward_transfer() -> None:
     assert forward_transfer(1.0, 1.0) is None
 
 
-def test_truth_rate() -> None:
-    assert truth_rate([]) is None
-    assert truth_rate(x for x in (1.0, 0.0)) == 0.5
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -98,8 +88,3 @@ def test_truth_rate() -> None:
 def test_invalid_scores_are_refused(values: list, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         percent(values)
-
-
-def test_fading_is_bounded() -> None:
-    with pytest.raises(ArgumentError, match=r"`fading` should be in the interval \(0, 1\]. Received 0"):
-        prequential([1], fading=0)

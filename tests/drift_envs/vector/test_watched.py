@@ -72,12 +72,6 @@ def test_a_process_that_is_killed_within_a_step(lakes: WatchedAsyncVectorEnv) ->
     assert not any(process.is_alive() for process in lakes.processes)
 
 
-def test_close_ends_the_others(lakes: WatchedAsyncVectorEnv) -> None:
-    kill(lakes)
-    lakes.close()
-    assert not any(process.is_alive() for process in lakes.processes)
-
-
 def test_it_is_gymnasiums_own_otherwise(lakes: WatchedAsyncVectorEnv) -> None:
     plain = gym.vector.AsyncVectorEnv([lambda: gym.make("DriftFrozenLake-v0")] * 3)
     plain.reset(seed=0)

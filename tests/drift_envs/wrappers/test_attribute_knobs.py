@@ -77,31 +77,6 @@ def test_declared_knobs_and_what_follows_them():
     assert env.drift_state.knobs["limit"] == 2.4
 
 
-def test_an_environment_of_somebody_else():
-    class Counter(gym.Env):
-        observation_space = gym.spaces.Discrete(100)
-        action_space = gym.spaces.Discrete(2)
-        pace = 1
-
-        def reset(self, *, seed=None, options=None):
-            super().reset(seed=seed)
-            self.count = 0
-            return 0, {}
-
-        def step(self, action):
-            self.count += self.pace
-            return self.count, 0.0, False, False, {}
-
-    schedule = plan(
-        drifts=[{"at": 2, "set": {"pace": 5}}],
-        clock="step",
-        knobs={"pace": {"kind": "integer", "bounds": [1, 9]}},
-    )
-    env = DriftWrapper(Counter(), schedule)
-    env.reset(seed=0)
-    assert [env.step(0)[0] for _ in range(4)] == [1, 2, 7, 12]
-
-
 class Machine(gym.Env):
     """Adds the gear to a counter; the mode is behind a method."""
 

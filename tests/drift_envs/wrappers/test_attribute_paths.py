@@ -154,18 +154,6 @@ def test_lists_of_another_shape_or_outside_of_the_bounds_are_refused():
             DriftWrapper(Robot(), plan(knobs, {"pull": value}))
 
 
-def test_every_missing_attribute_is_reported_at_once():
-    knobs = {
-        "a": {"attribute": "nowhere", "bounds": [0, 1]},
-        "wind": {"bounds": [0, 1]},
-        "derived": {"total": {"sum": ["_ctrl_cost_weight"]}},
-    }
-    with pytest.raises(ScheduleError) as error:
-        DriftWrapper(Robot(), {**plan(knobs), "clok": 1})
-    keys = [problem.key for problem in error.value.problems]
-    assert keys == ["knobs.a.attribute", "knobs.wind", "knobs.derived.total", "clok"]
-
-
 def test_the_command_reports_missing_attributes_of_the_named_environment(tmp_path, capsys):
     file = tmp_path / "pole.yaml"
     file.write_text(

@@ -8,7 +8,6 @@ import pytest
 
 from drift_envs.errors import DrivenKnobError, ScheduleError
 from drift_envs.wrappers import DriftWrapper
-from drift_envs.wrappers.effects import LONGEST_DELAY, Effects
 
 
 class Echo(gym.Env):
@@ -33,20 +32,6 @@ def echo(**values):
     return DriftWrapper(Echo(), {"version": 1, "name": "test", "base": values})
 
 
-def test_nothing_is_put_in_where_nothing_is_turned():
-    env = DriftWrapper(Echo(), None)
-    assert not isinstance(env.env, Effects)
-    assert isinstance(echo(reward_scale=2).env, Effects)
-
-
-def test_effects_at_their_defaults_change_nothing():
-    env = echo(reward_scale=1)
-    observation, info = env.reset(seed=0)
-    assert (observation.tolist(), info) == ([1, 2, 3], {})
-    assert env.step(3)[1] == 3.0
-    assert env.unwrapped.done == [3]
-
-
 def test_rewards():
     env = echo(reward_scale=2.5, reward_sign="-")
     env.reset(seed=0)
@@ -61,15 +46,6 @@ def test_permutations_move_whole_and_in_part():
     assert env.unwrapped.done == [1, 0, 2, 0]
 
 
-def test_swapped_actions():
-    drift = {"at": 1, "swap": {"action_permutation": ["0", "3"]}}
-    env = DriftWrapper(Echo(), {"version": 1, "name": "swap", "clock": "step", "drifts": [drift]})
-    env.reset(seed=0)
-    env.step(0)
-    env.step(0)
-    assert env.unwrapped.done == [0, 3]
-
-
 def test_late_actions():
     env = echo(action_delay=2)
     env.reset(seed=0)
@@ -79,15 +55,6 @@ def test_late_actions():
     env.reset()
     env.step(0)
     assert env.unwrapped.done == [0]
-
-
-def test_the_longest_delay():
-    env = echo(action_delay=LONGEST_DELAY)
-    env.reset(seed=0)
-    actions = [number % 4 for number in range(40)]
-    for action in actions:
-        env.step(action)
-    assert env.unwrapped.done == [0] * LONGEST_DELAY + actions[:-LONGEST_DELAY]
 
 
 def test_late_arrays_are_those_that_were_meant():
@@ -142,21 +109,6 @@ def test_noise_of_a_picture_is_rounded_and_cut():
     assert np.isin(strong, (0, 255)).mean() > 0.99
     with pytest.raises(ScheduleError, match="observation_noise: is no knob"):
         DriftWrapper(Picture(np.int64), noisy)
-
-
-def test_noise_stays_in_the_space_and_leaves_the_dynamics_alone():
-    env = echo(observation_noise=50)
-    env.reset(seed=0)
-    for _ in range(50):
-        assert env.observation_space.contains(env.step(1)[0])
-    plain = gym.make("CartPole-v1")
-    noisy = DriftWrapper(gym.make("CartPole-v1"), {"version": 1, "name": "n", "base": {"observation_noise": 1}})
-    plain.reset(seed=0)
-    noisy.reset(seed=0)
-    for action in (0, 1, 1, 0):
-        plain.step(action)
-        noisy.step(action)
-    assert np.array_equal(plain.unwrapped.state, noisy.unwrapped.state)
 
 
 def test_effects_and_attributes_drift_together():

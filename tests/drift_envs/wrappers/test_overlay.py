@@ -8,7 +8,7 @@ import pytest
 
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftOverlay
-from drift_envs.wrappers.overlay.strip import STRIP, blocks
+from drift_envs.wrappers.overlay.strip import STRIP
 from tests.core_ids import CORE_IDS
 
 
@@ -89,43 +89,9 @@ def test_a_window_shows_the_overlay_and_a_plain_one_does_not():
         env.close()
 
 
-def test_pictures_go_on_after_another_environment_has_closed():
-    env = gym.make("DriftFrozenLake-v0", render_mode="rgb_array", overlay=True)
-    other = gym.make("DriftFrozenLake-v0", render_mode="rgb_array")
-    for each in (env, other):
-        each.reset(seed=0)
-        each.render()
-    first = env.render()
-    other.close()
-    assert np.array_equal(env.render(), first)
-    env.close()
-
-
 def test_overlays_of_what():
     with pytest.raises(ArgumentError, match="`env` should have a `DriftWrapper` in it"):
         DriftOverlay(gym.make("CartPole-v1"))
-
-
-def test_where_the_tick_stands_in_the_schedule():
-    timeline = gym.make("DriftFrozenLake-v0").get_wrapper_attr("timeline")
-    shown, needle = blocks(timeline, 0)
-    assert [block.phase.id for block in shown] == ["source", "drift-1", "drift-2"]
-    assert [(block.left, block.right) for block in shown] == [(0, 1 / 3), (1 / 3, 2 / 3), (2 / 3, 1)]
-    assert [block.is_present for block in shown] == [True, False, False]
-    assert needle == 0.5 / 60
-    assert blocks(timeline, 20)[0][1].is_present
-    late, needle = blocks(timeline, 1000)
-    assert late[-1].is_present
-    assert late[-1].right == 1 > needle > 0.97, "the last phase never ends"
-
-
-def test_a_schedule_that_never_ends_shows_what_is_near():
-    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/tides")
-    timeline = env.get_wrapper_attr("timeline")
-    shown, needle = blocks(timeline, 500)
-    assert len(shown) == 5
-    assert shown[2].is_present
-    assert shown[2].left <= needle <= shown[2].right
 
 
 def drawn(env, overlaid):
@@ -197,14 +163,6 @@ def test_the_score_is_told():
     env.reset(seed=0)
     env.step(0)
     assert env.get_wrapper_attr("lines")()[0].endswith(", score 0"), "a car's score is its flag, not its rewards"
-    env.close()
-
-
-def test_pages_of_a_shop_stay_as_they_are():
-    env = gym.make("DriftWebShop-v0", render_mode="rgb_array", overlay=True)
-    env.reset(seed=0)
-    env.reset(options={"drift_tick": 25})
-    assert not drawn(env, env.render()).any()
     env.close()
 
 

@@ -114,14 +114,6 @@ def test_a_twin_looks_like_its_environment(env_id, text):
     second.close()
 
 
-def test_a_twin_has_no_step_limit():
-    env = lake(max_episode_steps=2)
-    env.reset(seed=0)
-    second = twin(env)
-    second.reset()
-    assert not any(second.step(0)[3] for _ in range(5))
-
-
 def test_what_is_hidden_from_a_twin():
     env = lake()
     second = twin(env)

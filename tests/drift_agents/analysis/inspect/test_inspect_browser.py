@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,6 @@ from typing import Any
 import pytest
 from drift_agents.analysis.inspect.page import write_page
 from drift_agents.analysis.inspect.serve import make_server
-from drift_agents.experiment.folder import EPISODES, MANIFEST, TRACES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
 from selenium.webdriver.chrome.webdriver import WebDriver
@@ -165,16 +161,6 @@ def test_the_car_shows_the_force_as_it_is(browser: WebDriver, page: str) -> None
     assert "since the last phase: force 0.001 to -0.001" in texts(browser, ".hint")
 
 
-def test_recalled_records_stand_in_a_table(browser: WebDriver, page: str) -> None:
-    open_step(browser, page, "puddle", "glove", 6, 1)
-    rows = browser.find_elements(By.CSS_SELECTOR, "table.recalled tbody tr")
-    lines = [line for line in texts(browser, "pre.prompt")[0].splitlines() if line.startswith("- in ")]
-    assert len(rows) == len(lines) > 0
-    heads = texts(browser, "table.recalled th")
-    assert heads == ["where", "in state", "action", "led to", "seen", "last at step", "weight", "verified"]
-    assert {row.find_elements(By.TAG_NAME, "td")[6].text for row in rows} == {"1"}
-
-
 def test_filters_filter(browser: WebDriver, page: str) -> None:
     open_page(browser, page)
     for field, value, episodes, runs in (
@@ -216,14 +202,6 @@ def test_with_and_without_glove_side_by_side(browser: WebDriver, page: str) -> N
     WebDriverWait(browser, 5).until(lambda b: len(b.find_elements(By.CLASS_NAME, "pane")) == 1)
 
 
-def test_a_player_without_steps_says_why(browser: WebDriver, page: str) -> None:
-    open_page(browser, page)
-    button = next(b for b in browser.find_elements(By.CLASS_NAME, "label") if "clairvoyant" in b.text)
-    button.send_keys(Keys.ENTER)
-    WebDriverWait(browser, 5).until(lambda b: b.find_elements(By.CLASS_NAME, "missing"))
-    assert texts(browser, ".missing") == ["This player leaves no steps: it reads no prompt and has no memory."]
-
-
 @pytest.mark.parametrize("schedule", ["puddle", "mountain_car/reversed"])
 def test_all_text_is_easy_to_read(browser: WebDriver, page: str, schedule: str, contrasts: Contrasts) -> None:
     open_step(browser, page, schedule, "glove", 1, 0)
@@ -242,50 +220,6 @@ def test_everything_can_be_reached_by_keys_and_has_a_name(browser: WebDriver, pa
         ".map(e => e.outerHTML)"
     )
     assert unnamed == []
-
-
-def test_twenty_thousand_episodes_open_in_three_seconds(browser: WebDriver, traced_run: Path, tmp_path: Path) -> None:
-    episodes = multiply(traced_run, tmp_path, 20_000)
-    page = write_page(tmp_path, tmp_path / "page.html").as_uri()
-    browser.get("about:blank")
-    begin = time.perf_counter()
-    open_page(browser, page)
-    assert time.perf_counter() - begin < 3
-    assert texts(browser, "#count")[0].startswith(f"{episodes:,} episodes")
-    assert len(browser.find_elements(By.CLASS_NAME, "row")) < 60, "rows out of sight are not made"
-    last = browser.execute_script("return index.cells.length - 1")
-    begin = time.perf_counter()
-    browser.execute_async_script("choose(index.cells[arguments[0]], 5, 1).then(arguments[1])", last)
-    assert time.perf_counter() - begin < 1, "the steps of one cell alone are unpacked"
-    assert texts(browser, ".row.chosen .label")[0].endswith(f"seed {last // 2}")
-    assert errors(browser) == []
-
-
-def multiply(folder: Path, target: Path, least: int) -> int:
-    """The run of `folder` with so many instances that it has that many episodes; two agents of each."""
-    (target / TRACES).mkdir()
-    (target / MANIFEST).write_bytes((folder / MANIFEST).read_bytes())
-    rows = [json.loads(line) for line in (folder / EPISODES).read_text("utf-8").splitlines()]
-    steps = {v: (folder / TRACES).glob(f"*puddle*--vanilla--{v}--planner--0.jsonl.gz") for v in ("none", "glove")}
-    traces = {v: gzip.decompress(next(found).read_bytes()).split(b"\n", 1) for v, found in steps.items()}
-    kept = [
-        [
-            row
-            for row in rows
-            if (row["schedule"], row["memory"], row["verifier"], row["seed"]) == ("puddle", "vanilla", v, 0)
-        ]
-        for v in traces
-    ]
-    lines: list[str] = []
-    for seed in range(least // sum(map(len, kept)) + 1):
-        for (verifier, (header, rest)), cell in zip(traces.items(), kept, strict=True):
-            lines += [json.dumps({**row, "seed": seed}) for row in cell]
-            first = json.dumps({**json.loads(header), "seed": seed}).encode()
-            (target / TRACES / f"{seed}-{verifier}.jsonl.gz").write_bytes(
-                gzip.compress(first + b"\n" + rest, 1, mtime=0)
-            )
-    (target / EPISODES).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return len(lines)
 
 
 def test_the_same_page_served(browser: WebDriver, traced_run: Path) -> None:

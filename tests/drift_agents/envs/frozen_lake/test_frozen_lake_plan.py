@@ -30,22 +30,6 @@ def test_unknown_ice_is_crossed_at_a_risk() -> None:
     assert found[0, 2, RIGHT] == 1.0
 
 
-def test_known_ice_is_crossed_at_none() -> None:
-    assert values(CORRIDOR, beliefs(safe=[(0, 1), (0, 2)]), risk=0.5)[0, 0, RIGHT] == pytest.approx(G**2)
-
-
-def test_the_edge_holds_back_and_that_is_no_risk() -> None:
-    found = values(CORRIDOR, risk=0.5)
-    assert found[0, 2, UP] == pytest.approx(G)
-
-
-def test_a_believed_hole_is_worth_nothing() -> None:
-    hole = beliefs({((0, 1), "2"): ((BelievedOutcome((0, 2), 0.0, True), 1.0),)})
-    found = values(CORRIDOR, hole)
-    assert found[0, 1, RIGHT] == 0.0
-    assert found[0, 0].max() == 0.0
-
-
 def test_a_believed_tile_holds_from_every_neighbour() -> None:
     grid = Grid(3, 3, ((2, 2),), MOVES, 1.0)
     hole = beliefs(tiles={(1, 1): BelievedOutcome((1, 1), 0.0, True)})
@@ -66,31 +50,6 @@ def test_frequencies_are_probabilities_with_a_prior() -> None:
     )
     found = values(CORRIDOR, counted, prior=4.0)
     assert found[0, 1, RIGHT] == pytest.approx(5 / 8 * G)
-
-
-def test_without_a_prior_the_counts_alone_decide() -> None:
-    back = beliefs(
-        {((0, 2), "2"): ((BelievedOutcome((0, 3), 1.0, True), 1.0), (BelievedOutcome((0, 2), 0.0, False), 3.0))}
-    )
-    v = 0.25 / (1 - 0.75 * G)  # v = 1/4 + 3/4 G v
-    assert values(CORRIDOR, back)[0, 2, RIGHT] == pytest.approx(v, abs=1e-9)
-
-
-def test_the_best_answer_counts_where_asked() -> None:
-    both = beliefs(
-        {((0, 1), "2"): ((BelievedOutcome((0, 2), 0.0, True), 9.0), (BelievedOutcome((0, 2), 0.0, False), 1.0))}
-    )
-    assert values(CORRIDOR, both, best=True)[0, 1, RIGHT] == pytest.approx(G)
-
-
-def test_an_action_without_a_meaning_is_expected_to_do_nothing() -> None:
-    grid = Grid(1, 2, ((0, 1),), (("wait", None), ("2", (0, 1))), 1.0)
-    assert values(grid)[0, 0].tolist() == pytest.approx([G, 1.0])
-
-
-def test_a_plan_is_not_to_be_changed() -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        values(CORRIDOR)[0, 0, 0] = 1.0
 
 
 cells = st.tuples(st.integers(0, 3), st.integers(0, 3))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from drift_agents.envs.minigrid.planner import MinigridPlanner
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
@@ -43,12 +42,6 @@ TWO_THINGS = {"1,1": "blue goal", "4,1": "green goal"}
 def test_it_walks_to_the_goal_that_it_sees():
     assert decide(state(CORRIDOR, (1, 1), things={"4,1": "green goal"})) == "2"
     assert decide(state(CORRIDOR, (1, 1), "north", things={"4,1": "green goal"})) == "1"
-
-
-def test_the_planner_of_all_environments_hands_it_on():
-    here = state(CORRIDOR, (1, 1), things={"4,1": "green goal"})
-    view = PromptView(TASK.format(GOAL), here, ALL)
-    assert Planner().decide(view.render(), np.random.default_rng(0)).text == "2"
 
 
 def test_it_remembers_a_goal_that_is_out_of_sight():
@@ -91,9 +84,6 @@ def test_actions_that_have_changed_places():
     assert decide(here, records=both) == "0"
     back = [*both, record(north, "1", east, 11)]
     assert decide(here, records=back) == "1"
-
-
-DOOR = ["#######", "#.o.o.#", "#.....#", "#######"]
 
 
 def test_it_fetches_the_key_of_a_locked_door():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from drift_agents.envs.mountain_car.matching import FEW, MountainCarMatching
 from drift_agents.envs.mountain_car.motion_table import MotionTable
-from drift_agents.matching.base import BatchMatching, Exact
 from drift_agents.types import AgentClock, Outcome, Record, Transition
 from drift_agents.verifier.glove.evidence import share
 
@@ -61,11 +60,6 @@ def test_columns_count_what_one_by_one_counts(TextCar, drive_car, taught_steps, 
         shares.add(found[0])
     assert len(records) > FEW, "most of this should have been counted in columns"
     assert len(shares) > FEW, "some responses should agree and some not"
-
-
-def test_only_the_grid_counts_many_at_once():
-    assert isinstance(MountainCarMatching(), BatchMatching)
-    assert not isinstance(Exact(), BatchMatching)
 
 
 def test_a_table_follows_whatever_becomes_of_the_records():

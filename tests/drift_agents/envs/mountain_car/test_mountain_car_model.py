@@ -61,14 +61,6 @@ def test_order_does_not_matter(TextCar, drive_car, recall_experience):
     assert fit(items) == fit(items[::-1])
 
 
-def test_equal_environments_share_a_model(TextCar, drive_car, recall_experience):
-    models = [
-        fit([recall_experience(e, last=e.now.step) for e in drive_car(TextCar(), 300, seed=s, hold=15)]) for s in (1, 2)
-    ]
-    # One of them happened to reach the flag.
-    assert replace(models[0], goal=0.5) == replace(models[1], goal=0.5)
-
-
 def test_a_drift_does_not_bend_gravity(TextCar, drive_car, recall_experience):
     old = [recall_experience(e, last=e.now.step) for e in drive_car(TextCar(), 150, hold=15)]
     new = [recall_experience(e, last=1000 + e.now.step) for e in drive_car(TextCar(force=-0.001), 150, seed=1, hold=15)]
@@ -111,21 +103,11 @@ def test_conflicts_at_one_place(conflict, expected):
     assert found == pytest.approx(expected, abs=0.02)
 
 
-def test_max_keeps_every_answer():
-    push, weight = pushes(fit(COASTED + CONTRADICTION, "max"), "2", -0.5)
-    assert sorted(push[weight > 0]) == pytest.approx([-0.001, 0.001], abs=GRAIN)
-
-
 def test_equally_loud_answers_go_to_the_newest():
     for newer in (0.001, -0.001):
         items = [felt(-0.5, newer, last=9), felt(-0.45, newer, last=8)]
         items += [felt(-0.5, -newer, last=1), felt(-0.45, -newer, last=0)]
         assert pushes(fit(COASTED + items), "2", -0.5)[0] == pytest.approx([newer], abs=GRAIN)
-
-
-def test_what_is_recalled_faintly_counts_little():
-    faded = [item._replace(weight=0.1) if item.n == 2 else item for item in CONTRADICTION]
-    assert pushes(fit(COASTED + faded), "2", -0.5)[0] == pytest.approx([-0.001], abs=GRAIN)
 
 
 def test_only_the_nearest_are_asked():
@@ -188,37 +170,6 @@ def test_the_present_state_outweighs_its_neighbours():
     # Beyond the stretch everything stays.
     assert pushes(found, "2", -0.51)[0] == pytest.approx([0.001], abs=GRAIN)
     assert pushes(found, "2", -0.3)[0] == pushes(model, "2", -0.3)[0]
-
-
-def test_insisting_on_what_is_believed_anyway_changes_nothing():
-    items = [felt(-0.42, 0.001), felt(-0.45, 0.001, last=1)]
-    model = fit(COASTED + items)
-    assert override_locally(model, read_evidence(items[:1], ACTIONS), ACTIONS, -0.44, "majority", 5) is model
-
-
-def test_insisting_on_more_answers_than_elsewhere():
-    elsewhere = [felt(-0.9, 0.001), felt(-0.85, 0.001, last=1)]
-    model = fit([*COASTED, *elsewhere, felt(-0.42, 0.001, last=2)], "frequency", neighbours=1)
-    assert model.responses == 1
-    here = [felt(-0.42, 0.001, last=2), felt(-0.42, -0.001, v=0.001, last=3)]
-    found = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.42, "frequency", 5)
-    push, weight = pushes(found, "2", -0.42)
-    assert dict(zip(np.round(push, 4).tolist(), weight.tolist(), strict=True)) == {-0.001: 0.5, 0.001: 0.5}
-    assert pushes(found, "2", -0.9)[1].tolist() == [1.0, 0.0]
-
-
-def test_insisting_on_fewer_answers_than_elsewhere():
-    elsewhere = [felt(-0.5, 0.001), felt(-0.5, -0.001, v=0.001, last=1)]
-    here = [felt(-0.48, 0.001, last=2)]
-    model = fit(COASTED + elsewhere + here, "frequency")
-    found = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
-    push, weight = pushes(found, "2", -0.5)
-    assert weight.tolist() == [1.0, 0.0]
-    assert push[0] == pytest.approx(0.001, abs=GRAIN)
-
-
-def test_actions_that_are_not_admissible_are_passed_over():
-    assert read_evidence([felt(-0.5, 0.001, action="jump")], ACTIONS) == (frozenset(),) * 3
 
 
 def test_other_environments_are_refused():

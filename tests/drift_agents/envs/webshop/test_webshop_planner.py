@@ -29,11 +29,6 @@ def test_it_opens_the_listing_that_fits(shop: Any, decide: Decide) -> None:
     assert decide(*page) == {"click[b03]"}
 
 
-def test_equal_offers_are_drawn_among(shop: Any, decide: Decide) -> None:
-    page = shop.results([("B01", GOOD, "$9.0"), ("B02", GOOD, "$9.0"), ("B03", GOOD, "$9.5")])
-    assert decide(*page) == {"click[b01]", "click[b02]"}
-
-
 def test_where_no_title_fits_the_next_page_is_looked_at(shop: Any, decide: Decide) -> None:
     listings = [("B01", POOR, "$5.0")]
     assert decide(*shop.results(listings, total=30)) == {"click[next >]"}
@@ -49,12 +44,6 @@ def test_a_purchase_that_paid_is_repeated(shop: Any, decide: Decide) -> None:
     assert decide(state, actions, bought._replace(outcome=shop.done("B02", {}, 0.5))) == {"click[b01]"}
 
 
-def test_at_another_price_a_purchase_says_nothing(shop: Any, decide: Decide) -> None:
-    state, actions = shop.results([("B01", GOOD, "$9.0"), ("B02", POOR, "$99.0")])
-    item, clicks = shop.item("B02", POOR, "$9.0", {})
-    assert decide(state, actions, shop.recall(item, clicks[-1], shop.done("B02", {}, 1.0))) == {"click[b01]"}
-
-
 def test_what_is_sold_out_is_avoided_until_memory_is_doubted(shop: Any, decide: Decide) -> None:
     state, actions = shop.results([("B01", GOOD, "$9.0"), ("B02", DEAR, "$9.0")])
     gone = shop.item("B01", GOOD, "$9.0", COLORS, buy="Currently unavailable")[0]
@@ -63,10 +52,6 @@ def test_what_is_sold_out_is_avoided_until_memory_is_doubted(shop: Any, decide: 
     assert decide(state, actions, seen, doubt=5) == {"click[b02]"}
     assert decide(state, actions, seen, doubt=6) == {"click[b01]"}
     assert decide(state, actions, seen, doubt=6, conflict="frequency") == {"click[b01]"}
-
-
-def test_it_leaves_what_is_sold_out(shop: Any, decide: Decide) -> None:
-    assert decide(*shop.item("B01", GOOD, "$9.0", COLORS, buy="Currently unavailable")) == {"click[< prev]"}
 
 
 def test_it_chooses_and_buys(shop: Any, decide: Decide) -> None:
@@ -120,10 +105,6 @@ def test_it_places_the_order(shop: Any, decide: Decide) -> None:
     assert decide(*shop.confirm()) == {"click[place order]"}
 
 
-def test_nothing_tells_which_button_is_right(shop: Any, decide: Decide) -> None:
-    assert decide(*shop.ad(), seeds=40) == {"click[a]", "click[b]", "click[c]"}
-
-
 def test_the_right_button_is_remembered_from_another_task(shop: Any, decide: Decide) -> None:
     other = shop.ad(asin="B09", task="Find me cups")[0]
     right = shop.recall(other, "click[c]", shop.confirm("B09", "Find me cups")[0])
@@ -168,12 +149,6 @@ def test_a_colour_that_paid_is_chosen_and_one_that_did_not_is_not(shop: Any, dec
     assert decide(*page, buy(shop, "orange", 0.75, 3), task=WARM, seeds=30) == {"click[red]", "click[yellow]"}
 
 
-def test_what_a_colour_paid_under_another_task_counts(shop: Any, decide: Decide) -> None:
-    other = "Find me wool rugs in a warm color"
-    page = shop.item("B01", GOOD, "$9.0", SHADES, task=WARM)
-    assert decide(*page, buy(shop, "red", 1.0, 3, other, "B07"), task=WARM) == {"click[red]"}
-
-
 def test_after_a_doubt_what_is_newer_counts_more_than_what_is_ones_own(shop: Any, decide: Decide) -> None:
     other = "Find me wool rugs in a warm color"
     page = shop.item("B01", GOOD, "$9.0", SHADES, task=WARM)
@@ -206,13 +181,6 @@ def test_a_listing_that_paid_for_a_colour_that_has_become_wrong_is_left(shop: An
     ]
     assert decide(*results, *recalled, task=WARM) == {"click[b01]"}
     assert decide(*results, *recalled, task=WARM, doubt=8) == {"click[b02]"}
-
-
-def test_a_listing_that_paid_little_for_the_right_colour_is_left(shop: Any, decide: Decide) -> None:
-    results = shop.results([("B01", GOOD, "$9.0"), ("B02", DEAR, "$9.0")], task=WARM)
-    recalled = [buy(shop, "red", 0.75, 3), buy(shop, "red", 1.0, 9, "Find me rugs in a warm color", "B07")]
-    assert decide(*results, *recalled, task=WARM) == {"click[b02]"}
-    assert decide(*results, recalled[0], task=WARM) == {"click[b01]"}, "it may have been the colour"
 
 
 @pytest.mark.parametrize("looks", [-1, 1.5, True, None])

@@ -76,10 +76,6 @@ def test_stale_memory_fails_behind_the_advertisement_and_glove_recovers(explicit
     assert sum(episode.realignments for episode in glove["source"]) == 0
 
 
-def test_without_memory_glove_changes_nothing(explicit: Any) -> None:
-    assert explicit["none", True] == explicit["none", False]
-
-
 def test_one_contradiction_mends_the_advertisement_for_all_tasks(explicit: Any) -> None:
     old = explicit["vanilla", True]["drift-1"][0].trace[0].experience.now.episode
     pressed = [
@@ -101,10 +97,6 @@ def test_a_prompt_holds_what_has_to_do_with_the_task_alone(explicit: Any) -> Non
             for item in (*parse_prompt(step.prompt).here, *parse_prompt(step.prompt).elsewhere):
                 there = read_shop_state(item.state)
                 assert there.kind == "ad" if here.kind == "ad" else there.instruction == here.instruction
-
-
-def test_same_seed_same_run(explicit: Any) -> None:
-    assert play("webshop/explicit", "vanilla", True) == explicit["vanilla", True]
 
 
 def test_a_colour_that_has_lost_its_meaning() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.envs.webshop.instruction import parse_instruction, read_price, stems
+from drift_agents.envs.webshop.instruction import parse_instruction, stems
 from drift_agents.envs.webshop.knowledge import summarise_records
 from drift_agents.envs.webshop.listing import OptionGroup, find_options, read_item, read_results
 from drift_agents.envs.webshop.matching import read_shop_state
@@ -31,16 +31,6 @@ def test_a_class_of_colours_is_no_word_to_look_for() -> None:
     assert instruction.choices == frozenset()
 
 
-def test_an_instruction_without_anything() -> None:
-    instruction = parse_instruction("")
-    assert (instruction.words, instruction.limit, instruction.size) == (frozenset(), float("inf"), 1)
-
-
-@pytest.mark.parametrize(("text", "price"), [("$9", 9.0), ("$1.5 to $2.5", 2.0), ("", None), ("call us", None)])
-def test_prices(text: str, price: float | None) -> None:
-    assert read_price(text) == price
-
-
 def test_options_by_name_come_first() -> None:
     instruction = parse_instruction("Find me a red shirt with color: blue, and size: x")
     groups = [
@@ -61,11 +51,6 @@ def test_options_without_a_name_by_their_words() -> None:
     ]
     chosen = find_options(instruction, groups)
     assert {name: value for name, (value, _) in chosen.items()} == {"size": "120ml", "kind": "argan oil"}
-
-
-def test_a_named_value_that_is_not_there_is_not_replaced() -> None:
-    instruction = parse_instruction("a red mug with color: green")
-    assert find_options(instruction, [OptionGroup("color", (("red", "click[red]"),))]) == {}
 
 
 def test_an_item_page_is_taken_apart(shop: Any) -> None:

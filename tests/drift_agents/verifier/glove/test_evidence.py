@@ -48,24 +48,11 @@ def test_score_and_end_are_part_of_the_outcome(outcome) -> None:
     assert share(Transition('"s"', "1", outcome("G", 1.0, ended=True)), known, Exact())[0] == 1.0
 
 
-def test_a_summary_of_one_state(outcome) -> None:
-    probes = [Transition('"s"', "1", outcome(tile)) for tile in "FHFF"]
-    (summary,) = summarise(probes, Exact())
-    assert summary == ('"s"', "1", ((outcome("F"), 0.75), (outcome("H"), 0.25)), 4)
-
-
 def test_probes_from_two_places_of_a_cell_stay_with_their_places() -> None:
     probes = [Transition(s, "1", Outcome(t, 0.0, False)) for s, t in (("11", "13"), ("14", "16"), ("11", "13"))]
     first, second = summarise(probes, Cells())
     assert first == ("11", "1", ((Outcome("13", 0.0, False), 1.0),), 2)
     assert second == ("14", "1", ((Outcome("16", 0.0, False), 1.0),), 1)
-
-
-def test_one_probe_in_a_deterministic_environment(outcome) -> None:
-    for n in (1, 2, 20):
-        known = [record(i, [(outcome("F"), 1.0)]) for i in range(n)]
-        assert contradicts([Transition('"s"', "1", outcome("H"))], known, Exact())
-        assert not contradicts([Transition('"s"', "1", outcome("F"))], known, Exact())
 
 
 def test_an_old_lie_does_not_hide_a_change(outcome) -> None:

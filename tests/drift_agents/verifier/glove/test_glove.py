@@ -12,7 +12,7 @@ from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.glove.glove import STOCHASTIC, Glove
+from drift_agents.verifier.glove.glove import Glove
 
 
 def bound(prober: Any, **options: Any) -> Glove:
@@ -37,14 +37,6 @@ def test_what_memory_does_not_know_is_exploration(ScriptedProber, lived) -> None
     assert meet(glove, memory, lived(1, "H", action="2")) == Verdict(observed=1)
     assert meet(glove, memory, lived(2, "H", state='"t"')) == Verdict(observed=2)
     assert prober.asked == []
-
-
-def test_what_memory_expects_is_written(ScriptedProber, lived) -> None:
-    memory = VanillaMemory()
-    glove = bound(ScriptedProber())
-    meet(glove, memory, lived(0, "F"))
-    assert meet(glove, memory, lived(1, "F")) == Verdict(statistic=1.0, observed=1)
-    assert held(memory) == [("F", 1, 0, False), ("F", 1, 1, False)]
 
 
 def test_the_same_transitions_do_not_contain_the_new_transition(ScriptedProber, lived, outcome) -> None:
@@ -146,17 +138,6 @@ def test_no_test_below_the_minimum(ScriptedProber, lived, outcome) -> None:
     assert meet(glove, memory, lived(3, "X")).realigned
 
 
-def test_the_minimum_counts_responses(ScriptedProber, lived, outcome) -> None:
-    """After a realignment with four probes there are four responses in one record."""
-    memory, prober = VanillaMemory(), ScriptedProber([outcome("H")] * 4)
-    glove = bound(prober, minimum=3, budget=4)
-    for step in range(3):
-        meet(glove, memory, lived(step, "F"))
-    assert meet(glove, memory, lived(3, "H")).realigned
-    assert held(memory) == [("H", 4, 3, True)]
-    assert meet(glove, memory, lived(4, "F")).surprise
-
-
 def test_a_quarantine_whose_same_transitions_were_forgotten_is_released(ScriptedProber, lived) -> None:
     """A memory may forget by its own rule: then nothing is contradicted any more."""
     memory = VanillaMemory()
@@ -199,14 +180,6 @@ def test_a_prober_that_gives_up_leaves_memory_alone(ScriptedProber, lived) -> No
     assert glove.quarantined == ()
 
 
-def test_fewer_probes_than_asked_for_are_used(ScriptedProber, lived, outcome) -> None:
-    memory = VanillaMemory()
-    glove = bound(ScriptedProber([outcome("H")] * 3), budget=10)
-    meet(glove, memory, lived(0, "F"))
-    assert len(meet(glove, memory, lived(1, "H")).probed) == 3
-    assert held(memory) == [("H", 3, 1, True)]
-
-
 def test_the_prober_hears_of_every_step(ScriptedProber, lived, outcome) -> None:
     memory, prober = VanillaMemory(), ScriptedProber([outcome("H")])
     glove = bound(prober)
@@ -215,22 +188,6 @@ def test_the_prober_hears_of_every_step(ScriptedProber, lived, outcome) -> None:
         meet(glove, memory, lived(step, tile))
     assert prober.calls == ["begin_episode", "moved", "moved", "probe", "moved"]
     assert isinstance(prober.matching, Exact)
-
-
-def test_binding_again_forgets_the_quarantine(ScriptedProber, lived) -> None:
-    memory = VanillaMemory()
-    glove = bound(ScriptedProber(), persistence=2)
-    meet(glove, memory, lived(0, "F"))
-    meet(glove, memory, lived(1, "H"))
-    glove.bind(Exact(), np.random.default_rng(0))
-    assert glove.quarantined == ()
-
-
-def test_the_two_sets_of_options(ScriptedProber) -> None:
-    glove = Glove(prober=ScriptedProber())
-    assert (glove.epsilon, glove.persistence, glove.budget, glove.minimum) == (0.5, 1, 1, 1)
-    glove = Glove(prober=ScriptedProber(), **STOCHASTIC)
-    assert (glove.epsilon, glove.persistence, glove.budget, glove.minimum) == (0.05, 2, 254, 10)
 
 
 def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:

@@ -77,12 +77,6 @@ def test_passive_finds_a_tile_that_flips_and_keeps_what_is_new() -> None:
     assert false_alarms <= 3, "of 1,200 visits"
 
 
-def test_passive_leaves_a_steady_environment_alone() -> None:
-    rng, memory, verifier = np.random.default_rng(0), VanillaMemory(), bound("glove_passive", strict=True)
-    assert not any(visit(verifier, memory, step, draw(rng, THIRDS)).realigned for step in range(600))
-    assert len(list(memory.records())) == 600
-
-
 def test_passive_looks_at_the_window_alone_and_wipes_what_lies_before_it() -> None:
     memory, verifier = VanillaMemory(), bound("glove_passive", window=10, alarm=50)
     for step in range(30):
@@ -132,12 +126,6 @@ def test_active_takes_chance_for_chance() -> None:
     assert verdict.removed == Removed()
     assert (verdict.observed, verdict.inserted) == (60, 61)
     assert len(list(memory.records())) == 62
-
-
-def test_active_stops_at_its_limit() -> None:
-    memory = filled(60, 1)
-    verifier = bound("glove_active", prober=DrawingProber(THIRDS), limit=3)
-    assert len(visit(verifier, memory, 60, Outcome('"X"', 0.0, False)).probed) == 3
 
 
 def test_active_writes_when_the_prober_gives_up() -> None:

@@ -78,10 +78,7 @@ def decisions(
 
 HALF_IN_L1 = [
     (UNIFORM, (7 / 12, 1 / 12, 1 / 3)),
-    pytest.param(UNIFORM, (7 / 12, 5 / 24, 5 / 24), marks=pytest.mark.slow),
-    pytest.param((0.5, 0.25, 0.25), (0.25, 0.5, 0.25), marks=pytest.mark.slow),
     ((0.8, 0.1, 0.1), (0.55, 0.35, 0.1)),
-    pytest.param((0.8, 0.1, 0.1), (0.55, 0.225, 0.225), marks=pytest.mark.slow),
     ((0.5, 0.5, 0.0), (0.25, 0.5, 0.25)),
     ((1.0, 0.0, 0.0), (0.75, 0.25, 0.0)),
 ]
@@ -97,17 +94,6 @@ def test_a_change_of_half_in_l1_is_decided_with_64_probes_on_average(
     decided = [decide(rng, before, after) for _ in range(150)]
     assert np.mean([one.probes for one in decided]) <= 64
     assert np.mean([one.drift for one in decided]) > 0.6, "the smallest change of the claim is sometimes missed"
-
-
-def test_larger_changes_are_decided_sooner_and_found() -> None:
-    """Over pairs of distributions from the prior that lie at least .5 apart."""
-    rng, decided = np.random.default_rng(6), []
-    while len(decided) < 300:
-        before, after = rng.dirichlet([0.5] * 3, size=2)
-        if np.abs(before - after).sum() >= 0.5:
-            decided.append(decide(rng, before, after))
-    assert np.mean([one.probes for one in decided]) <= 12
-    assert np.mean([one.drift for one in decided]) >= 0.95
 
 
 def test_the_active_tests_false_alarms_stay_below_delta_on_average_over_the_prior() -> None:
@@ -131,12 +117,7 @@ def test_the_trigger_is_no_evidence_against_memory() -> None:
 
 @pytest.mark.parametrize(
     "truth",
-    [
-        UNIFORM,
-        pytest.param((0.8, 0.1, 0.1), marks=pytest.mark.slow),
-        (0.98, 0.01, 0.01),
-        (0.5, 0.5, 0.0),
-    ],
+    [UNIFORM, (0.98, 0.01, 0.01), (0.5, 0.5, 0.0)],
 )
 def test_the_strict_tests_false_alarms_stay_below_delta_for_every_distribution(truth: Sequence[float]) -> None:
     rng = np.random.default_rng(9)

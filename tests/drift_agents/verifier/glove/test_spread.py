@@ -15,7 +15,6 @@ from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.glove.glove import DoubtSpread
 from drift_agents.verifier.prober.replay import ReplayProber
 
 from tests.drift_agents.verifier.feeding import feed
@@ -99,15 +98,6 @@ def test_another_drift_puts_everything_in_doubt_again(doubting, lived, outcome) 
     assert verifier.consider('"t"', "1", memory, (), AgentClock(5, 50)) is not None, (
         "what step 20 wrote was wrong at 40"
     )
-
-
-def test_a_contradiction_of_something_older_is_the_same_drift() -> None:
-    spread = DoubtSpread()
-    spread.note_drift(newest=3, step=20)
-    spread.note_drift(newest=4, step=25)
-    assert spread.since == 20
-    spread.note_drift(newest=20, step=30)
-    assert spread.since == 30
 
 
 def test_a_probe_that_only_confirms_memory_spreads_no_doubt(lived, outcome, ScriptedProber) -> None:

@@ -52,14 +52,6 @@ def test_the_budget_of_theorem_4_2_by_simulation() -> None:
         assert np.mean(np.abs(shares - truth).sum(axis=1) > 0.2) <= 0.05
 
 
-def test_the_budget_is_the_smallest_that_the_theorem_allows() -> None:
-    for outcomes, accuracy, confidence in itertools.product((1, 2, 3, 10), (0.05, 0.2, 1.0, 2.0), (0.01, 0.5)):
-        needed = 2 * (outcomes * math.log(2) + math.log(1 / confidence)) / accuracy**2
-        budget = probe_budget(outcomes, accuracy, confidence)
-        assert budget >= needed
-        assert budget == 1 or budget - 1 < needed
-
-
 def test_evidence_is_a_distribution_over_sequences() -> None:
     """Over all sequences of five responses with three outcomes the probabilities add up to one."""
     total = 0.0
@@ -68,23 +60,9 @@ def test_evidence_is_a_distribution_over_sequences() -> None:
     assert total == pytest.approx(1.0)
 
 
-def test_evidence_is_a_product_of_predictions() -> None:
-    """Polya's urn: the next response has the probability (a + seen) / (a K + n)."""
-    counts, explained = [0, 0], 0.0
-    for k in (0, 0, 1, 0):
-        explained += math.log((0.5 + counts[k]) / (1.0 + sum(counts)))
-        counts[k] += 1
-        assert log_evidence(counts) == pytest.approx(explained)
-
-
 def test_the_ratio_is_symmetric_and_zero_without_responses() -> None:
     assert log_ratio([3, 1, 0], [0, 2, 5]) == pytest.approx(log_ratio([0, 2, 5], [3, 1, 0]))
     assert log_ratio([3, 1, 0], [0, 0, 0]) == pytest.approx(0.0)
-
-
-def test_the_ratio_tells_a_change_from_chance() -> None:
-    assert log_ratio([40, 40, 40], [45, 39, 36]) < math.log(0.1)
-    assert log_ratio([40, 40, 0, 40], [40, 40, 40, 0]) > math.log(1000)
 
 
 def test_the_strict_ratio_takes_the_highest_likelihood() -> None:
@@ -126,13 +104,9 @@ def test_false_alarms_on_average_over_the_prior() -> None:
     ("call", "message"),
     [
         (lambda: deviation_bound(0, 0.5), "`n` should be a whole number, at least 1. Received 0"),
-        (lambda: deviation_bound(True, 0.5), "`n` should be a whole number, at least 1. Received True"),
-        (lambda: deviation_bound(10, 1.0), "`delta` should be in the interval (0, 1). Received 1.0"),
         (lambda: deviation_bound(10, 0), "`delta` should be in the interval (0, 1). Received 0"),
         (lambda: probe_budget(3, 2.5, 0.05), "`accuracy` should be in the interval (0, 2]. Received 2.5"),
-        (lambda: probe_budget(3, float("nan"), 0.05), "`accuracy` should be in the interval (0, 2]. Received nan"),
         (lambda: probe_budget(3, 0.2, "much"), "`confidence` should be in the interval (0, 1). Received 'much'"),
-        (lambda: log_evidence([]), "`counts` should be one or more numbers, none negative. Received []"),
         (lambda: log_evidence([1, -1]), "`counts` should be one or more numbers, none negative. Received [1, -1]"),
         (lambda: log_ratio([1], [1, 2]), "`before` and `after` should have equal length. Received 1 and 2"),
         (lambda: change_statistic([1, 2]), "`rows` should have the shape (n, K). Received (2,)"),

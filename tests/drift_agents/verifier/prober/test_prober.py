@@ -13,7 +13,6 @@ import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact
 from drift_agents.types import Experience, ProbeCost, Transition
-from drift_agents.verifier.base import Prober
 from drift_agents.verifier.prober.replay import ReplayProber
 from drift_agents.verifier.prober.snapshot import SnapshotProber
 
@@ -29,11 +28,6 @@ def corridor(Rules, outcome):
             ('"a"', "1"): [(outcome("goal", 0.5, ended=True), 1.0)],
         }
     )
-
-
-def test_both_are_probers(corridor, TableEnv) -> None:
-    assert isinstance(ReplayProber(TableEnv(corridor)), Prober)
-    assert isinstance(SnapshotProber(TableEnv(corridor), dict), Prober)
 
 
 def test_a_replay_charges_the_way_and_the_fall(corridor, TableEnv, outcome) -> None:
@@ -57,13 +51,6 @@ def test_the_first_time_in_the_state_is_taken(corridor, TableEnv) -> None:
     assert twin.log == ["reset", "0"]
 
 
-def test_a_replay_ends_when_it_has_left_the_state(corridor, TableEnv) -> None:
-    """What is left of the way led elsewhere from here; it is not walked."""
-    twin = TableEnv(corridor)
-    ReplayProber(twin).probe('"start"', "0", ("1", "1"), 2)
-    assert twin.log == ["reset", "0", "reset", "0"]
-
-
 def test_while_it_still_stands_there_it_probes_again(corridor, TableEnv) -> None:
     twin = TableEnv(corridor)
     probed = ReplayProber(twin).probe('"start"', "1", (), 5)
@@ -77,12 +64,6 @@ def test_it_gives_up_after_so_many_misses(corridor, TableEnv) -> None:
     probed = ReplayProber(twin, attempts=3).probe('"nowhere"', "1", ("0", "0"), 4)
     assert probed.transitions == ()
     assert probed.cost == ProbeCost(steps=6, resets=3), "three replays of the whole way, no fall"
-
-
-def test_a_fall_on_the_way_is_charged(Rules, TableEnv, outcome) -> None:
-    env = TableEnv(Rules({('"start"', "0"): [(outcome("hole", ended=True), 1.0)]}))
-    probed = ReplayProber(env, attempts=2).probe('"a"', "1", ("0", "0"), 1)
-    assert probed[:2] == ((), ProbeCost(steps=2, resets=2, falls=2))
 
 
 def test_running_out_of_time_is_neither_fall_nor_purchase(corridor, TableEnv) -> None:

@@ -43,26 +43,6 @@ def test_it_goes_on_from_where_the_twin_stands(line, TableEnv, outcome) -> None:
     assert twin.log == ["reset", "0", "0", "1", "1", "1"]
 
 
-def test_an_episode_later_it_begins_anew(line, TableEnv) -> None:
-    twin = TableEnv(line)
-    prober = ReplayProber(twin)
-    walk(prober, "start", "a", actions="0")
-    prober.probe('"a"', "1", ("0",), 1)
-    walk(prober, "start", "a", actions="0")
-    assert prober.probe('"a"', "1", ("0",), 1).cost == ProbeCost(steps=2, resets=1)
-
-
-def test_off_the_agents_way_it_goes_on_only_if_the_start_is_not_nearer(Rules, TableEnv, outcome) -> None:
-    """A probe led to x, from where the only known way to a is a long one; a reset stands one step from it."""
-    table = {(f'"{a}"', "0"): [(outcome(b), 1.0)] for a, b in pairwise(["start", "a", "x", "y", "start"])}
-    twin = TableEnv(Rules(table))
-    prober = ReplayProber(twin)
-    walk(prober, "start", "a", "x", "y", "start", "a", actions="00000")
-    walk(prober, "start", "a", "b", actions="00")
-    prober.probe('"a"', "0", ("0",), 1)
-    assert prober.probe('"a"', "1", ("0",), 1).cost == ProbeCost(steps=2, resets=1)
-
-
 def test_on_the_agents_way_it_does_not_give_up_how_far_it_has_come(Rules, TableEnv, outcome) -> None:
     table = {(f'"{a}"', "0"): [(outcome(b), 1.0)] for a, b in pairwise(["start", "a", "b", "c", "start"])}
     prober = ReplayProber(TableEnv(Rules(table)))
@@ -82,15 +62,6 @@ def test_answers_on_the_way_count_once_and_for_this_episode_alone(line, TableEnv
     prober.probe('"b"', "1", ("0", "0"), 1)
     prober.begin_episode()
     assert prober.probe('"start"', "0", (), 1).cost.steps == 1, "of another time"
-
-
-def test_a_budget_of_n_needs_n_answers(line, TableEnv) -> None:
-    prober = ReplayProber(TableEnv(line))
-    walk(prober, "start", "a", "b", actions="00")
-    prober.probe('"b"', "1", ("0", "0"), 1)
-    probed = prober.probe('"a"', "0", ("0",), 3)
-    assert len(probed.transitions) == 3
-    assert probed.cost == ProbeCost(steps=4, resets=2), "one answer was there, two more were fetched"
 
 
 def test_loops_of_the_agent_are_left_out(line, TableEnv) -> None:
@@ -188,14 +159,6 @@ def test_a_blind_replay_waits_a_little_for_its_state(behind: int, steps: int | N
         assert probed[:2] == ((), ProbeCost(steps=3 + LAG, resets=1))
     else:
         assert probed.cost == ProbeCost(steps=steps + 1, resets=1)
-
-
-def test_a_blind_replay_goes_on_too(Rules, TableEnv) -> None:
-    """A probe took the place of one push; the rest of the way leads on all the same."""
-    prober = ReplayProber(numbers(Rules, TableEnv, 30), matching=Tens())
-    walk(prober, "31", "34", "37", "40", "43", "46", "49", "52", actions="1111111")
-    assert prober.probe('"40"', "1", ("1",) * 3, 1).cost == ProbeCost(steps=5, resets=1), "30, 33, 36, 39 and 42"
-    assert prober.probe('"52"', "0", ("1",) * 7, 1).cost.resets == 0
 
 
 def test_what_was_told_on_the_way_is_a_fair_sample(Rules, TableEnv, outcome) -> None:

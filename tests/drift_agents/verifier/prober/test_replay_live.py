@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,9 +10,6 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.experiment.config import PartSpec, ScheduleSettings
-from drift_agents.experiment.episode import play
-from drift_agents.experiment.plan import Cell
 from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
@@ -67,15 +62,6 @@ def test_surprises_of_one_pair_wait_together_and_those_of_others_apart(lived, ou
         "what was written meanwhile is one of the same transitions too"
     )
     assert held(memory) == [("H", 1, True), ("H", 1, True)]
-
-
-def test_when_the_prober_gives_up_everything_is_written(lived, ScriptedProber) -> None:
-    memory = VanillaMemory()
-    verifier = bound(ScriptedProber(live=True), persistence=2)
-    feed(verifier, memory, lived(0, "F"), lived(1, "H"), lived(2, "G"))
-    (verdict,) = verifier.end_episode(RESULT, memory, AgentClock(0, 9))
-    assert (verdict.realigned, verdict.observed, verdict.cost.steps) == (False, 2, 7)
-    assert held(memory) == [("F", 1, False), ("H", 1, False), ("G", 1, False)]
 
 
 @pytest.mark.parametrize("name", ["glove", "glove_active"])
@@ -142,27 +128,3 @@ def test_time_goes_on_while_it_probes() -> None:
     assert [outcome.ended for outcome in probed.outcomes] == [False, False, True, True]
     assert (probed.cost.resets, probed.cost.falls) == (4, 2)
     env.close()
-
-
-def test_in_an_experiment_phases_pass_sooner(tmp_path: Path) -> None:
-    schedule = {
-        "version": 1,
-        "name": "short",
-        "env": "DriftFrozenLake-v0",
-        "base": {"map": ["SFFF", "FHFH", "FFFF", "HFFG"]},
-        "drifts": [{"at": 12, "set": {"map": ["SFFF", "HFHF", "FFFF", "HFFG"]}}],
-    }
-    source = tmp_path / "short.yaml"
-    source.write_text(json.dumps(schedule), encoding="utf-8")
-    ticks = {}
-    for prober in ("replay", "replay_live"):
-        parts = PartSpec(name="vanilla"), PartSpec(name="glove", options={"prober": prober}), PartSpec(name="planner")
-        rows = list(play(Cell(str(source), *parts, 1, ("vanilla", "glove", "planner")), ScheduleSettings(episodes=25)))
-        resets = [sum(row["probe_resets"] for row in rows[:index]) for index in range(len(rows))]
-        assert resets[-1] > 0
-        ticks[prober] = [row["tick"] for row in rows]
-        expected = range(25) if prober == "replay" else [index + passed for index, passed in enumerate(resets)]
-        assert ticks[prober] == list(expected)
-        assert ticks[prober][-1] < 25, "the cell ends with the schedule's episodes"
-        assert rows[-1]["memory_truth_rate"] is not None
-    assert ticks["replay_live"] != ticks["replay"]
