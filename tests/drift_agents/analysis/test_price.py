@@ -15,7 +15,7 @@ from drift_agents.analysis.price import (
     require_clairvoyant,
 )
 from drift_agents.errors import EvidenceError
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.drift_agents.analysis.lines_by_hand import Episode, evidence, key
 
@@ -72,6 +72,7 @@ EPISODES = st.lists(
 
 
 @pytest.mark.integration
+@settings(max_examples=40)
 @given(st.lists(EPISODES, min_size=1, max_size=4), st.lists(EPISODES, min_size=1, max_size=4))
 def test_a_curve_is_what_playing_up_to_the_budget_gives(best: list[list[Episode]], ours: list[list[Episode]]) -> None:
     def after(episodes: list[Episode]) -> list[Episode]:

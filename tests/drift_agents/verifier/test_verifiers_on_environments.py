@@ -12,7 +12,6 @@ import pytest
 from drift_agents import Agent, Glove, ReplayProber, SnapshotProber, make_memory, make_policy, make_verifier
 from drift_agents.matching.base import make_matching
 from drift_agents.memory.base import Memory
-from drift_agents.prompt.conflict import CONFLICTS
 from drift_agents.types import AgentClock, Episode, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import BaseVerifier
 
@@ -71,7 +70,7 @@ class WritesAll(BaseVerifier):
         return Verdict(observed=memory.observe(experience, now))
 
 
-@pytest.mark.parametrize("conflict", CONFLICTS)
+@pytest.mark.parametrize("conflict", ["majority", "newest"])
 def test_doubt_alone_changes_episodes(conflict: str) -> None:
     """`announce_only` writes no verified record; its memory is that of a verifier that never doubts."""
     runs = []
@@ -90,7 +89,7 @@ def test_probing_helps_where_responses_lie() -> None:
     means = {}
     for name in ("glove", "overwrite"):
         scores = []
-        for seed in range(3):
+        for seed in range(2):
             env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:transient", text=True)
             options = {"prober": ReplayProber(drift_envs.twin(env))} if name == "glove" else {}
             agent = Agent(make_policy("planner"), make_memory("vanilla"), make_verifier(name, **options), seed=seed)

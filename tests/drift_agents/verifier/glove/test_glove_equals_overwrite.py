@@ -46,7 +46,7 @@ def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:
 
 
 @pytest.mark.integration
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**16), changed=st.lists(st.integers(0, 30), min_size=1, max_size=8))
 def test_identical_episodes(seed: int, changed: list[int], random_rules, TableEnv, Reader) -> None:
     runs = []
