@@ -262,30 +262,14 @@ def check_flag(name: str, value: Any, *, error: type[DriftEnvsError] = ArgumentE
 
 
 @overload
-def check_choice(
-    name: str,
-    value: Any,
-    options: Iterable[str],
-    *,
-    optional: Literal[False] = ...,
-    error: type[DriftEnvsError] = ...,
-) -> str: ...
+def check_choice(name: str, value: Any, options: Iterable[str], *, optional: Literal[False] = ...) -> str: ...
 
 
 @overload
-def check_choice(
-    name: str, value: Any, options: Iterable[str], *, optional: Literal[True], error: type[DriftEnvsError] = ...
-) -> str | None: ...
+def check_choice(name: str, value: Any, options: Iterable[str], *, optional: Literal[True]) -> str | None: ...
 
 
-def check_choice(
-    name: str,
-    value: Any,
-    options: Iterable[str],
-    *,
-    optional: bool = False,
-    error: type[DriftEnvsError] = ArgumentError,
-) -> str | None:
+def check_choice(name: str, value: Any, options: Iterable[str], *, optional: bool = False) -> str | None:
     """Return one of several strings.
 
     Args:
@@ -293,10 +277,9 @@ def check_choice(
         value: the argument.
         options: the strings allowed.
         optional: whether `None` is allowed too.
-        error: what is raised.
 
     Raises:
-        ArgumentError: if it is none of them, or the class given by `error`.
+        ArgumentError: if it is none of them.
 
     Example:
         >>> check_choice("notify", "all", ("none", "change", "full"))
@@ -308,7 +291,9 @@ def check_choice(
         return None
     if isinstance(value, str) and value in known:
         return value
-    raise error(f"`{name}` should be one of {', '.join(known)}{', or None' if optional else ''}. Received {value!r}")
+    raise ArgumentError(
+        f"`{name}` should be one of {', '.join(known)}{', or None' if optional else ''}. Received {value!r}"
+    )
 
 
 def check_action(action: Any, count: int) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Mapping
+from itertools import product
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -20,7 +21,138 @@ from gymnasium import spaces
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.parts import parts_of
-from drift_envs.wrappers.space_text import SpaceDescriber
+
+MOST_NUMBERS = 64
+"""Observations with more numbers, such as pictures, have no text form."""
+
+MOST_ACTIONS = 64
+"""Spaces with more combinations of actions have no text form."""
+
+DIGITS = 2
+"""Decimals of numbers in observations, so that nearby states are written alike."""
+
+
+class SpaceDescriber:
+    """The words for an environment that has none of its own.
+
+    States are `{"observation": ...}`, with two decimals. The score is the sum of rewards. The actions of a `Box` are
+    the corners and the middle of each dimension. An `action_mask` in `info` is not read.
+
+    Args:
+        env: the environment, with all wrappers that change its spaces.
+
+    Raises:
+        ArgumentError: if an observation has more than `MOST_NUMBERS` numbers, there are more than `MOST_ACTIONS`
+            actions, or a space is of another kind.
+
+    Example:
+        >>> describer = SpaceDescriber(gym.make("CliffWalking-v1"))
+        >>> describer.actions, describer.state(7, 0.0)
+        (('0', '1', '2', '3'), '{"observation": 7}')
+    """
+
+    max_length = 8192
+    characters = "".join(character for character in string.printable if character.isprintable())
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env = env.unwrapped
+        self.actions = _list_actions(env.action_space)
+        count = _count_numbers(env.observation_space)
+        if count > MOST_NUMBERS:
+            raise ArgumentError(
+                f"`env` should have observations of at most {MOST_NUMBERS} numbers to be shown as text, or a text form "
+                f"of its own. Received {env} with {env.observation_space}"
+            )
+        name = env.spec.id if env.spec is not None else type(self.env).__name__
+        self._task = f"You act in {name}. Collect as much reward as possible. Actions: {', '.join(self.actions)}."
+
+    def state(self, observation: Any, score: float) -> str:
+        """The observation as JSON.
+
+        Args:
+            observation: of the environment.
+            score: not used: equal observations are equal states.
+        """
+        return json.dumps({"observation": _plain(observation)})
+
+    def task(self, best: float | None) -> str:
+        """The name of the environment, and its actions.
+
+        Args:
+            best: not used; it is not known.
+        """
+        return self._task
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """The sum of rewards.
+
+        Args:
+            before: the score before the transition.
+            reward: its reward.
+            terminated: whether it ended the episode.
+        """
+        return before + reward
+
+    def best_score(self, knobs: Mapping[str, Value]) -> float | None:
+        """It is not known.
+
+        Args:
+            knobs: the environment's knobs.
+        """
+        return None
+
+
+def _list_actions(space: spaces.Space[Any]) -> tuple[str, ...]:
+    """All actions as text, of a `Box` those of a grid."""
+    if isinstance(space, spaces.Discrete):
+        if space.n <= MOST_ACTIONS:
+            return tuple(str(number) for number in range(int(space.start), int(space.start + space.n)))
+    elif isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)):
+        choices = _choices(space)
+        if np.prod([len(one) for one in choices]) <= MOST_ACTIONS:
+            shape = space.shape or ()
+            return tuple(json.dumps(np.reshape(one, shape).tolist()) for one in product(*choices))
+    raise ArgumentError(
+        f"`env` should have at most {MOST_ACTIONS} actions to be shown as text, or a text form of its own. "
+        f"Received {space}"
+    )
+
+
+def _choices(space: spaces.MultiDiscrete | spaces.MultiBinary | spaces.Box) -> list[list[Any]]:
+    """The numbers that each place of an action can have."""
+    if isinstance(space, spaces.MultiBinary):
+        return [[0, 1]] * int(np.prod(space.shape))
+    if isinstance(space, spaces.MultiDiscrete):
+        return [list(range(int(count))) for count in space.nvec.ravel()]
+    if not space.is_bounded():
+        return [[0] * (MOST_ACTIONS + 1)]  # refused
+    bounds = zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True)
+    return [[low, (low + high) / 2, high] for low, high in bounds]
+
+
+def _count_numbers(space: spaces.Space[Any]) -> int:
+    """The numbers of an observation; more than `MOST_NUMBERS` for a space of another kind."""
+    if isinstance(space, spaces.Dict):
+        return sum(map(_count_numbers, space.spaces.values()))
+    if isinstance(space, spaces.Tuple):
+        return sum(map(_count_numbers, space.spaces))
+    if isinstance(space, (spaces.Discrete, spaces.Text)):
+        return 1
+    if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
+        return int(np.prod(space.shape))
+    return MOST_NUMBERS + 1
+
+
+def _plain(value: Any) -> Any:
+    """An observation as data for JSON; adding 0.0 turns -0.0 into 0.0."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return round(value, DIGITS) + 0.0 if isinstance(value, float) else value
+
 
 TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
 """Every character that an observation of lake or car can hold."""

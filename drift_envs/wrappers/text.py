@@ -21,7 +21,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
 
     The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are; `step` takes
     their texts, too. The words for an environment of this package stand in its folder; any other environment with
-    small spaces is shown by `drift_envs.wrappers.space_text.SpaceDescriber`.
+    small spaces is shown by `drift_envs.wrappers.describe.SpaceDescriber`.
 
     | environment | observation |
     |---|---|

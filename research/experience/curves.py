@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.curves import PlotSeries, draw_line
+from drift_agents.analysis.plots.curves import PlotSeries
+from drift_agents.analysis.plots.style import style_of
 from drift_agents.analysis.runs import estimate
 from drift_agents.errors import ExperimentError
 
@@ -23,6 +24,12 @@ from research.pictures import PlotFile, write_panels
 
 KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
 SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))
+
+MARKS = 8
+"""Marks along a curve."""
+
+APART, POINTS = 1.2, 72
+"""Points between lines of equal values, and points in an inch."""
 
 
 def so_far(pairs: Sequence[Pair], side: str, episodes: int) -> list[float]:
@@ -71,7 +78,7 @@ def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution
         for axis, (row, kind, side, label) in zip(axes, panels, strict=True):
             for number, name in enumerate(lines):
                 lengths = [len(instance) for instance in runs[name]]
-                draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number, len(lines))
+                _draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number, len(lines))
             axis.set_title(kind)
             axis.set_xlabel("episode")
             axis.set_ylabel(label)
@@ -105,3 +112,34 @@ def cumulative(values: Iterable[float]) -> list[float]:
         total += value
         means.append(total / count)
     return means
+
+
+def _draw_line(axis: Any, data: PlotSeries, label: str, number: int, count: int = 1) -> None:
+    """A line with its interval; lines of equal values stand side by side, `APART` points from each other.
+
+    Args:
+        axis: the panel.
+        data: the line, from the first episode on.
+        label: what it is called.
+        number: of the look.
+        count: of the lines that the panel can have.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    look = style_of(number)
+    episodes = range(1, len(data.middle) + 1)
+    step = max(1, len(data.middle) // MARKS)
+    shift = APART * ((count - 1) / 2 - number) / POINTS
+    axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
+    axis.plot(
+        episodes,
+        data.middle,
+        color=look.colour,
+        linestyle=look.dash,
+        marker=look.mark,
+        linewidth=1.3,
+        markevery=(number * max(1, step // max(count, 1)), step),
+        markersize=4,
+        label=label,
+        transform=axis.transData + ScaledTranslation(0, shift, axis.figure.dpi_scale_trans),
+    )

@@ -2,7 +2,7 @@
 
 * `Standing` - one agent with its figures
 * `Standings` - all of them, ranked
-* `rank_agents`, `make_standings` - the standings of stored lines, and of rows
+* `rank_agents` - the standings of stored lines
 
 An agent is ranked by the area under its curve of success over budgets (`drift_agents.analysis.price`): the mean over
 schedules of the mean over the instances that all agents played. Controls are left out. Without the clairvoyant, whose
@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, gather_evidence, hash_lines
+from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, hash_lines
 from drift_agents.analysis.price import AREA, MEASURES, UNLIMITED, describe_cells, instance_values, price_cells
 from drift_agents.analysis.resampling import Resamples
 from drift_agents.errors import EvidenceError
-from drift_agents.experiment.logs import TEST
 from drift_envs.metrics import Estimate
 
 BOARD = "board@2"
@@ -92,20 +91,6 @@ class Standings(NamedTuple):
     left_out: Mapping[str, int]
     same: Mapping[Key, tuple[Key, ...]]
     measure: str
-
-
-def make_standings(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Standings:
-    """Rank the agents of a run.
-
-    Args:
-        manifest: what was played.
-        rows: its rows; those of a training phase do not count.
-
-    Raises:
-        EvidenceError: as `rank_agents`.
-    """
-    counted = (row for row in rows if row.get("stage", TEST) == TEST)
-    return rank_agents(gather_evidence(manifest, counted))
 
 
 def rank_agents(evidence: EvidenceTable, charge: int = 0) -> Standings:

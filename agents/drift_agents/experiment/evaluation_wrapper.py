@@ -46,7 +46,6 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         self._steps = 0
         self._begins: list[int] = []
         self._ticks: list[int] = []
-        self._elsewhere: set[int] = set()
         self._start = 0
         self._of: Timeline | None = None
         self._since = 0
@@ -70,18 +69,6 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         self._steps += 1
         return self.env.step(action)
 
-    def note_elsewhere(self, steps: int) -> None:
-        """Note that the agent has made interactions in a twin since then, while time stood still here.
-
-        Args:
-            steps: how many; the agent's own clock has counted them.
-        """
-        tick = self.tick
-        self._elsewhere.add(len(self._begins))
-        self._begins.append(self._steps)
-        self._ticks.append(tick)
-        self._steps += steps
-
     @property
     def start(self) -> int:
         """The tick at which this episode began."""
@@ -99,8 +86,7 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
             step: its number, counted over all episodes from 0; the next one is counted to this episode.
         """
         index = max(bisect_right(self._begins, step) - 1, 0)
-        runs = self._runs and index not in self._elsewhere
-        return self._ticks[index] + (step - self._begins[index] if runs else 0)
+        return self._ticks[index] + (step - self._begins[index] if self._runs else 0)
 
     def changed(self, record: Record, tick: int) -> bool:
         """Whether a record is answered otherwise at a tick than when it was written.

@@ -3,7 +3,7 @@
 * `Reply` - the text with its usage of language models
 * `Policy` - the protocol
 * `SideQuestion` - a question in addition to the one for the action
-* `HistoryPolicy`, `shows_history` - a policy whose prompts show the present episode
+* `shows_history` - whether the prompts of a policy show the present episode
 * `LanguagePolicy` - a policy that also answers other messages: a language model
 * `make_policy` - a policy by name
 """
@@ -58,20 +58,12 @@ class Policy(Protocol):
         ...
 
 
-@runtime_checkable
-class HistoryPolicy(Protocol):
-    """A policy whose prompts show the steps of the present episode, and steps to go beside every score.
-
-    The offline planners compute both from the records of the prompt, so their prompts have neither.
-    """
-
-    needs_history: bool
-    """Whether they do."""
-
-
 def shows_history(policy: Policy) -> bool:
-    """Whether the prompts of a policy show the present episode."""
-    # `HistoryPolicy`, by its attribute: `isinstance` of a protocol is slow, and this is called at every step.
+    """Whether the prompts of a policy show the steps of the present episode, and steps to go beside every score.
+
+    A policy says so by a true attribute `needs_history`. The offline planners compute both from the records of the
+    prompt, so their prompts have neither.
+    """
     return bool(getattr(policy, "needs_history", False))
 
 

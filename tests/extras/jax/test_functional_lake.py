@@ -153,7 +153,7 @@ def test_a_value_drawn_for_each_occurrence_needs_ticks(when):
 @pytest.mark.parametrize(
     "name",
     [
-        *(f"functional.{name}" for name in ("compiler", "table_compiler", "drift_state", "base", "gymnax")),
+        *(f"functional.{name}" for name in ("compiler", "drift_state", "base", "gymnax")),
         "envs.frozen_lake.functional",
         "envs.mountain_car.functional",
     ],

@@ -2,7 +2,6 @@
 
 * `series`, `PlotSeries` - its lines
 * `drifts_of` - where its phases begin
-* `draw_line`, `mark_drifts` - a line with its interval, and the starts of phases, in a panel
 * `draw_means`, `mark_phases` - a line of means without an interval, and the starts of phases, from rows
 """
 
@@ -14,12 +13,6 @@ from typing import Any, NamedTuple
 from drift_agents.analysis.plots.style import style_of
 from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
 from drift_agents.analysis.schedule_runs import PlayerIndex
-
-MARKS = 8
-"""Marks along a curve."""
-
-APART, POINTS = 1.2, 72
-"""Points between lines of equal values, and points in an inch."""
 
 
 class PlotSeries(NamedTuple):
@@ -65,37 +58,6 @@ def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
     """
     rows = next(iter(players.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
-
-
-def draw_line(axis: Any, data: PlotSeries, label: str, number: int, count: int = 1) -> None:
-    """A line with its interval; lines of equal values stand side by side, `APART` points from each other.
-
-    Args:
-        axis: the panel.
-        data: the line, from the first episode on.
-        label: what it is called.
-        number: of the look.
-        count: of the lines that the panel can have.
-    """
-    from matplotlib.transforms import ScaledTranslation
-
-    look = style_of(number)
-    episodes = range(1, len(data.middle) + 1)
-    step = max(1, len(data.middle) // MARKS)
-    shift = APART * ((count - 1) / 2 - number) / POINTS
-    axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
-    axis.plot(
-        episodes,
-        data.middle,
-        color=look.colour,
-        linestyle=look.dash,
-        marker=look.mark,
-        linewidth=1.3,
-        markevery=(number * max(1, step // max(count, 1)), step),
-        markersize=4,
-        label=label,
-        transform=axis.transData + ScaledTranslation(0, shift, axis.figure.dpi_scale_trans),
-    )
 
 
 def mark_drifts(axis: Any, drifts: Sequence[tuple[int, str]]) -> None:
