@@ -57,6 +57,7 @@ IDS: dict[str, EnvEntry] = {
     "DriftHouse-v0": EnvEntry("house:HOUSE", 50, "house/explicit"),
     "DriftTools-v0": EnvEntry("tools:TOOLS", 30, "tools/explicit"),
     "DriftBfcl-v0": EnvEntry("bfcl:BFCL", 50, "bfcl/explicit"),
+    "DriftTau2-v0": EnvEntry("tau2:TAU2", 50, "tau2/explicit"),
     "DriftWebShop-v0": EnvEntry("webshop:WEBSHOP", 30, "webshop/explicit"),
     "DriftCartPole-v0": EnvEntry("classic_control:CART_POLE", 500, "cart_pole/explicit"),
     "DriftAcrobot-v0": EnvEntry("classic_control:ACROBOT", 500, "acrobot/explicit"),
