@@ -389,6 +389,10 @@ ENVIRONMENTS = Registry(
         "tools": Part(
             "drift_agents.envs.tools:TOOLS", "The service desk: requests of customers, met by calls of tools."
         ),
+        "tau2": Part(
+            "drift_agents.envs.tau2:TAU2",
+            "tau2-bench's airline and retail desks: requests of users, met by calls of tools.",
+        ),
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )

@@ -3,6 +3,7 @@
 * `Engine` - executes calls, and compares databases by the package's own hash
 * `Reference`, `play_published` - a task's published actions, and the database that they reach
 * `reads_before` - the reads that the rules of the policy demand before a call
+* `find_user` - the calls that find a user
 * `tells` - the package's own check of what the user is told
 """
 
@@ -153,6 +154,23 @@ def reads_before(domain: str, call: EngineCall) -> dict[str, EngineCall]:
     if record in records:
         found["look_up"] = EngineCall(tool, {key: record})
     return found
+
+
+def find_user(domain: str, user: str) -> list[EngineCall]:
+    """The calls that find a user; none at the airline, whose users give their id.
+
+    Args:
+        domain: the domain.
+        user: the user's id.
+    """
+    if domain != "retail":
+        return []
+    found = load_database(domain).users[user]
+    name = {"first_name": found.name.first_name, "last_name": found.name.last_name, "zip": found.address.zip}
+    return [
+        EngineCall("find_user_id_by_email", {"email": found.email}),
+        EngineCall("find_user_id_by_name_zip", name),
+    ]
 
 
 def tells(task: Tau2Task, message: str) -> bool:

@@ -43,7 +43,7 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
     is that after the published actions, and the message has the package's `communicate_info`; else 0.0.
 
     The observation is the last answer as JSON, at first the request; with `observation_mode="state"` it is a JSON
-    object: `domain`, `request`, `records` (what reads have shown), `calls` (those that were answered without an error)
+    object: `domain`, `request`, `records` (what reads have shown), `made` (calls that were answered without an error)
     and `answer` (the last one).
 
     Knobs, with defaults and bounds: `drift-envs list --env DriftTau2-v0`.

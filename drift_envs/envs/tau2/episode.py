@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_envs.envs.tau2.engine import Engine, play_published, reads_before, tells
+from drift_envs.envs.tau2.engine import Engine, find_user, play_published, reads_before, tells
 from drift_envs.envs.tau2.interface import Tau2Interface
 from drift_envs.envs.tau2.package import FINISH, EngineCall, Tau2Task, load_tasks, load_tools
 from drift_envs.tool_calls import Refusal
@@ -124,7 +124,7 @@ class Tau2Episode:
         """The state as JSON."""
         return (
             f'{{"domain": "{self.task.domain}", "request": {json.dumps(self.task.request)}, '
-            f'"records": {json.dumps(self.records)}, "calls": [{", ".join(self.calls)}], '
+            f'"records": {json.dumps(self.records)}, "made": [{", ".join(self.calls)}], '
             f'"answer": {json.dumps(self.answer)}}}'
         )
 
@@ -190,7 +190,7 @@ def replay(number: int, written: Tau2Interface, sent: Tau2Interface) -> float:
 
 @lru_cache(maxsize=1024)
 def _candidates(number: int) -> tuple[EngineCall, ...]:
-    """The published actions of a task and of others for other users, with the reads before and what was told."""
+    """The published actions of a task and of others for other users, with reads before them and what was told."""
     task = load_tasks()[number]
     own = _users(number)
     others = [one for one, other in load_tasks().items() if other.domain == task.domain and not own & _users(one)]
@@ -200,6 +200,7 @@ def _candidates(number: int) -> tuple[EngineCall, ...]:
         found.append(EngineCall(FINISH.name, {"message": "; ".join(load_tasks()[one].told)}))
         for call in play_published(one).calls:
             found += [*reads_before(task.domain, call).values(), call]
+        found += [call for user in sorted(_users(one)) for call in find_user(task.domain, user)]
     return tuple(found)
 
 

@@ -1,0 +1,164 @@
+"""Calls of tools, parsed from their JSON texts, and what the task says about the tools.
+
+* `Call`, `read_call` - a call, with its values in one form whatever the interface's
+* `Manual`, `read_manual` - which tool does what, by the words of its description
+* `ROLES` - usual names of the tools of an airline or a shop
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+ROLES = (
+    "find_user_id_by_email", "find_user_id_by_name_zip", "get_user_details", "get_order_details",
+    "get_reservation_details", "get_product_details", "get_flight_status", "search_direct_flight",
+    "search_onestop_flight", "list_all_airports", "list_all_product_types", "calculate", "transfer_to_human_agents",
+    "modify_user_address", "modify_pending_order_address", "modify_pending_order_payment",
+    "modify_pending_order_items", "cancel_pending_order", "return_delivered_order_items",
+    "exchange_delivered_order_items", "update_reservation_passengers", "update_reservation_flights",
+    "update_reservation_baggages", "cancel_reservation", "book_reservation", "send_certificate", "finish",
+)  # fmt: skip
+"""Common knowledge about such desks: usual names of tools, in the order in which they are used."""
+
+_READS = ("find", "get", "search", "list")
+_WRITES = ("modify", "cancel", "return", "exchange", "update", "book", "send")
+_RECORD = re.compile(r"\d{7}|(?!HAT\d)[A-Z0-9]{6}|[a-z]+_[a-z]+_\d{3,5}")
+"""Ids of orders without `#W`, of reservations, and of users."""
+
+_DATES = {"%d.%m.%Y": re.compile(r"\d\d\.\d\d\.\d{4}"), "%m/%d/%Y": re.compile(r"\d\d/\d\d/\d{4}")}
+_TOOL = re.compile(r"^(?P<name>\w+)\((?P<arguments>.*)\) - (?P<about>.*)$", re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """A call of a tool.
+
+    Args:
+        text: its JSON text.
+        tool: the name of the tool.
+        words: its values but numbers, ids without `#W` and dates as 2024-05-20.
+        numbers: its numbers.
+        arguments: how many arguments are given.
+
+    Example:
+        >>> call = read_call('{"tool": "void", "arguments": {"order_id": 2378156, "why": "no longer needed"}}')
+        >>> sorted(call.words), call.record
+        (['2378156', 'no longer needed'], '2378156')
+    """
+
+    text: str
+    tool: str
+    words: frozenset[str]
+    numbers: tuple[float, ...]
+    arguments: int
+
+    @property
+    def record(self) -> str:
+        """The order or reservation, else the user that it is about; empty if it names none."""
+        found = sorted(filter(_RECORD.fullmatch, self.words), key=lambda one: ("_" in one, one))
+        return found[0] if found else ""
+
+
+@lru_cache(maxsize=16384)
+def read_call(text: str) -> Call | None:
+    """Parse a call; `None` if the text is none.
+
+    Args:
+        text: the JSON text.
+    """
+    try:
+        shown = json.loads(text)
+        given, tool = dict(shown["arguments"]), str(shown["tool"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    values = list(_read_values(given))
+    numbers = tuple(sorted(one for one in values if not isinstance(one, str)))
+    words = frozenset(one for one in values if isinstance(one, str))
+    return Call(text, tool, words, numbers, len(given) - sum(one is True for one in given.values()))
+
+
+def _read_values(value: Any) -> Iterator[str | float]:
+    """Texts and numbers; true and false only confirm."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _read_values(one)
+    elif isinstance(value, str):
+        form = next((form for form, pattern in _DATES.items() if pattern.fullmatch(value)), None)
+        yield datetime.strptime(value, form).strftime("%Y-%m-%d") if form else value.removeprefix("#W")
+    elif not isinstance(value, bool) and value is not None:
+        yield str(value) if value >= 10**6 and isinstance(value, int) and value % 100 else value
+
+
+class Manual(NamedTuple):
+    """What the task says about the tools.
+
+    Args:
+        roles: by present name of a tool, the usual one.
+        most: by usual name, the number of its arguments, without a confirmation.
+        optional: the usual names of tools of which an argument can be left out.
+    """
+
+    roles: Mapping[str, str]
+    most: Mapping[str, int]
+    optional: frozenset[str]
+
+    def role_of(self, call: Call) -> str:
+        """The usual name of a call's tool, now or earlier; empty if it is not known.
+
+        Args:
+            call: the call.
+        """
+        return self.roles.get(call.tool, call.tool if call.tool in ROLES else "")
+
+
+def is_read(role: str) -> bool:
+    """Whether a tool only reads.
+
+    Args:
+        role: its usual name.
+    """
+    return role.startswith(_READS)
+
+
+def is_write(role: str) -> bool:
+    """Whether a tool writes.
+
+    Args:
+        role: its usual name.
+    """
+    return role.startswith(_WRITES)
+
+
+@lru_cache(maxsize=64)
+def read_manual(task: str) -> Manual:
+    """Parse the task.
+
+    Args:
+        task: the task in words: request, policy page and tools.
+
+    Example:
+        >>> read_manual("void(number: string, why?: string) - Cancel a pending order.").roles
+        {'void': 'cancel_pending_order'}
+    """
+    tools = [(one["name"], one["arguments"], one["about"]) for one in _TOOL.finditer(task)]
+    pairs = [(_resemblance(role, name, about), role, name) for name, _, about in tools for role in ROLES]
+    roles: dict[str, str] = {}
+    for likeness, role, name in sorted(pairs, key=lambda pair: -pair[0]):
+        if likeness > 0.6 and name not in roles and role not in roles.values():
+            roles[name] = role
+    given = {roles[name]: arguments for name, arguments, _ in tools if name in roles}
+    most = {role: text.count(": ") - text.count("confirm") for role, text in given.items()}
+    return Manual(roles, most, frozenset(role for role, text in given.items() if "?: " in text))
+
+
+def _resemblance(role: str, name: str, about: str) -> float:
+    """The share of the words of a usual name that a tool's name and description have; equal names count more."""
+    words = {one.rstrip("s") for one in re.findall(r"[a-z]+", f"{name.replace('_', ' ')} {about}".lower())}
+    usual = {one.rstrip("s") for one in role.split("_")}
+    return len(usual & words) / len(usual) + (role == name) + len(usual) / 100

@@ -1,0 +1,230 @@
+"""The planner for tau2-bench's desks: a function of the rendered prompt and a generator for ties.
+
+* `Tau2Planner` - chooses a call from the state, the tools on offer and the recollections
+
+Its prior knowledge is what tools of such desks are usually called, and in which units an amount may be. Which way of
+using a tool works it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from drift_agents.checks import check_flag
+from drift_agents.envs.tau2.beliefs import AT_ONCE, Tau2Beliefs, Way
+from drift_agents.envs.tau2.call import ROLES, Call, Manual, is_read, is_write, read_call, read_manual
+from drift_agents.envs.tau2.matching import ShownTau2, read_tau2_state
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import Reply
+from drift_agents.policy.generic_planner import GenericPlanner
+from drift_agents.prompt.conflict import check_conflict
+from drift_agents.prompt.view import PromptView, parse_prompt
+
+REPEATS = 3
+"""How often a write that does not show is repeated."""
+
+_QUESTION = re.compile(r"how (much|many)|total|number|price|tell you|want to know|what is|confirm", re.I)
+_FIRST = re.compile(r"first call (?P<call>\{.*\})$")
+_DENIED = ("policy", 403, "failed")
+_SHOWS = {
+    "cancel": "cancelled",
+    "return": "return requested",
+    "exchange": "exchange requested",
+    "modify_pending_order_items": "modified",
+    "book": "HATHA",
+    "send": "certificate",
+}
+"""By the beginning of a usual name, what a record shows when the write was done; else the values of the call."""
+
+
+class Tau2Planner:
+    """Identifies the user, writes, checks and ends; records of the prompt decide how tools are used.
+
+    * Tools are found by the words of their descriptions, so that a new name is no obstacle.
+    * Calls about records that neither the request nor a read has named are those of other users.
+    * What met this request before is done again, in its order; else every write that is about the user's records.
+    * What can be done in several ways (the unit of an amount, an argument that can be left out) is done as it is known
+      to have worked. A write that is not known to have an effect at once is checked by reading, and repeated.
+    * A call that the policy refuses is preceded by the read that the error names.
+
+    What was seen before memory was found wrong does not count as known.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        checks: whether it reads again what was written in a way that is not known to work.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> at = '{"domain": "airline", "request": "You want to cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
+        >>> calls = [f'{{"tool": "void", "arguments": {{"number": "{one}"}}}}' for one in ("AB12CD", "EHGLP3")]
+        >>> view = PromptView("void(number: string) - Cancel the whole reservation.", at, tuple(calls))
+        >>> Tau2Planner().decide(view.render(), np.random.default_rng(0)).text == calls[1]
+        True
+    """
+
+    name = "tau2"
+
+    def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
+        self.conflict = check_conflict(conflict)
+        self.checks = check_flag("checks", checks)
+        self._generic = GenericPlanner(conflict=conflict)
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: where nothing sensible is admissible, and where nothing shows which call was refused or why it failed.
+
+        Raises:
+            ArgumentError: if the prompt has no state of such a desk, or names no admissible call.
+        """
+        view = parse_prompt(prompt)
+        shown = read_tau2_state(view.state)
+        if shown is None:
+            raise ArgumentError(f"the state should be one of tau2-bench. Received {view.state[:200]!r}")
+        manual = read_manual(view.task)
+        plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
+        call = next(plan.calls(), None)
+        return self._generic.decide(prompt, rng) if call is None else Reply(call.text)
+
+
+class _Plan:
+    """The calls that make sense now, the best one first."""
+
+    def __init__(
+        self,
+        view: PromptView,
+        shown: ShownTau2,
+        manual: Manual,
+        beliefs: Tau2Beliefs,
+        rng: np.random.Generator,
+        checks: bool,
+    ) -> None:
+        self._shown, self._manual, self._beliefs, self._rng, self._checks = shown, manual, beliefs, rng, checks
+        calls = [call for call in map(read_call, view.actions) if call is not None]
+        self._offered = sorted(calls, key=lambda call: self._order(call))
+        self._made = {(manual.role_of(call), call.words) for call in shown.made}
+        self._is_lost = "error" in shown.answer and not view.here
+
+    def _order(self, call: Call) -> int:
+        role = self._manual.role_of(call)
+        return ROLES.index(role) if role else len(ROLES)
+
+    @cached_property
+    def _seen(self) -> str:
+        """What the request and reads have shown."""
+        return f"{self._shown.request} {json.dumps(dict(self._shown.records))}"
+
+    def calls(self) -> Iterator[Call]:
+        """Yield them."""
+        found = (call for step in (self._obey, self._identify, self._write, self._check, self._end) for call in step())
+        return (call for call in found if not self._beliefs.is_refused(call))
+
+    def _obey(self) -> Iterator[Call]:
+        """The reads that the policy demands, where a call was refused just now."""
+        answer = self._shown.answer
+        if answer.get("error") not in _DENIED:
+            return
+        named = _FIRST.search(str(answer.get("message", "")))
+        if named:
+            yield from (call for call in self._offered if call.text == named["call"])
+        else:
+            details = ("get_user_details", "get_order_details", "get_reservation_details")
+            yield from self._new_reads(details)
+
+    def _new_reads(self, roles: Sequence[str]) -> Iterator[Call]:
+        """Reads that were not made, about what was seen."""
+        for call in self._offered:
+            role = self._manual.role_of(call)
+            if role in roles and (role, call.words) not in self._made and all(one in self._seen for one in call.words):
+                yield call
+
+    def _identify(self) -> Iterator[Call]:
+        success = self._beliefs.success
+        if success is None:
+            yield from self._new_reads(("find_user_id_by_email", "find_user_id_by_name_zip", "get_user_details"))
+
+    def _write(self) -> Iterator[Call]:
+        """The best ways of the deeds that are not done."""
+        deeds = self._deeds()
+        left = [deed for deed in deeds if not any(self._is_same(deed[0], call) for call in self._shown.made)]
+        for deed in left:
+            ways = sorted(deed, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
+            yield from [ways[int(self._rng.integers(len(ways)))]] if self._is_lost else ways
+
+    def _deeds(self) -> list[list[Call]]:
+        """What has to be written, each with the calls that may do it."""
+        deeds: list[list[Call]] = []
+        for call in self._offered:
+            if is_write(self._manual.role_of(call)) and call.record and call.record in self._seen:
+                known = next((deed for deed in deeds if self._is_same(deed[0], call)), None)
+                deeds.append([call]) if known is None else known.append(call)
+        success = self._beliefs.success
+        if success is None:
+            failed = any(map(self._beliefs.has_failed, self._messages))
+            return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed and not self._made else deeds
+        places = [[i for i, call in enumerate(success[0]) if self._is_same(deed[0], call)] for deed in deeds]
+        return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
+                                           key=lambda pair: pair[0])]  # fmt: skip
+
+    def _is_same(self, one: Call, other: Call) -> bool:
+        """Whether two calls do the same, each in its way and in the words of its time."""
+        roles = {self._manual.role_of(one), self._manual.role_of(other)} - {""}
+        is_part = one.words <= other.words or other.words <= one.words
+        units = zip(one.numbers, other.numbers, strict=False)
+        return len(roles) < 2 and is_part and one.record == other.record and all(_is_unit(a, b) for a, b in units)
+
+    def _check(self) -> Iterator[Call]:
+        """Read again what was written in a way that is not known to work, and write again what does not show."""
+        made = self._shown.made
+        for place, call in enumerate(made if self._checks else ()):
+            role = self._manual.role_of(call)
+            again = [at for at, one in enumerate(made) if self._is_same(call, one)]
+            if not is_write(role) or again[-1] != place or self._beliefs.rank(Way(f"lands {role}", AT_ONCE)) == 0:
+                continue
+            reads = [one for one in self._offered if one.words == {call.record} and is_read(self._manual.role_of(one))]
+            if not any(one.words == {call.record} and is_read(self._manual.role_of(one)) for one in made[place:]):
+                yield from reads
+            elif not self._shows(role, call) and len(again) < REPEATS:
+                yield from (one for one in self._offered if one.text == call.text)
+
+    def _shows(self, role: str, call: Call) -> bool:
+        record = next((one for key, one in self._shown.records.items() if key.removeprefix("#W") == call.record), None)
+        text = json.dumps(record)
+        wanted = next(([word] for start, word in _SHOWS.items() if role.startswith(start)), call.words)
+        return record is None or all(one in text for one in wanted)
+
+    @cached_property
+    def _messages(self) -> list[frozenset[str]]:
+        return [call.words for call in self._offered if self._manual.role_of(call) == "finish"]
+
+    def _end(self) -> Iterator[Call]:
+        """End as it worked; else with a message of which all was read, or with none if nothing is asked."""
+        ends = [call for call in self._offered if self._manual.role_of(call) == "finish"]
+        success = self._beliefs.success
+        if success is not None and success[1] is not None:
+            yield from (call for call in ends if call.words == success[1].words)
+        asks = bool(_QUESTION.search(self._shown.request))
+
+        def cost(call: Call) -> tuple[bool, bool, bool]:
+            parts = [part for word in call.words for part in word.split("; ")]
+            is_read_off = bool(parts) and all(
+                re.search(rf"(?<![\w.]){re.escape(part)}(?![\w.])", self._seen, re.I) for part in parts
+            )
+            return self._beliefs.has_failed(call.words), not is_read_off, bool(parts) != asks
+
+        if asks and success is None and not any(call.words and not cost(call)[1] for call in ends):
+            yield from self._new_reads(("get_order_details", "get_reservation_details", "get_product_details"))
+        yield from sorted(ends, key=cost)
+
+
+def _is_unit(one: float, other: float) -> bool:
+    return one in (other, 100 * other) or other == 100 * one
