@@ -213,7 +213,9 @@ class Tau2Interface:
             except ValueError as error:
                 raise Refusal("invalid_value", f"{shown} should be a date, {_SHOWN[self._form]}") from error
         if name == _AMOUNT and self._factor != 1:
-            return value // self._factor if value % self._factor == 0 else value / self._factor
+            if value % self._factor:
+                raise Refusal("invalid_value", f"{shown} should come to a whole number of dollars")
+            return value // self._factor
         return value
 
     def write(self, call: EngineCall, *, factor: int | None = None, short: bool = True) -> str:

@@ -82,16 +82,20 @@ class Tau2Beliefs:
                 self._known.setdefault(way, []).append((worked, one.support, one.last))
 
     def _read_ways(self, one: _Ended) -> Iterator[tuple[Way, bool]]:
-        writes = Counter(call.text for call in one.made if is_write(self._manual.role_of(call)))
-        for text, count in writes.items():
-            call = read_call(text)
-            if call is not None:
-                yield from ((way, one.worked) for way in ways_of(call, self._manual))
-                if one.worked or count == 1:
-                    yield Way(f"lands {self._manual.role_of(call)}", AT_ONCE), one.worked and count == 1
+        """Where a write was neither read again nor repeated, a failure only tells that it may have done nothing."""
+        places = {call.text: place for place, call in enumerate(one.made)}
+        for text, count in Counter(call.text for call in one.made).items():
+            place = places[text]
+            call = one.made[place]
+            role = self._manual.role_of(call)
+            if is_write(role):
+                is_checked = any(later.words == {call.record} for later in one.made[place + 1 :])
+                yield Way(f"lands {role}", AT_ONCE), count == 1 and (one.worked or is_checked)
+                if one.worked or count > 1 or is_checked:
+                    yield from ((way, one.worked) for way in ways_of(call, self._manual))
 
-    def rank(self, way: Way) -> int:
-        """0 for one that is known to work, 1 for one that may, 2 for one that is known not to.
+    def rank(self, way: Way) -> float:
+        """0 for one that is known to work, 1 for one that may (0.5 if it did before), 2 for one that is known not to.
 
         Args:
             way: the way.
@@ -106,15 +110,16 @@ class Tau2Beliefs:
             totals[worked] = before[0] + support, max(before[1], last)
         shares = settle([(worked, *seen) for worked, seen in totals.items()], self._conflict)
         believed = max(shares, key=lambda pair: (pair[1], totals[pair[0]][1]))[0]
-        return 1 if not fresh else 0 if believed else 2
+        return 1 - believed / 2 if not fresh else 0 if believed else 2
 
-    def cost(self, call: Call) -> int:
-        """The sum of the ranks of the ways that a call uses.
+    def cost(self, call: Call) -> float:
+        """The sum of the ranks of the ways that a call uses; how often it was in vain, if this request was never met.
 
         Args:
             call: the call.
         """
-        return sum(map(self.rank, ways_of(call, self._manual)))
+        in_vain = 0 if self.success else sum(call.text in (made.text for made in one.made) for one in self._own)
+        return in_vain + sum(map(self.rank, ways_of(call, self._manual)))
 
     @property
     def success(self) -> tuple[tuple[Call, ...], Call | None] | None:

@@ -30,6 +30,8 @@ REPEATS = 3
 
 _QUESTION = re.compile(r"how (much|many)|total|number|price|tell you|want to know|what is|confirm", re.I)
 _FIRST = re.compile(r"first call (?P<call>\{.*\})$")
+_FINDS = ("find_user_id_by_email", "find_user_id_by_name_zip")
+_DETAILS = ("get_user_details", "get_order_details", "get_reservation_details")
 _DENIED = ("policy", 403, "failed")
 _SHOWS = {
     "cancel": "cancelled",
@@ -112,7 +114,7 @@ class _Plan:
         calls = [call for call in map(read_call, view.actions) if call is not None]
         self._offered = sorted(calls, key=lambda call: self._order(call))
         self._made = {(manual.role_of(call), call.words) for call in shown.made}
-        self._is_lost = "error" in shown.answer and not view.here
+        self._is_lost = "error" in shown.answer and not any(map(beliefs.is_refused, calls))
 
     def _order(self, call: Call) -> int:
         role = self._manual.role_of(call)
@@ -120,8 +122,10 @@ class _Plan:
 
     @cached_property
     def _seen(self) -> str:
-        """What the request and reads have shown."""
-        return f"{self._shown.request} {json.dumps(dict(self._shown.records))}"
+        """What the request and reads have shown, now or when the request was met before."""
+        success = self._beliefs.success
+        before = " ".join(call.text for call in success[0]) if success else ""
+        return f"{self._shown.request} {json.dumps(dict(self._shown.records))} {before}"
 
     def calls(self) -> Iterator[Call]:
         """Yield them."""
@@ -137,8 +141,7 @@ class _Plan:
         if named:
             yield from (call for call in self._offered if call.text == named["call"])
         else:
-            details = ("get_user_details", "get_order_details", "get_reservation_details")
-            yield from self._new_reads(details)
+            yield from self._new_reads(_DETAILS)
 
     def _new_reads(self, roles: Sequence[str]) -> Iterator[Call]:
         """Reads that were not made, about what was seen."""
@@ -148,9 +151,9 @@ class _Plan:
                 yield call
 
     def _identify(self) -> Iterator[Call]:
-        success = self._beliefs.success
-        if success is None:
-            yield from self._new_reads(("find_user_id_by_email", "find_user_id_by_name_zip", "get_user_details"))
+        made = {role for role, _ in self._made}
+        if self._beliefs.success is None and _DETAILS[0] not in made:
+            yield from self._new_reads(_DETAILS[:1] if made.intersection(_FINDS) else (*_FINDS, _DETAILS[0]))
 
     def _write(self) -> Iterator[Call]:
         """The best ways of the deeds that are not done."""
@@ -170,7 +173,7 @@ class _Plan:
         success = self._beliefs.success
         if success is None:
             failed = any(map(self._beliefs.has_failed, self._messages))
-            return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed and not self._made else deeds
+            return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed else deeds
         places = [[i for i, call in enumerate(success[0]) if self._is_same(deed[0], call)] for deed in deeds]
         return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
                                            key=lambda pair: pair[0])]  # fmt: skip
@@ -222,7 +225,7 @@ class _Plan:
             return self._beliefs.has_failed(call.words), not is_read_off, bool(parts) != asks
 
         if asks and success is None and not any(call.words and not cost(call)[1] for call in ends):
-            yield from self._new_reads(("get_order_details", "get_reservation_details", "get_product_details"))
+            yield from self._new_reads((*_DETAILS[1:], "get_product_details"))
         yield from sorted(ends, key=cost)
 
 
