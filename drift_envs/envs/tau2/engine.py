@@ -15,7 +15,15 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_envs.envs.tau2.package import EngineCall, Tau2Task, find_kit, import_part, load_database, load_tasks, load_tools
+from drift_envs.envs.tau2.package import (
+    EngineCall,
+    Tau2Task,
+    find_kit,
+    import_part,
+    load_database,
+    load_tasks,
+    load_tools,
+)
 
 
 class _Table(dict[str, Any]):
@@ -145,14 +153,14 @@ def reads_before(domain: str, call: EngineCall) -> dict[str, EngineCall]:
     """
     if not load_tools(domain)[call.tool].is_write:
         return {}
-    key, tool = ("order_id", "get_order_details") if domain == "retail" else ("reservation_id", "get_reservation_details")
-    records = getattr(load_database(domain), f"{key[:-3]}s")
+    kind = "order" if domain == "retail" else "reservation"
+    key, records = f"{kind}_id", getattr(load_database(domain), f"{kind}s")
     record, found = call.arguments.get(key), {}
     user = call.arguments.get("user_id") or getattr(records.get(record), "user_id", None)
     if user is not None:
         found["identify"] = EngineCall("get_user_details", {"user_id": user})
     if record in records:
-        found["look_up"] = EngineCall(tool, {key: record})
+        found["look_up"] = EngineCall(f"get_{kind}_details", {key: record})
     return found
 
 

@@ -39,8 +39,8 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
 
     A user's instructions are the request; no user is simulated. An action is a call as JSON,
     `{"tool": "get_user_details", "arguments": {"user_id": "sara_doe_496"}}`. `finish`, whose argument `message` is what
-    the user is told, ends the episode. The score, which is the reward then, is 1.0 if the package's hash of the database
-    is that after the published actions, and the message has the package's `communicate_info`; else 0.0.
+    the user is told, ends the episode. The score, which is the reward then, is 1.0 if the package's hash of the
+    database is that after the published actions, and the message has the package's `communicate_info`; else 0.0.
 
     The observation is the last answer as JSON, at first the request; with `observation_mode="state"` it is a JSON
     object: `domain`, `request`, `records` (what reads have shown), `made` (calls that were answered without an error)
@@ -55,8 +55,8 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
     | `score` | the score, 0.0 before the end |
     | `tools` | the tools with the JSON Schemas of their arguments |
 
-    `domain` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects retail task
-    `i`, or airline task `i - 1000`.
+    `domain` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects retail
+    task `i`, or airline task `i - 1000`.
 
     Args:
         render_mode: `ansi` or `None`.

@@ -42,7 +42,8 @@ def _parse_choices(knob: str, choices: Mapping[str, Any], value: Mapping[str, An
         if key not in choices:
             raise KnobError(f"`{knob}` should name one of {', '.join(choices)}. Received {key!r}")
         if not any(type(one) is type(choice) and one == choice for choice in choices[key]):
-            raise KnobError(f"`{knob}` should give {key!r} one of {', '.join(map(str, choices[key]))}. Received {one!r}")
+            known = ", ".join(map(str, choices[key]))
+            raise KnobError(f"`{knob}` should give {key!r} one of {known}. Received {one!r}")
     return FrozenMapping(value)
 
 

@@ -23,8 +23,8 @@ class Tau2Oracle(RecurringTasksOracle[Tau2Interface, int]):
 
     A state is the JSON text of an observation that the environment has shown; it stands for the calls by which it was
     reached last. Responses are exact: an engine of the oracle's own repeats these calls, and executes the action under
-    the knobs of the tick. Actions are the published ones, written for the tick; they score 1.0, which no policy exceeds.
-    Other calls can be right too, so that `effect` says what becomes of the published actions alone.
+    the knobs of the tick. Actions are the published ones, written for the tick; they score 1.0, which no policy
+    exceeds. Other calls can be right too, so that `effect` says what becomes of the published actions alone.
 
     Args:
         source: the knobs at any tick.

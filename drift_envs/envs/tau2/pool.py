@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +44,7 @@ def find_task(number: int) -> Tau2Task:
     return task
 
 
-@lru_cache(maxsize=None)
+@cache
 def list_tasks(domain: str) -> tuple[int, ...]:
     """The numbers of the tasks of a domain, in order.
 

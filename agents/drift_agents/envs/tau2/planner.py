@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 
-from drift_agents.checks import check_flag
 from drift_agents.envs.tau2.beliefs import AT_ONCE, Tau2Beliefs, Way
 from drift_agents.envs.tau2.call import ROLES, Call, Manual, is_read, is_write, read_call, read_manual
 from drift_agents.envs.tau2.matching import ShownTau2, read_tau2_state
@@ -24,6 +23,7 @@ from drift_agents.policy.base import Reply
 from drift_agents.policy.generic_planner import GenericPlanner
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_envs.checks import check_flag
 
 REPEATS = 3
 """How often a write that does not show is repeated."""
@@ -64,7 +64,7 @@ class Tau2Planner:
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> at = '{"domain": "airline", "request": "You want to cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
+        >>> at = '{"domain": "airline", "request": "Cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
         >>> calls = [f'{{"tool": "void", "arguments": {{"number": "{one}"}}}}' for one in ("AB12CD", "EHGLP3")]
         >>> view = PromptView("void(number: string) - Cancel the whole reservation.", at, tuple(calls))
         >>> Tau2Planner().decide(view.render(), np.random.default_rng(0)).text == calls[1]
