@@ -581,7 +581,7 @@ def _mcp(
     env_id: Id,
     schedule: ScheduleOption = None,
     tools: Annotated[
-        bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0 themselves, which drift.")
+        bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0 or DriftTau2-v0 themselves.")
     ] = False,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP on a loopback address, with a token.")
@@ -596,13 +596,13 @@ def _mcp(
 ) -> None:
     """Offer an environment to an MCP client as the tools reset, act and observe; needs the extra `mcp`.
 
-    With --tools, the client gets the tools of the service desk instead. Standard input and output are the connection,
-    unless --http is given. One session is one lifetime.
+    With --tools, the client gets the tools of the desk instead. Standard input and output are the connection, unless
+    --http is given. One session is one lifetime.
     """
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
-    if tools and env_id != "DriftTools-v0":
-        raise refuse("--tools", "should stand with `DriftTools-v0`, the only id that has tools", env_id)
+    if tools and env_id not in ("DriftTools-v0", "DriftTau2-v0"):
+        raise refuse("--tools", "should stand with `DriftTools-v0` or `DriftTau2-v0`, which have tools", env_id)
     from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
     from drift_envs.integrations.mcp_server import LifetimeServer
     from drift_envs.registration import IDS

@@ -1,4 +1,4 @@
-"""The tools of `DriftTools-v0` as those of an MCP server; needs the extra `mcp`.
+"""The tools of `DriftTools-v0` and `DriftTau2-v0` as those of an MCP server; needs the extra `mcp`.
 
 * `make_tool_server` - a server whose tools are those of the service desk, and drift with it
 * `ToolServer` - what it returns; `serve_stdio` and `serve_http` of `drift_envs.integrations.mcp` run it
@@ -19,9 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from drift_envs.envs.tools.interface import make_interface
-from drift_envs.envs.tools.page import write_page
-from drift_envs.envs.tools.rules import POLICY
+from drift_envs.checks import check_choice
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
@@ -39,25 +37,31 @@ except ImportError as error:
 EVALUATOR_VARIABLE = "DRIFT_ENVS_MCP_EVALUATOR"
 """The environment variable with the evaluator's token; without it one is drawn and printed at each start."""
 
-ENV_ID = "DriftTools-v0"
 NEXT_REQUEST = "next_request"
 REQUEST_URI, POLICY_URI = "desk://request", "desk://policy"
 EVALUATOR_TOOLS = ("evaluator_log", "evaluator_phase", "evaluator_scores")
 OWN_TOOLS = (NEXT_REQUEST, *EVALUATOR_TOOLS)
 """The tools that are not the desk's; no drift may give their names to others."""
 
-INSTRUCTIONS = (
-    "The service desk of a shop. Call `next_request` for the request of the next customer, read the policy in the "
-    f"resource {POLICY_URI}, use the tools, and end the request with the last ones of the list: finish, or hand over "
-    "to a person. What is in the database then counts. Records have to be looked up before they can be named. "
-    "Requests follow each other in one lifetime; what was true for earlier ones may no longer be true."
+_INSTRUCTIONS = (
+    "Call `next_request` for the request of the next customer, read the policy in the resource "
+    f"{POLICY_URI}, use the tools, and end with the last ones of the list: finish, or hand over to a person. "
+    "What is in the database then counts. Requests follow each other in one lifetime; what was true for earlier ones "
+    "may no longer be true."
 )
+INSTRUCTIONS = {
+    "DriftTools-v0": "The service desk of a shop. Records have to be looked up before they can be named. "
+    + _INSTRUCTIONS,
+    "DriftTau2-v0": f"The desk of an airline or a shop. {_INSTRUCTIONS}",
+}
+"""By id, what the server tells a client; other ids have no tools."""
 
 
 class DeskLifetime(TextLifetime):
     """A lifetime at the service desk, one session of a client.
 
     Args:
+        env_id: a key of `INSTRUCTIONS`.
         schedule: what drifts.
         seed: of the instance.
         on_episode: called at the end of every request, as that of `TextLifetime`.
@@ -67,8 +71,10 @@ class DeskLifetime(TextLifetime):
         ScheduleError: the schedule cannot be used.
     """
 
-    def __init__(self, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None] | None = None) -> None:
-        super().__init__(ENV_ID, schedule, seed, on_episode)
+    def __init__(
+        self, env_id: str, schedule: Source, seed: int, on_episode: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
+        super().__init__(env_id, schedule, seed, on_episode)
         _check_names(self._env.get_wrapper_attr("schedule"))
         self._env.reset(seed=seed)  # the tools and the page of the first tick; the first request rewinds again
         self.subscribed: set[str] = set()
@@ -85,21 +91,21 @@ class DeskLifetime(TextLifetime):
 
     def describe_tools(self) -> list[types.Tool]:
         """The tools of the desk with their schemas, and the one that gets the next request."""
-        interface = make_interface(self._desk.read_knobs())
         output = {"request": {"type": "string"}, "number": {"type": "integer"}}
         about = "Get the request of the next customer. One that is open is given up."
         own = describe(NEXT_REQUEST, about, {}, output)
-        return [own, *(_describe(tool, interface.effect_of(tool["name"])) for tool in interface.description)]
+        return [own, *(_describe(tool, effect) for tool, effect in self._desk.list_tools())]
 
     @property
     def page(self) -> str:
         """The policy page."""
-        return write_page({**POLICY, **self._desk.page})
+        page: str = self._desk.policy_page
+        return page
 
     @property
     def request(self) -> str:
         """The present request in words."""
-        return self._desk.task.text if self.is_open else f"No request is open. Call `{NEXT_REQUEST}`."
+        return self._desk.request if self.is_open else f"No request is open. Call `{NEXT_REQUEST}`."
 
     def begin_request(self) -> dict[str, Any]:
         """Begin the next request; its number, counted from 0, and its words."""
@@ -138,18 +144,19 @@ class DeskLifetime(TextLifetime):
 
 
 class ToolServer(LifetimeServer):
-    """A server whose tools are those of the service desk.
+    """A server whose tools are those of a service desk.
 
     Args:
+        env_id: a key of `INSTRUCTIONS`.
         schedule: what drifts.
         seed: of every session's instance.
         log: a file to which a line of JSON is appended for every request, or `None`.
         token: the evaluator's token.
     """
 
-    def __init__(self, schedule: Source, seed: int, log: Path | None, token: str) -> None:
-        super().__init__(f"drift-envs {ENV_ID}", INSTRUCTIONS, log, tools_change=True)
-        self._schedule, self._seed, self._token = schedule, seed, token
+    def __init__(self, env_id: str, schedule: Source, seed: int, log: Path | None, token: str) -> None:
+        super().__init__(f"drift-envs {env_id}", INSTRUCTIONS[env_id], log, tools_change=True)
+        self._env_id, self._schedule, self._seed, self._token = env_id, schedule, seed, token
         self._lines: list[dict[str, Any]] = []
         self._server.list_resources()(self._list_resources)
         self._server.read_resource()(self._read_resource)
@@ -157,7 +164,7 @@ class ToolServer(LifetimeServer):
         self._server.unsubscribe_resource()(self._unsubscribe)
 
     def _begin(self, on_episode: Callable[[dict[str, Any]], None]) -> DeskLifetime:
-        return DeskLifetime(self._schedule, self._seed, on_episode)
+        return DeskLifetime(self._env_id, self._schedule, self._seed, on_episode)
 
     def _note(self, line: dict[str, Any]) -> None:
         self._lines.append(line)
@@ -254,14 +261,14 @@ def _describe(tool: Mapping[str, Any], effect: str) -> types.Tool:
 
 
 def make_tool_server(
-    env_id: str = ENV_ID, schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
+    env_id: str = "DriftTools-v0", schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
 ) -> ToolServer:
-    """Make an MCP server whose tools are those of the service desk.
+    """Make an MCP server whose tools are those of a service desk.
 
     Each session of the server is a lifetime of its own that starts at the schedule's first tick.
 
     Args:
-        env_id: `DriftTools-v0`, the only id that has tools.
+        env_id: a key of `INSTRUCTIONS`, the ids that have tools.
         schedule: what drifts; by default that of the id; `None` for nothing.
         seed: of every session's instance.
         log: a file to which a line of JSON is appended for every request: `session`, and what `on_episode` of
@@ -272,9 +279,8 @@ def make_tool_server(
             16 characters.
         ScheduleError: the schedule cannot be used.
     """
-    if env_id != ENV_ID:
-        raise ArgumentError(f"`env_id` should be {ENV_ID}, the only id that has tools. Received {env_id!r}")
-    DeskLifetime(schedule, seed).close()  # mistakes are told now, not to the first client
+    check_choice("env_id", env_id, tuple(INSTRUCTIONS))
+    DeskLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
     path = open_log(log)
     token = os.environ.get(EVALUATOR_VARIABLE)
     if token is None:
@@ -282,4 +288,4 @@ def make_tool_server(
         print(f"the evaluator's token: {token}", file=sys.stderr, flush=True)
     if len(token) < 16:
         raise ArgumentError(f"`{EVALUATOR_VARIABLE}` should have 16 characters or more. Received {len(token)}")
-    return ToolServer(schedule, seed, path, token)
+    return ToolServer(env_id, schedule, seed, path, token)

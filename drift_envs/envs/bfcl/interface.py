@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_envs.checks import is_integer, is_number
+from drift_envs.checks import is_number
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS, CONFIRM, QUANTITIES, UNITS
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, EngineCall, PackageArgument, PackageTool, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw
 from drift_envs.tool_calls import MOST_CHARACTERS, Refusal, read_call, write_error
-
-MOST_NUMBER = 10**12
-"""The largest number in an argument."""
+from drift_envs.tool_schemas import fits, measure, name_type
 
 MOST_ANSWER = 16_000
 """The longest answer, as JSON."""
@@ -89,7 +86,7 @@ class BfclInterface:
             one = arguments.get(path)
             if one is None or one.default is None or one.required:
                 raise KnobError(f"`defaults` should name arguments with a default that can be given. Received {path!r}")
-            if not _fits(one.schema, value):
+            if not fits(one.schema, value):
                 raise KnobError(f"`defaults` should give {path!r} a value of its schema. Received {value!r}")
 
     def _make_offer(self, tool: PackageTool) -> _Offer:
@@ -174,7 +171,7 @@ class BfclInterface:
         Raises:
             Refusal: it is no call of a tool of the task, with arguments as its schema has them.
         """
-        if _measure(text) > MOST_CHARACTERS:
+        if measure(text) > MOST_CHARACTERS:
             raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
         name, given = read_call(text)
         offer = self._offers.get(name)
@@ -200,8 +197,8 @@ class BfclInterface:
 
     def _read(self, tool: PackageTool, shown: str, one: PackageArgument, value: Any) -> Any:
         """The value of an argument in the package's unit."""
-        if not _fits(one.schema, value) or (one.name in _SMALL and abs(value) > _SMALL[one.name]):
-            raise Refusal("invalid_value", f"{shown} should be {_name_type(one.schema)}")
+        if not fits(one.schema, value) or (one.name in _SMALL and abs(value) > _SMALL[one.name]):
+            raise Refusal("invalid_value", f"{shown} should be {name_type(one.schema)}")
         factor = self._factors.get(f"{tool.name}.{one.name}", 1)
         return value if factor == 1 else round(value / factor, _PLACES)
 
@@ -256,11 +253,6 @@ class BfclInterface:
         return shown
 
 
-def _measure(text: str) -> int:
-    """The length of a text whose characters beyond ASCII are escaped, as observations have them."""
-    return len(text) if text.isascii() else sum(1 if one < "\x80" else 6 if one < "\U00010000" else 12 for one in text)
-
-
 def is_error(answer: Any) -> bool:
     """Whether an engine's answer is an error: an object with `error`, or a list that begins with one.
 
@@ -273,30 +265,6 @@ def is_error(answer: Any) -> bool:
     """
     first = answer[0] if isinstance(answer, list) and answer else answer
     return "error" in first if isinstance(first, dict) else isinstance(first, str) and first.startswith("Error")
-
-
-def _fits(schema: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value is one of its schema, and within the bounds of this layer."""
-    if "enum" in schema:
-        return any(type(value) is type(one) and value == one for one in schema["enum"])
-    kind = schema["type"]
-    if kind in ("integer", "number"):
-        has_type = is_integer(value) if kind == "integer" else is_number(value)
-        return has_type and math.isfinite(value) and abs(value) <= MOST_NUMBER
-    if kind == "array":
-        return isinstance(value, list) and all(_fits(schema["items"], one) for one in value)
-    if kind == "object":
-        parts = schema["properties"]
-        return isinstance(value, dict) and all(name in parts and _fits(parts[name], one) for name, one in value.items())
-    return isinstance(value, {"string": str, "boolean": bool}[kind])
-
-
-def _name_type(schema: Mapping[str, Any]) -> str:
-    """The type of a schema for an error."""
-    if "enum" in schema:
-        return " or ".join(json.dumps(one) for one in schema["enum"])
-    words = {"integer": "a whole number", "number": "a number", "array": "a list", "object": "an object"}
-    return {**words, "string": "a text", "boolean": "true or false"}[schema["type"]]
 
 
 def make_interface(knobs: Mapping[str, Value]) -> BfclInterface:

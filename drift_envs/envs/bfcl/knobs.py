@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
 from drift_envs.tool_calls import ERRORS
+from drift_envs.tool_schemas import check_path, parse_names, unique_names
 
 CONFIRM = "confirm"
 
@@ -39,29 +39,11 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
 }
 """By quantity, the arguments that are counted in it."""
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_PATH = re.compile(rf"{_NAME.pattern}(\.{_NAME.pattern})?")
-
-
-def _check_path(knob: str, path: Any, is_argument: bool) -> None:
-    if not isinstance(path, str) or _PATH.fullmatch(path) is None or (is_argument and "." not in path):
-        form = "arguments such as 'create_ticket.priority'" if is_argument else "tools, or arguments as 'cd.folder'"
-        raise KnobError(f"`{knob}` should name {form}. Received {path!r}")
-
-
-def _parse_names(value: Mapping[str, Any]) -> FrozenMapping:
-    """Tools and arguments, and their new names."""
-    for old, new in value.items():
-        _check_path("names", old, is_argument=False)
-        if not isinstance(new, str) or _NAME.fullmatch(new) is None:
-            raise KnobError(f"`names` should give {old!r} a name of letters, digits and `_`. Received {new!r}")
-    return FrozenMapping(value)
-
 
 def _parse_required(value: Mapping[str, Any]) -> FrozenMapping:
     """Tools, and the argument that each has come to require."""
     for tool, extra in value.items():
-        _check_path("required", tool, is_argument=False)
+        check_path("required", tool, is_argument=False)
         if extra != CONFIRM:
             raise KnobError(f"`required` should give {tool!r} `{CONFIRM}`. Received {extra!r}")
     return FrozenMapping(value)
@@ -80,7 +62,7 @@ def _parse_units(value: Mapping[str, Any]) -> FrozenMapping:
 def _parse_defaults(value: Mapping[str, Any]) -> Value:
     """Arguments, and what a tool takes where they are left out."""
     for path, one in value.items():
-        _check_path("defaults", path, is_argument=True)
+        check_path("defaults", path, is_argument=True)
         if not all(
             isinstance(part, (str, bool, int, float)) for part in (one if isinstance(one, (list, tuple)) else [one])
         ):
@@ -88,16 +70,6 @@ def _parse_defaults(value: Mapping[str, Any]) -> Value:
                 f"`defaults` should give {path!r} a text, a number, true, false or a list. Received {one!r}"
             )
     return freeze(dict(value))
-
-
-def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
-    """No two tools, and no two arguments of a tool, may get one name."""
-    given: dict[tuple[str, str], str] = {}
-    for old, new in values["names"].items():
-        place = old.rpartition(".")[0], new
-        if place in given:
-            yield "names", f"{given[place]} and {old} should not get one name. Received {new!r}"
-        given[place] = old
 
 
 _NONE = FrozenMapping()
@@ -109,11 +81,11 @@ def _mapping(name: str, doc: str, parse: Callable[[Any], Value]) -> Knob:
 
 BFCL_KNOBS = KnobTable(
     (
-        _mapping("names", "tool, or tool.argument: its new name", _parse_names),
+        _mapping("names", "tool, or tool.argument: its new name", parse_names),
         _mapping("required", "tool: the argument that it comes to require, confirm", _parse_required),
         Knob("errors", "words", ERRORS, "errors have a code and a message, a number, or no reason", "string"),
         _mapping("units", "money, fuel and pedal: what an argument is counted in", _parse_units),
         _mapping("defaults", "tool.argument: the value that is taken where it is left out", _parse_defaults),
     ),
-    rule=_rule,
+    rule=unique_names,
 )

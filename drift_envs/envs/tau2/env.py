@@ -113,6 +113,21 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
     def _place(self) -> int:
         return DOMAINS.index(self.domain)
 
+    @property
+    def request(self) -> str:
+        """The request of the present episode in words."""
+        return self.episode.task.request
+
+    @property
+    def policy_page(self) -> str:
+        """The policy page, as the next call finds it."""
+        return make_interface(self.read_knobs()).page
+
+    def list_tools(self) -> list[tuple[Mapping[str, Any], str]]:
+        """The tools with the JSON Schemas of their arguments, and their effects: `read`, `write` or `end`."""
+        interface = make_interface(self.read_knobs())
+        return [(tool, interface.effect_of(tool["name"])) for tool in interface.describe()]
+
     def other_tasks(self, count: int) -> tuple[int, ...]:
         """The numbers of tasks outside `task_pool`, drawn by the same rules. For evaluators.
 

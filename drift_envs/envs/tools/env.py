@@ -16,9 +16,12 @@ from drift_envs.checks import check_flag
 from drift_envs.envs.tools import TOOLS
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode
+from drift_envs.envs.tools.interface import make_interface
 from drift_envs.envs.tools.knobs import MOST_SHOPS, TOOLS_KNOBS
+from drift_envs.envs.tools.page import write_page
 from drift_envs.envs.tools.pool import OTHERS, draw_requests, find_request, number_requests
 from drift_envs.envs.tools.requests import ServiceRequest
+from drift_envs.envs.tools.rules import POLICY
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
@@ -132,6 +135,21 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
             StateError: before the first `reset`.
         """
         return self.episode.request
+
+    @property
+    def request(self) -> str:
+        """The request of the present episode in words."""
+        return self.task.text
+
+    @property
+    def policy_page(self) -> str:
+        """The policy page, as the next call finds it."""
+        return write_page({**POLICY, **self.page})
+
+    def list_tools(self) -> list[tuple[Mapping[str, Any], str]]:
+        """The tools with the JSON Schemas of their arguments, and their effects: `read`, `write` or `end`."""
+        interface = make_interface(self.read_knobs())
+        return [(tool, interface.effect_of(tool["name"])) for tool in interface.description]
 
     def _find_task(self, number: int) -> tuple[int, ServiceRequest]:
         return find_request(number)

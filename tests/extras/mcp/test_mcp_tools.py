@@ -280,7 +280,7 @@ def test_no_drift_may_take_the_name_of_a_tool_of_the_server(name, what):
 def test_tools_and_page_are_those_of_the_schedule_before_the_first_request():
     base = {"shop": 7, "names": {"find_customer": "lookup"}, "page": {"return_days": 10}}
     schedule = {"version": 1, "name": "renamed", "env": "DriftTools-v0", "clock": "episode", "base": base}
-    life = DeskLifetime(schedule, 0)
+    life = DeskLifetime("DriftTools-v0", schedule, 0)
     before = life.describe_tools(), life.page
     assert "lookup" in {tool.name for tool in before[0]}
     assert "until 10 days" in before[1]
