@@ -205,8 +205,7 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
     def _make_info(self) -> dict[str, Any]:
         episode = self.episode
         actions = [] if episode.is_over else list(list_choices(episode.task.number, episode.interface))
-        tools = episode.interface.describe()
-        return {"task": episode.task_text, "actions": actions, "score": episode.score, "tools": tools}
+        return {"task": episode.task_text, "actions": actions, "score": episode.score, "tools": episode.tools}
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.

@@ -50,6 +50,14 @@ class Tau2Episode:
         self.answer: dict[str, Any] = {}
         self.is_over = False
         self.score = 0.0
+        self._described: tuple[Tau2Interface, list[dict[str, Any]]] | None = None
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools with the JSON Schemas of their arguments; objects of this episode alone."""
+        if self._described is None or self._described[0] is not self.interface:
+            self._described = self.interface, self.interface.describe()
+        return self._described[1]
 
     @property
     def task_text(self) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.envs.tau2.knobs import CONFIRM, DOMAINS, RULES, TAU2_KNOBS, UNITS
@@ -151,7 +151,7 @@ class Tau2Interface:
         tool = self._offers[name].tool
         return "end" if tool is FINISH else "write" if tool.is_write else "read"
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """The tools, one line each: name, arguments with their types, the first sentence of the description."""
         lines = []

@@ -1,0 +1,510 @@
+"""tau2-bench's desks with knobs: published actions before and after drifts, rules of the layer, bad input, copies."""
+
+import copy
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+pytest.importorskip("tau2", reason="needs the extra `tau2`")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tau2.data_model.message import AssistantMessage, ToolCall, ToolMessage
+from tau2.evaluator.evaluator_communicate import CommunicateEvaluator
+from tau2.evaluator.evaluator_env import EnvironmentEvaluator
+
+from drift_envs import twin
+from drift_envs.envs.tau2 import package
+from drift_envs.envs.tau2.engine import Engine, play_published, reads_before
+from drift_envs.envs.tau2.episode import Tau2Episode, carry_reference, list_choices
+from drift_envs.envs.tau2.interface import make_interface
+from drift_envs.envs.tau2.package import AIRLINE, EngineCall, load_database, load_tasks, load_tools
+from drift_envs.envs.tau2.pool import list_tasks
+from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError, ScheduleError
+from drift_envs.schedule import load_schedule
+from tests.documents import read_code, run_code
+from tests.drift_envs.envs.registered_contract import RegisteredContract, shipped
+
+ENV_ID = "DriftTau2-v0"
+SHIPPED = shipped(ENV_ID)
+DRIFTED = [name for name in SHIPPED if not load_schedule(name).control]
+IMPLICIT = [name for name in SHIPPED if load_schedule(name).visibility == "implicit" and "transient" not in name]
+DOMAINS = ("retail", "airline")
+FEW = {"tau2/implicit": 15, "tau2/implicit:airline": 9}
+"""Few published actions cancel for the usual reason, pay, or book."""
+
+
+def starts(name):
+    return [0, *(drift.at for drift in load_schedule(name).drifts)]
+
+
+def play(env, number, texts, tick=0):
+    """The reward of these calls; a lost one is repeated."""
+    env.reset(options={"goal_index": number, "drift_tick": tick, "drift_clock": "hold"})
+    reward = 0.0
+    for text in texts:
+        answer = '"not_found"'
+        while '"not_found"' in answer:
+            answer, reward, *_ = env.step(text)
+    return reward
+
+
+def make_episode(number, **knobs):
+    task = load_tasks()[number]
+    return Tau2Episode(make_interface(knobs, task.domain), task)
+
+
+def ask(episode, tool, **arguments):
+    return json.loads(episode.act(json.dumps({"tool": tool, "arguments": arguments})))
+
+
+def task_with(tool):
+    return next(number for number in load_tasks() if any(call.tool == tool for call in play_published(number).calls))
+
+
+class TestTau2Contract(RegisteredContract):
+    env_id, plain_id, forms = ENV_ID, "", (False, True)
+
+    def test_without_a_schedule_it_is_the_packages(self):
+        """Every task by its published actions as published, and every answer that of the package."""
+        env = gym.make(ENV_ID, schedule=None)
+        env.reset(seed=0)
+        for number, task in load_tasks().items():
+            env.reset(options={"goal_index": number})
+            engine = Engine(task.domain)
+            for call in task.published:
+                answer = env.step(json.dumps({"tool": call.tool, "arguments": call.arguments}))[0]
+                assert json.loads(answer) == engine.execute(call)
+            end = {"tool": "finish", "arguments": {"message": " and ".join(task.told)}}
+            assert env.step(json.dumps(end))[1:3] == (1.0, True)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_score_is_that_of_the_packages_evaluators(domain):
+    """With and without the last write, and with and without what has to be told."""
+    own = package.import_part(f"domains.{domain}.environment")
+    tasks = {task.id: task for task in own.get_tasks()}
+    shared, first = load_database(domain), AIRLINE if domain == "airline" else 0
+
+    def construct(solo_mode=False):
+        return own.get_environment(db=shared.model_copy(deep=True))
+
+    with_writes = [one for one in list_tasks(domain) if any(map(is_write, play_published(one).calls))]
+    for number in with_writes[:: 40 if domain == "retail" else 14]:
+        task, calls = tasks[str(number - first)], list(play_published(number).calls)
+        without = [call for call in calls if call != next(filter(is_write, reversed(calls)))]
+        for made, message in ((calls, "; ".join(load_tasks()[number].told)), (without, ""), (calls, "nothing")):
+            environment, said = construct(), []
+            for place, call in enumerate(made):
+                request = ToolCall(id=str(place), name=call.tool, arguments=copy.deepcopy(call.arguments))
+                said.append(AssistantMessage(role="assistant", tool_calls=[request]))
+                answer = environment.get_response(request)
+                said.append(ToolMessage(id=str(place), role="tool", content=answer.content, requestor="assistant"))
+            said.append(AssistantMessage(role="assistant", content=message))
+            wanted = EnvironmentEvaluator.calculate_reward(construct, task, said).reward
+            wanted *= CommunicateEvaluator.calculate_reward(task, said).reward
+            episode = make_episode(number)
+            for call in made:
+                episode.act(episode.interface.write(call))
+            episode.act(episode.interface.write(EngineCall("finish", {"message": message})))
+            assert episode.score == wanted
+
+
+def is_write(call):
+    return any(call.tool in load_tools(domain) and load_tools(domain)[call.tool].is_write for domain in DOMAINS)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", SHIPPED)
+def test_carried_actions_reach_the_goal_and_old_ones_do_not(name):
+    """Every task of the domain, in every phase."""
+    env = gym.make(ENV_ID, schedule=name)
+    env.reset(seed=0)
+    affected = set()
+    for number in list_tasks(env.unwrapped.domain):
+        old = None
+        for tick in starts(name):
+            env.reset(options={"goal_index": number, "drift_tick": tick})
+            texts = env.unwrapped.reference(number)
+            assert play(env, number, texts, tick) == 1.0
+            if old is not None and "transient" not in name:
+                lost = play(env, number, old, tick) < 1.0
+                assert not lost or texts != old
+                affected |= {number} if lost else set()
+            old = texts
+    if load_schedule(name).control:
+        assert not affected
+    elif "transient" not in name:
+        assert len(affected) >= FEW.get(name, 25)
+
+
+def test_drifts_of_all_schedules_affect_most_tasks():
+    """At least 100 of the tasks lose by an explicit drift; the others change nothing, or only by what is not renamed."""
+    affected = set()
+    for name in ("tau2/explicit", "tau2/explicit:airline", "tau2/policy"):
+        env = gym.make(ENV_ID, schedule=name)
+        for tick in starts(name)[1:]:
+            env.reset(seed=0, options={"drift_tick": tick})
+            new = make_interface(env.unwrapped.read_knobs())
+            for number in list_tasks(env.unwrapped.domain):
+                old = make_interface({"domain": new.domain})
+                episode = Tau2Episode(new, load_tasks()[number])
+                for text in carry_reference(number, old):
+                    episode.act(text)
+                affected |= {number} if episode.score < 1.0 else set()
+    assert len(affected) >= 100
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_pool_of_a_schedule_is_affected_by_each_drift(name):
+    env = gym.make(ENV_ID, schedule=name)
+    env.reset(seed=3)
+    base, oracle, ticks = env.unwrapped, env.get_wrapper_attr("oracle"), starts(name)
+    assert len(set(base.task_pool)) == 8
+    assert not set(base.task_pool) & set(base.other_tasks(4))
+    for before, after in zip(ticks, ticks[1:], strict=False):
+        effect = oracle.effect(before, after)
+        assert effect.loss == 0.0 if load_schedule(name).control else effect.loss >= 0.05
+        assert oracle.value(after) >= 0.99
+
+
+@pytest.mark.parametrize("name", IMPLICIT)
+def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
+    env = gym.make(ENV_ID, schedule=name, text=True)
+    runs = []
+    for tick in starts(name):
+        run = [env.reset(seed=0, options={"drift_tick": tick})]
+        reads = [one for one in run[0][1]["actions"] if '"get_' in one or '"find_' in one]
+        runs.append([*run, *(env.step(one)[::4] for one in reads[:12])])
+    assert all(run == runs[0] for run in runs)
+
+
+def test_knobs_change_names_types_requirements_and_defaults():
+    number, dated = task_with("cancel_pending_order"), task_with("update_reservation_flights")
+    call = next(one for one in play_published(number).calls if one.tool == "cancel_pending_order")
+    knobs = {
+        "names": {"cancel_pending_order": "void", "cancel_pending_order.order_id": "number"},
+        "required": {"cancel_pending_order": "confirm"},
+        "types": {"id": "number", "date": "month_first"},
+        "defaults": {"cancel_pending_order.reason": call.arguments["reason"]},
+    }
+    interface = make_interface(knobs)
+    text = interface.write(call)
+    order = int(call.arguments["order_id"].removeprefix("#W"))
+    assert json.loads(text) == {"tool": "void", "arguments": {"number": order, "confirm": True}}
+    assert interface.parse(text) == call
+    (schema,) = (one["inputSchema"] for one in interface.describe() if one["name"] == "void")
+    assert schema["required"] == ["number", "confirm"]
+    assert "void(number: integer, reason?: string, confirm: boolean) - Cancel a pending order" in interface.summary
+    flights = next(one for one in play_published(dated).calls if one.tool == "update_reservation_flights")
+    airline = make_interface(knobs, "airline")
+    assert re.search(r'"date": "05/\d\d/2024"', airline.write(flights))
+    assert airline.parse(airline.write(flights)) == flights
+
+
+@given(st.integers(0, 10**7), st.sampled_from(["dollars", "cents"]))
+@settings(max_examples=50)
+def test_amounts_go_round_in_every_unit(amount, unit):
+    interface = make_interface({"domain": "airline", "units": {"money": unit}})
+    call = EngineCall("send_certificate", {"user_id": "sara_doe_496", "amount": amount})
+    text = interface.write(call)
+    assert interface.parse(text) == call
+    assert json.loads(text)["arguments"]["amount"] == amount * (100 if unit == "cents" else 1)
+
+
+def test_a_rule_of_the_policy_refuses_what_was_not_read_first_and_the_page_can_say_so():
+    number = task_with("cancel_reservation")
+    call = next(one for one in play_published(number).calls if one.tool == "cancel_reservation")
+    episode = make_episode(number, policy={"look_up": True, "identify": True}, page={"look_up": True})
+    assert "- look_up: read an order or reservation" in episode.task_text
+    assert "- identify" not in episode.task_text
+    text = episode.interface.write(call)
+    for rule, read in reads_before("airline", call).items():
+        refused = json.loads(episode.act(text))
+        assert (refused["error"], refused["message"].partition(":")[0]) == ("policy", rule)
+        assert json.loads(episode.act(refused["message"].partition("first call ")[2])) == Engine("airline").execute(
+            read
+        )
+    assert json.loads(episode.act(text))["status"] == "cancelled"
+    plain = make_episode(number, errors="numbers", policy={"look_up": True})
+    assert json.loads(plain.act(text)) == {"error": 403}
+
+
+def test_the_first_write_is_silent_and_a_read_shows_it():
+    number = task_with("cancel_reservation")
+    call = next(one for one in play_published(number).calls if one.tool == "cancel_reservation")
+    episode = make_episode(number, silent={"cancel_reservation": 1})
+    read = reads_before("airline", call)["look_up"]
+    for expected in (None, "cancelled"):
+        assert json.loads(episode.act(episode.interface.write(call)))["status"] == "cancelled"
+        assert json.loads(episode.act(episode.interface.write(read)))["status"] == expected
+
+
+def test_a_lost_call_is_answered_as_if_no_record_were_there_and_changes_nothing():
+    env = gym.make(ENV_ID, schedule=None, text=True)
+    env.unwrapped.transient = 1.0
+    before, _ = env.reset(seed=0)
+    after, reward, terminated, *_ = env.step('{"tool": "finish", "arguments": {}}')
+    assert (reward, terminated) == (0.0, False)
+    assert json.loads(after) == {
+        **json.loads(before),
+        "answer": {"error": "not_found", "message": "there is no such record"},
+    }
+
+
+def test_forms_of_errors():
+    call = {"tool": "get_order_details", "arguments": {"order_id": "#W0"}}
+    for form, expected in (("numbers", 409), ("terse", "failed"), ("words", "Order not found")):
+        assert json.loads(make_episode(0, errors=form).act(json.dumps(call))) == {"error": expected}
+        unknown = json.loads(make_episode(0, errors=form).act('{"tool": "nothing"}'))
+        assert unknown["error"] == {"numbers": 404, "terse": "failed", "words": "unknown_tool"}[form]
+
+
+DEEP = '{"tool": "get_order_details", "arguments": {"order_id": ' + "[" * 900 + "]" * 900 + "}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "invalid_call"),
+        ("x" * 1_000_000, "invalid_call"),
+        ("[" * 1_000, "invalid_call"),
+        ('{"tool": ["get_order_details"]}', "invalid_call"),
+        ('{"tool": "get_order_details", "arguments": []}', "invalid_call"),
+        ('{"tool": "finish", "arguments": {"message": "' + "\U0001f600" * 200 + '"}}', "invalid_call"),
+        (DEEP, "invalid_value"),
+        ('{"tool": "use_tool"}', "unknown_tool"),
+        ('{"tool": "update_db", "arguments": {}}', "unknown_tool"),
+        ('{"tool": "cancel_reservation", "arguments": {"reservation_id": "EHGLP3"}}', "unknown_tool"),
+        ('{"tool": "get_order_details", "arguments": {"id": 1}}', "unexpected_argument"),
+        ('{"tool": "get_order_details", "arguments": {"order_id": 1}}', "invalid_value"),
+        ('{"tool": "get_order_details"}', "missing_argument"),
+        ('{"tool": "calculate", "arguments": {"expression": "9**9**9**9"}}', "invalid_value"),
+        ('{"tool": "calculate", "arguments": {"expression": "2 (3)"}}', "invalid_value"),
+    ],
+)
+def test_a_bad_call_changes_nothing_and_is_answered(text, code):
+    env = gym.make(ENV_ID, schedule=None, text=True)
+    env.reset(seed=0, options={"goal_index": 0})
+    before = env.unwrapped.save_state()["episode"]
+    state, reward, terminated, truncated, _ = env.step(text)
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert json.loads(state)["answer"]["error"] == code
+    assert env.observation_space.contains(state)
+    assert {**env.unwrapped.save_state()["episode"], "answer": {}} == {**before, "answer": {}}
+
+
+def test_a_bad_payment_is_answered_by_the_package():
+    episode = make_episode(AIRLINE, units={"money": "cents"})
+    assert ask(episode, "send_certificate", user_id="emma_kim_9957", amount=150)["error"] == "invalid_value"
+    assert ask(episode, "send_certificate", user_id="nobody", amount=100) == {"error": "User nobody not found"}
+    assert ask(episode, "get_flight_status", flight_number="HAT001", date="1900-01-01")["error"].startswith(
+        "Flight HAT"
+    )
+
+
+def test_an_episode_leaves_nothing_to_the_next():
+    number = task_with("book_reservation")
+    before = load_database("airline").get_hash()
+    states = []
+    for _ in range(2):
+        episode = make_episode(number)
+        for text in carry_reference(number, episode.interface):
+            episode.act(text)
+        states.append(episode.write_state())
+    assert states[0] == states[1]
+    assert load_database("airline").get_hash() == before
+
+
+def test_records_and_answers_fit_the_space():
+    """All reads of many records in one episode: those that were read first are left out."""
+    env = gym.make(ENV_ID, schedule=None, text=True, max_episode_steps=1000)
+    env.reset(seed=0, options={"goal_index": 0})
+    for product in list(load_database("retail").products)[:45]:
+        state, *_ = env.step(json.dumps({"tool": "get_product_details", "arguments": {"product_id": product}}))
+        assert env.observation_space.contains(state)
+    assert 10 < len(json.loads(state)["records"]) < 46
+
+
+def test_choices_hold_the_reference_and_calls_of_other_users():
+    for number in (*range(0, 114, 9), *range(AIRLINE, AIRLINE + 50, 9)):
+        for knobs in ({}, {"units": {"money": "cents"}, "policy": {"identify": True}}):
+            interface = make_interface(knobs, load_tasks()[number].domain)
+            listed = list_choices(number, interface)
+            assert set(carry_reference(number, interface)) <= set(listed)
+            assert list(listed) == sorted(listed)
+        assert 3 < len(listed) < 80
+
+
+def test_what_a_user_gets_wrong_is_named(monkeypatch):
+    env = gym.make(ENV_ID, schedule=None)
+    for index in (114, 999, 1050, -1, "x"):
+        with pytest.raises(ArgumentError, match="`goal_index` should be"):
+            env.reset(seed=0, options={"goal_index": index})
+    with pytest.raises(ArgumentError, match=re.escape("0 to 113 (retail) or 1000 to 1049 (airline). Received 114")):
+        env.unwrapped.reference(114)
+    with pytest.raises(ArgumentError, match="`pool` should be at most"):
+        gym.make(ENV_ID, schedule=None, pool=900).reset(seed=0)
+    for knob, value, words in (
+        ("names", {"fly": "walk"}, "`names` should name tools or arguments of the package. Received 'fly'"),
+        ("names", {"calculate": "finish"}, "two tools should not have one name"),
+        ("required", {"get_user": "confirm"}, "`required` should name tools of the package"),
+        ("silent", {"get_user_details": 1}, "`silent` should name tools of the package that write"),
+        ("silent", {"cancel_reservation": 9}, "a whole number in the interval [0, 3]. Received 9"),
+        ("defaults", {"book_reservation.insurance": "maybe"}, "a value of its schema"),
+        ("defaults", {"book_reservation": "yes"}, "`defaults` should name arguments"),
+        ("types", {"date": "last_first"}, "one of iso, day_first, month_first. Received 'last_first'"),
+        ("units", {"money": "euros"}, "one of dollars, cents. Received 'euros'"),
+        ("policy", {"smile": True}, "`policy` should name one of identify, look_up. Received 'smile'"),
+        ("page", {"look_up": 1}, "one of True, False. Received 1"),
+        ("domain", "telecom", "`domain`"),
+    ):
+        with pytest.raises(KnobError, match=re.escape(words)):
+            setattr(env.unwrapped, knob, value)
+        assert env.unwrapped.read_knobs() == env.unwrapped.knobs.defaults()
+    drifts = [{"name": "a", "at": 3, "set": {"names": {"fly": "walk"}}}]
+    with pytest.raises(ScheduleError, match="Received 'fly'"):
+        gym.make(ENV_ID, schedule={"version": 1, "name": "s", "drifts": drifts})
+
+
+@pytest.mark.parametrize("found", ["27.0", ""])
+def test_another_version_or_none_is_refused_with_one_line(found, monkeypatch):
+    def version(name):
+        if not found:
+            raise package.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(package, "version", version)
+    package.find_package.cache_clear()
+    try:
+        with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[tau2]"')) as caught:
+            gym.make(ENV_ID)
+        assert "\n" not in str(caught.value)
+        assert ("Received version 27.0" in str(caught.value)) == bool(found)
+    finally:
+        package.find_package.cache_clear()
+
+
+def test_the_oracle_meets_every_request_and_foresees_every_answer():
+    for name in ("tau2/implicit", "tau2/policy:airline", "tau2/transient"):
+        env = gym.make(ENV_ID, schedule=name, text=True)
+        env.reset(seed=5)
+        oracle = env.get_wrapper_attr("oracle")
+        for tick in starts(name):
+            state, _ = env.reset(options={"drift_tick": tick, "drift_clock": "hold"})
+            done = False
+            while not done:
+                action = oracle.action(state, tick)
+                foreseen = oracle.response(state, action, tick)
+                before, (state, reward, done, _, info) = state, env.step(action)
+                assert (state, reward, done) in [one[:3] for one in foreseen]
+                assert sum(one.probability for one in foreseen) == 1.0
+                holds = oracle.holds(before, action, state, done, tick, info["score"])
+                assert holds or (len(foreseen) > 1 and '"not_found"' in state)
+            assert reward == 1.0
+    with pytest.raises(ArgumentError, match="`state` should be one"):
+        oracle.response("{}", "{}", 0)
+
+
+def test_copies_and_twins_play_the_same_task_under_the_same_knobs():
+    env = gym.make(ENV_ID, schedule="tau2/explicit:airline", text=True)
+    env.reset(seed=1, options={"drift_tick": 20})
+    texts = env.unwrapped.reference(env.unwrapped.goal_index)
+    env.step(texts[0])
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert [other.step(text)[:3] for text in texts[1:]][-1][1:] == (1.0, True)
+    state, info = twin(env).reset()
+    assert json.loads(state)["request"] == env.unwrapped.request
+    assert info["tools"] == env.unwrapped.episode.interface.describe()
+
+
+def test_the_planner_plays_every_desk_and_adapts():
+    """Without memory; what it cannot do at sight is to say the sums that some users want."""
+    import numpy as np
+    from drift_agents.envs.tau2.planner import Tau2Planner
+    from drift_agents.prompt.view import PromptView
+
+    for name, least in (
+        ("tau2/null", 0.9),
+        ("tau2/explicit", 0.9),
+        ("tau2/explicit:airline", 0.85),
+        ("tau2/policy", 0.9),
+    ):
+        env = gym.make(ENV_ID, schedule=name, text=True)
+        env.reset(seed=0)
+        scores = []
+        for number in list_tasks(env.unwrapped.domain)[::4]:
+            tick = max(starts(name))
+            state, info = env.reset(options={"goal_index": number, "drift_tick": tick, "drift_clock": "hold"})
+            done = truncated = False
+            while not (done or truncated):
+                view = PromptView(info["task"], state, tuple(info["actions"]))
+                reply = Tau2Planner().decide(view.render(), np.random.default_rng(0)).text
+                assert reply in info["actions"]
+                state, score, done, truncated, info = env.step(reply)
+            scores.append(score)
+        assert sum(scores) / len(scores) >= least, name
+
+
+def test_the_tools_over_mcp():
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    from drift_envs.integrations.mcp_tools import DeskLifetime
+
+    life = DeskLifetime("DriftTau2-v0", "tau2/policy", 0)
+    tools = {tool.name: tool for tool in life.describe_tools()}
+    assert tools["get_user_details"].annotations.readOnlyHint
+    assert tools["cancel_pending_order"].annotations.destructiveHint
+    assert "# Retail agent policy" in life.page
+    assert life.begin_request()["request"] == life.request
+    assert life.use_tool("get_order_details", {"order_id": "#W0"}) == {"error": "Order not found"}
+    env = life._env
+    for text in env.unwrapped.reference(env.unwrapped.goal_index):
+        call = json.loads(text)
+        answer = life.use_tool(call["tool"], call["arguments"])
+    assert (answer["request_ended"], answer["score"]) == (True, 1.0)
+
+
+def test_the_example_of_the_page_meets_the_request():
+    (example,) = read_code("docs/tau2.md")
+    assert run_code(example)["reward"] == 1.0
+
+
+CODE = """
+import hashlib
+import gymnasium as gym
+import numpy as np
+import drift_envs
+from drift_envs.envs.tau2.package import load_tasks
+seen = hashlib.sha256()
+for name in ("tau2/implicit", "tau2/implicit:airline", "tau2/explicit:family"):
+    env = gym.make("DriftTau2-v0", schedule=name, text=True)
+    state, info = env.reset(seed=3)
+    rng = np.random.default_rng(0)
+    for step in range(150):
+        seen.update(repr((state, sorted(info.items()))).encode())
+        state, _, done, cut, info = env.step(info["actions"][int(rng.integers(len(info["actions"])))])
+        if done or cut:
+            state, info = env.reset()
+print(seen.hexdigest())
+"""
+
+
+@pytest.mark.integration
+def test_answers_are_equal_in_every_process():
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", CODE],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert found[0] == found[1] != ""
