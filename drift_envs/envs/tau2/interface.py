@@ -261,13 +261,12 @@ class Tau2Interface:
         """
         ways = set()
         for call in calls:
-            has_amount = f'"{_AMOUNT}"' in json.dumps(call.arguments)
-            for factor in UNITS["money"].values() if has_amount else (1,):
-                ways.add(self.write(call, factor=factor, short=call.tool == FINISH.name))
-            offer = self._by_tool[call.tool]
-            if len(offer.required) < len(offer.arguments) and offer.tool is not FINISH:
-                needed = {own: call.arguments[own] for own in map(offer.package.get, offer.required) if own != CONFIRM}
-                ways.add(self.write(EngineCall(call.tool, needed)))
+            offer, shorter = self._by_tool[call.tool], call
+            if offer.tool is not FINISH:
+                needed = {offer.package[name] for name in offer.required}
+                shorter = call._replace(arguments={key: one for key, one in call.arguments.items() if key in needed})
+            for factor in UNITS["money"].values() if f'"{_AMOUNT}"' in json.dumps(call.arguments) else (1,):
+                ways |= {self.write(one, factor=factor, short=call.tool == FINISH.name) for one in (call, shorter)}
         empty = [offer.tool for offer in self._offers.values() if not offer.required]
         return sorted(ways | {self.write(EngineCall(tool.name, {})) for tool in empty})
 
