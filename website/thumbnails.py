@@ -36,8 +36,8 @@ USUAL = 5
 ACROSS = 3
 """Pictures side by side."""
 
-DRAWN = tuple(env_id for env_id, entry in IDS.items() if entry.group != "bfcl")
-"""The ids that have a picture; BFCL's tools are text alone."""
+DRAWN = tuple(env_id for env_id, entry in IDS.items() if entry.group not in ("bfcl", "tau2"))
+"""The ids that have a picture; tools of other packages are text alone."""
 
 
 def draw_thumbnail(env_id: str) -> Image.Image:

@@ -98,6 +98,7 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "webshop": {"looks": 1},
         "house": {"explores": False},
         "tools": {"checks": False},
+        "tau2": {"checks": False},
     },
     "careful": {"frozen_lake": {"risk": 0.4}, "webshop": {"looks": 6}},
     "newest": {"conflict": "newest"},
