@@ -36,7 +36,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["checks", "command_line", "lazy", "tool_calls"],
         ["chromium", "drawing", "knobs"],
         ["parts"],
-        ["task_sequence", "tunable"],
+        ["task_sequence", "tool_schemas", "tunable"],
         ["recurring_tasks", "visits"],
         ["schedule"],
         ["attribute_knobs"],
