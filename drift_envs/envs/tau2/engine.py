@@ -1,7 +1,7 @@
 """The engine of one task: the package's environment on a database of its own.
 
 * `Engine` - executes calls, and compares databases by the package's own hash
-* `Reference`, `play_published` - a task's published actions, and the database that they reach
+* `Published`, `play_published` - a task's published actions, and the database that they reach
 * `reads_before` - the reads that the rules of the policy demand before a call
 * `find_user` - the calls that find a user
 * `tells` - the package's own check of what the user is told
@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.envs.tau2.package import (
-    EngineCall,
+    PackageCall,
     Tau2Task,
     find_kit,
     import_part,
@@ -55,23 +55,23 @@ class Engine:
         history: calls to execute first.
     """
 
-    def __init__(self, domain: str, history: Iterable[EngineCall] = ()) -> None:
+    def __init__(self, domain: str, history: Iterable[PackageCall] = ()) -> None:
         shared = load_database(domain)
         self._tables = {name: _Table(getattr(shared, name)) for name in type(shared).model_fields}
         # the tools change records in place and read tables by key, so that nothing else is copied
         tools = find_kit(domain)(type(shared).model_construct(**self._tables))
         self._environment = import_part("environment.environment").Environment(domain, "", tools)
         self.domain = domain
-        self.history: tuple[EngineCall, ...] = ()
+        self.history: tuple[PackageCall, ...] = ()
         """The calls that were executed without an error."""
         for call in history:
             self.execute(call)
 
-    def __reduce__(self) -> tuple[Any, tuple[str, tuple[EngineCall, ...]]]:
+    def __reduce__(self) -> tuple[Any, tuple[str, tuple[PackageCall, ...]]]:
         """The calls, without the database."""
         return Engine, (self.domain, self.history)
 
-    def execute(self, call: EngineCall) -> dict[str, Any]:
+    def execute(self, call: PackageCall) -> dict[str, Any]:
         """Execute a call.
 
         Args:
@@ -89,7 +89,7 @@ class Engine:
         shown = json.loads(answer.content) if answer.content[:1] in ("{", "[") else answer.content
         return shown if isinstance(shown, dict) else {"result": shown}
 
-    def foresee(self, call: EngineCall) -> dict[str, Any]:
+    def foresee(self, call: PackageCall) -> dict[str, Any]:
         """The answer to a call that is not executed.
 
         Args:
@@ -115,7 +115,7 @@ class Engine:
         return found
 
 
-class Reference(NamedTuple):
+class Published(NamedTuple):
     """A task's published actions.
 
     Args:
@@ -123,12 +123,12 @@ class Reference(NamedTuple):
         engine: the engine after them.
     """
 
-    calls: tuple[EngineCall, ...]
+    calls: tuple[PackageCall, ...]
     engine: Engine
 
 
 @lru_cache(maxsize=512)
-def play_published(number: int) -> Reference:
+def play_published(number: int) -> Published:
     """Execute the published actions of a task; as in the package's evaluator, errors are passed over.
 
     Args:
@@ -138,10 +138,10 @@ def play_published(number: int) -> Reference:
     engine = Engine(task.domain)
     for call in task.published:
         engine.execute(call)
-    return Reference(engine.history, engine)
+    return Published(engine.history, engine)
 
 
-def reads_before(domain: str, call: EngineCall) -> dict[str, EngineCall]:
+def reads_before(domain: str, call: PackageCall) -> dict[str, PackageCall]:
     """The reads that the rules of the policy demand before a call, by rule.
 
     Args:
@@ -158,13 +158,13 @@ def reads_before(domain: str, call: EngineCall) -> dict[str, EngineCall]:
     record, found = call.arguments.get(key), {}
     user = call.arguments.get("user_id") or getattr(records.get(record), "user_id", None)
     if user is not None:
-        found["identify"] = EngineCall("get_user_details", {"user_id": user})
+        found["identify"] = PackageCall("get_user_details", {"user_id": user})
     if record in records:
-        found["look_up"] = EngineCall(f"get_{kind}_details", {key: record})
+        found["look_up"] = PackageCall(f"get_{kind}_details", {key: record})
     return found
 
 
-def find_user(domain: str, user: str) -> list[EngineCall]:
+def find_user(domain: str, user: str) -> list[PackageCall]:
     """The calls that find a user; none at the airline, whose users give their id.
 
     Args:
@@ -176,8 +176,8 @@ def find_user(domain: str, user: str) -> list[EngineCall]:
     found = load_database(domain).users[user]
     name = {"first_name": found.name.first_name, "last_name": found.name.last_name, "zip": found.address.zip}
     return [
-        EngineCall("find_user_id_by_email", {"email": found.email}),
-        EngineCall("find_user_id_by_name_zip", name),
+        PackageCall("find_user_id_by_email", {"email": found.email}),
+        PackageCall("find_user_id_by_name_zip", name),
     ]
 
 

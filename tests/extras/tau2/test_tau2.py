@@ -25,7 +25,7 @@ from drift_envs.envs.tau2 import package
 from drift_envs.envs.tau2.engine import Engine, play_published, reads_before
 from drift_envs.envs.tau2.episode import Tau2Episode, carry_reference, list_choices
 from drift_envs.envs.tau2.interface import make_interface
-from drift_envs.envs.tau2.package import AIRLINE, EngineCall, load_database, load_tasks, load_tools
+from drift_envs.envs.tau2.package import AIRLINE, PackageCall, load_database, load_tasks, load_tools
 from drift_envs.envs.tau2.pool import list_tasks
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError, ScheduleError
 from drift_envs.schedule import load_schedule
@@ -112,7 +112,7 @@ def test_the_score_is_that_of_the_packages_evaluators(domain):
             episode = make_episode(number)
             for call in made:
                 episode.act(episode.interface.write(call))
-            episode.act(episode.interface.write(EngineCall("finish", {"message": message})))
+            episode.act(episode.interface.write(PackageCall("finish", {"message": message})))
             assert episode.score == wanted
 
 
@@ -219,7 +219,7 @@ def test_knobs_change_names_types_requirements_and_defaults():
 @settings(max_examples=50)
 def test_amounts_go_round_in_every_unit(amount, unit):
     interface = make_interface({"domain": "airline", "units": {"money": unit}})
-    call = EngineCall("send_certificate", {"user_id": "sara_doe_496", "amount": amount})
+    call = PackageCall("send_certificate", {"user_id": "sara_doe_496", "amount": amount})
     text = interface.write(call)
     assert interface.parse(text) == call
     assert json.loads(text)["arguments"]["amount"] == amount * (100 if unit == "cents" else 1)

@@ -1,7 +1,7 @@
 """What is believed about tools and requests, from the recollections of a prompt; conflicts settled.
 
 * `Tau2Beliefs` - which ways of using tools worked, what met this request, which calls are refused here
-* `Way`, `ways_of` - one way of using a tool, and those that a call uses
+* `ToolWay`, `ways_of` - one way of using a tool, and those that a call uses
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from drift_agents.envs.tau2.call import Call, Manual, is_write, read_call
+from drift_agents.envs.tau2.call import DeskCall, DeskManual, is_write, read_call
 from drift_agents.envs.tau2.matching import read_tau2_state
 from drift_agents.prompt.conflict import settle
 from drift_agents.prompt.view import PromptView, Recollection
@@ -21,7 +21,7 @@ _LEAST_CENTS = 3000
 """Whole hundreds from here on are taken to be cents."""
 
 
-class Way(NamedTuple):
+class ToolWay(NamedTuple):
     """One way of using a tool.
 
     Args:
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     value: str
 
 
-def ways_of(call: Call, manual: Manual) -> Iterator[Way]:
+def ways_of(call: DeskCall, manual: DeskManual) -> Iterator[ToolWay]:
     """The ways of using tools that a call shows.
 
     Args:
@@ -42,18 +42,18 @@ def ways_of(call: Call, manual: Manual) -> Iterator[Way]:
     """
     role = manual.role_of(call)
     if role in manual.optional and is_write(role):
-        yield Way(f"argument {role}", LEFT_OUT if call.arguments < manual.most[role] else NAMED)
+        yield ToolWay(f"argument {role}", LEFT_OUT if call.arguments < manual.most[role] else NAMED)
     if role in _PAYING and (amounts := [one for one in call.numbers if one > 10]):
         is_cents = max(amounts) >= _LEAST_CENTS and all(one % 100 == 0 for one in amounts)
-        yield Way("unit", "cents" if is_cents else "dollars")
+        yield ToolWay("unit", "cents" if is_cents else "dollars")
 
 
 class _Ended(NamedTuple):
     """An episode that has ended: its calls, the last one, whether it met the request, and how often and when."""
 
     request: str
-    made: tuple[Call, ...]
-    last_call: Call | None
+    made: tuple[DeskCall, ...]
+    last_call: DeskCall | None
     worked: bool
     support: float
     last: int
@@ -71,17 +71,17 @@ class Tau2Beliefs:
         conflict: how contradicting evidence is weighed (`drift_agents.prompt.conflict`).
     """
 
-    def __init__(self, view: PromptView, request: str, manual: Manual, conflict: str) -> None:
+    def __init__(self, view: PromptView, request: str, manual: DeskManual, conflict: str) -> None:
         self._conflict, self._here, self._manual = conflict, view.here, manual
         self._doubt = -1 if view.doubt_since is None else view.doubt_since
         ended = sorted(filter(None, map(_read_end, (*view.elsewhere, *view.here))), key=lambda one: one.last)
         self._own = [one for one in ended if one.request == request]
-        self._known: dict[Way, list[tuple[bool, float, int]]] = {}
+        self._known: dict[ToolWay, list[tuple[bool, float, int]]] = {}
         for one in ended:
             for way, worked in self._read_ways(one):
                 self._known.setdefault(way, []).append((worked, one.support, one.last))
 
-    def _read_ways(self, one: _Ended) -> Iterator[tuple[Way, bool]]:
+    def _read_ways(self, one: _Ended) -> Iterator[tuple[ToolWay, bool]]:
         """Where a write was neither read again nor repeated, a failure only tells that it may have done nothing."""
         places = {call.text: place for place, call in enumerate(one.made)}
         for text, count in Counter(call.text for call in one.made).items():
@@ -90,11 +90,11 @@ class Tau2Beliefs:
             role = self._manual.role_of(call)
             if is_write(role):
                 is_checked = any(later.words == {call.record} for later in one.made[place + 1 :])
-                yield Way(f"lands {role}", AT_ONCE), count == 1 and (one.worked or is_checked)
+                yield ToolWay(f"lands {role}", AT_ONCE), count == 1 and (one.worked or is_checked)
                 if one.worked or count > 1 or is_checked:
                     yield from ((way, one.worked) for way in ways_of(call, self._manual))
 
-    def rank(self, way: Way) -> float:
+    def rank(self, way: ToolWay) -> float:
         """0 for one that is known to work, 1 for one that may (0.5 if it did before), 2 for one that is known not to.
 
         Args:
@@ -112,7 +112,7 @@ class Tau2Beliefs:
         believed = max(shares, key=lambda pair: (pair[1], totals[pair[0]][1]))[0]
         return 1 - believed / 2 if not fresh else 0 if believed else 2
 
-    def cost(self, call: Call) -> float:
+    def cost(self, call: DeskCall) -> float:
         """The sum of the ranks of the ways that a call uses; how often it was in vain, if this request was never met.
 
         Args:
@@ -122,7 +122,7 @@ class Tau2Beliefs:
         return in_vain + sum(map(self.rank, ways_of(call, self._manual)))
 
     @property
-    def success(self) -> tuple[tuple[Call, ...], Call | None] | None:
+    def success(self) -> tuple[tuple[DeskCall, ...], DeskCall | None] | None:
         """The calls that have last met this request, and the one that ended it; `None` if none are known."""
         found = [one for one in self._own if one.worked]
         return (found[-1].made, found[-1].last_call) if found else None
@@ -138,7 +138,7 @@ class Tau2Beliefs:
             for one in self._own
         )
 
-    def is_refused(self, call: Call) -> bool:
+    def is_refused(self, call: DeskCall) -> bool:
         """Whether a call is known to be refused in this state.
 
         Args:

@@ -1,7 +1,7 @@
 """Calls of tools, parsed from their JSON texts, and what the task says about the tools.
 
-* `Call`, `read_call` - a call, with its values in one form whatever the interface's
-* `Manual`, `read_manual` - which tool does what, by the words of its description
+* `DeskCall`, `read_call` - a call, with its values in one form whatever the interface's
+* `DeskManual`, `read_manual` - which tool does what, by the words of its description
 * `ROLES` - usual names of the tools of an airline or a shop
 """
 
@@ -34,7 +34,7 @@ _DATES = {"%d.%m.%Y": re.compile(r"\d\d\.\d\d\.\d{4}"), "%m/%d/%Y": re.compile(r
 _TOOL = re.compile(r"^(?P<name>\w+)\((?P<arguments>.*)\) - (?P<about>.*)$", re.MULTILINE)
 
 
-class Call(NamedTuple):
+class DeskCall(NamedTuple):
     """A call of a tool.
 
     Args:
@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
 
 @lru_cache(maxsize=16384)
-def read_call(text: str) -> Call | None:
+def read_call(text: str) -> DeskCall | None:
     """Parse a call; `None` if the text is none.
 
     Args:
@@ -78,7 +78,7 @@ def read_call(text: str) -> Call | None:
     values = list(_read_values(given))
     numbers = tuple(sorted(one for one in values if not isinstance(one, str)))
     words = frozenset(one for one in values if isinstance(one, str))
-    return Call(text, tool, words, numbers, len(given) - sum(one is True for one in given.values()))
+    return DeskCall(text, tool, words, numbers, len(given) - sum(one is True for one in given.values()))
 
 
 def _read_values(value: Any) -> Iterator[str | float]:
@@ -95,7 +95,7 @@ def _read_values(value: Any) -> Iterator[str | float]:
         yield str(value) if value >= 10**6 and isinstance(value, int) and value % 100 else value
 
 
-class Manual(NamedTuple):
+class DeskManual(NamedTuple):
     """What the task says about the tools.
 
     Args:
@@ -108,7 +108,7 @@ class Manual(NamedTuple):
     most: Mapping[str, int]
     optional: frozenset[str]
 
-    def role_of(self, call: Call) -> str:
+    def role_of(self, call: DeskCall) -> str:
         """The usual name of a call's tool, now or earlier; empty if it is not known.
 
         Args:
@@ -136,7 +136,7 @@ def is_write(role: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def read_manual(task: str) -> Manual:
+def read_manual(task: str) -> DeskManual:
     """Parse the task.
 
     Args:
@@ -154,7 +154,7 @@ def read_manual(task: str) -> Manual:
             roles[name] = role
     given = {roles[name]: arguments for name, arguments, _ in tools if name in roles}
     most = {role: text.count(": ") - text.count("confirm") for role, text in given.items()}
-    return Manual(roles, most, frozenset(role for role, text in given.items() if "?: " in text))
+    return DeskManual(roles, most, frozenset(role for role, text in given.items() if "?: " in text))
 
 
 def _resemblance(role: str, name: str, about: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.envs.tau2.call import Call, read_call
+from drift_agents.envs.tau2.call import DeskCall, read_call
 from drift_agents.matching.base import Exact
 from drift_agents.types import Experience, Transition
 
@@ -28,7 +28,7 @@ class ShownTau2(NamedTuple):
 
     request: str
     records: Mapping[str, Any]
-    made: tuple[Call, ...]
+    made: tuple[DeskCall, ...]
     answer: Mapping[str, Any]
 
 

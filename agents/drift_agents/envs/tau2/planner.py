@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from drift_agents.envs.tau2.beliefs import AT_ONCE, Tau2Beliefs, Way
-from drift_agents.envs.tau2.call import ROLES, Call, Manual, is_read, is_write, read_call, read_manual
+from drift_agents.envs.tau2.beliefs import AT_ONCE, Tau2Beliefs, ToolWay
+from drift_agents.envs.tau2.call import ROLES, DeskCall, DeskManual, is_read, is_write, read_call, read_manual
 from drift_agents.envs.tau2.matching import ShownTau2, read_tau2_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
@@ -105,7 +105,7 @@ class _Plan:
         self,
         view: PromptView,
         shown: ShownTau2,
-        manual: Manual,
+        manual: DeskManual,
         beliefs: Tau2Beliefs,
         rng: np.random.Generator,
         checks: bool,
@@ -116,7 +116,7 @@ class _Plan:
         self._made = {(manual.role_of(call), call.words) for call in shown.made}
         self._is_lost = "error" in shown.answer and not any(map(beliefs.is_refused, calls))
 
-    def _order(self, call: Call) -> int:
+    def _order(self, call: DeskCall) -> int:
         role = self._manual.role_of(call)
         return ROLES.index(role) if role else len(ROLES)
 
@@ -127,12 +127,12 @@ class _Plan:
         before = " ".join(call.text for call in success[0]) if success else ""
         return f"{self._shown.request} {json.dumps(dict(self._shown.records))} {before}"
 
-    def calls(self) -> Iterator[Call]:
+    def calls(self) -> Iterator[DeskCall]:
         """Yield them."""
         found = (call for step in (self._obey, self._identify, self._write, self._check, self._end) for call in step())
         return (call for call in found if not self._beliefs.is_refused(call))
 
-    def _obey(self) -> Iterator[Call]:
+    def _obey(self) -> Iterator[DeskCall]:
         """The reads that the policy demands, where a call was refused just now."""
         answer = self._shown.answer
         if answer.get("error") not in _DENIED:
@@ -143,19 +143,19 @@ class _Plan:
         else:
             yield from self._new_reads(_DETAILS)
 
-    def _new_reads(self, roles: Sequence[str]) -> Iterator[Call]:
+    def _new_reads(self, roles: Sequence[str]) -> Iterator[DeskCall]:
         """Reads that were not made, about what was seen."""
         for call in self._offered:
             role = self._manual.role_of(call)
             if role in roles and (role, call.words) not in self._made and all(one in self._seen for one in call.words):
                 yield call
 
-    def _identify(self) -> Iterator[Call]:
+    def _identify(self) -> Iterator[DeskCall]:
         made = {role for role, _ in self._made}
         if self._beliefs.success is None and _DETAILS[0] not in made:
             yield from self._new_reads(_DETAILS[:1] if made.intersection(_FINDS) else (*_FINDS, _DETAILS[0]))
 
-    def _write(self) -> Iterator[Call]:
+    def _write(self) -> Iterator[DeskCall]:
         """The best ways of the deeds that are not done."""
         deeds = self._deeds()
         left = [deed for deed in deeds if not any(self._is_same(deed[0], call) for call in self._shown.made)]
@@ -163,9 +163,9 @@ class _Plan:
             ways = sorted(deed, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
             yield from [ways[int(self._rng.integers(len(ways)))]] if self._is_lost else ways
 
-    def _deeds(self) -> list[list[Call]]:
+    def _deeds(self) -> list[list[DeskCall]]:
         """What has to be written, each with the calls that may do it."""
-        deeds: list[list[Call]] = []
+        deeds: list[list[DeskCall]] = []
         for call in self._offered:
             if is_write(self._manual.role_of(call)) and call.record and call.record in self._seen:
                 known = next((deed for deed in deeds if self._is_same(deed[0], call)), None)
@@ -178,20 +178,20 @@ class _Plan:
         return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
                                            key=lambda pair: pair[0])]  # fmt: skip
 
-    def _is_same(self, one: Call, other: Call) -> bool:
+    def _is_same(self, one: DeskCall, other: DeskCall) -> bool:
         """Whether two calls do the same, each in its way and in the words of its time."""
         roles = {self._manual.role_of(one), self._manual.role_of(other)} - {""}
         is_part = one.words <= other.words or other.words <= one.words
         units = zip(one.numbers, other.numbers, strict=False)
         return len(roles) < 2 and is_part and one.record == other.record and all(_is_unit(a, b) for a, b in units)
 
-    def _check(self) -> Iterator[Call]:
+    def _check(self) -> Iterator[DeskCall]:
         """Read again what was written in a way that is not known to work, and write again what does not show."""
         made = self._shown.made
         for place, call in enumerate(made if self._checks else ()):
             role = self._manual.role_of(call)
             again = [at for at, one in enumerate(made) if self._is_same(call, one)]
-            if not is_write(role) or again[-1] != place or self._beliefs.rank(Way(f"lands {role}", AT_ONCE)) == 0:
+            if not is_write(role) or again[-1] != place or self._beliefs.rank(ToolWay(f"lands {role}", AT_ONCE)) == 0:
                 continue
             reads = [one for one in self._offered if one.words == {call.record} and is_read(self._manual.role_of(one))]
             if not any(one.words == {call.record} and is_read(self._manual.role_of(one)) for one in made[place:]):
@@ -199,7 +199,7 @@ class _Plan:
             elif not self._shows(role, call) and len(again) < REPEATS:
                 yield from (one for one in self._offered if one.text == call.text)
 
-    def _shows(self, role: str, call: Call) -> bool:
+    def _shows(self, role: str, call: DeskCall) -> bool:
         record = next((one for key, one in self._shown.records.items() if key.removeprefix("#W") == call.record), None)
         text = json.dumps(record)
         wanted = next(([word] for start, word in _SHOWS.items() if role.startswith(start)), call.words)
@@ -209,7 +209,7 @@ class _Plan:
     def _messages(self) -> list[frozenset[str]]:
         return [call.words for call in self._offered if self._manual.role_of(call) == "finish"]
 
-    def _end(self) -> Iterator[Call]:
+    def _end(self) -> Iterator[DeskCall]:
         """End as it worked; else with a message of which all was read, or with none if nothing is asked."""
         ends = [call for call in self._offered if self._manual.role_of(call) == "finish"]
         success = self._beliefs.success
@@ -217,7 +217,7 @@ class _Plan:
             yield from (call for call in ends if call.words == success[1].words)
         asks = bool(_QUESTION.search(self._shown.request))
 
-        def cost(call: Call) -> tuple[bool, bool, bool]:
+        def cost(call: DeskCall) -> tuple[bool, bool, bool]:
             parts = [part for word in call.words for part in word.split("; ")]
             is_read_off = bool(parts) and all(
                 re.search(rf"(?<![\w.]){re.escape(part)}(?![\w.])", self._seen, re.I) for part in parts
