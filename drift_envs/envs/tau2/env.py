@@ -87,6 +87,7 @@ class Tau2Tools(EpisodeEnv[Tau2Episode]):
     defaults = KnobAttribute()
     silent = KnobAttribute()
     transient = KnobAttribute()
+    _transient: float
 
     def __init__(
         self,
