@@ -183,7 +183,7 @@ def test_a_function_of_ones_own_gets_the_generator_of_its_episode(
 def test_the_actions_of_a_run_are_replayed(tmp_path: Path) -> None:
     env = gym.make(LAKE, schedule="frozen_lake/implicit")
     content = {"version": 1, **env.get_wrapper_attr("schedule").to_dict()}
-    header = {"format": 1, "env": LAKE, "content": content, "seed": 3}
+    header = {"format": 2, "env": LAKE, "content": content, "seed": 3}
     episodes = [
         {"episode": number, "seed": 100 + number, "start": tick, "steps": [{"action": "1", "reward": None}] * 2}
         for number, tick in ((0, 0), (4, 20))
