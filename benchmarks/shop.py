@@ -1,11 +1,7 @@
-"""How fast the shop is: `python -m benchmarks.shop`, or a part of it: `python -m benchmarks.shop server`.
+"""How fast the shop is: `python -m benchmarks.shop`, or a part of it: `python -m benchmarks.shop walks`.
 
 * `walks` - a random walk in process, with the admissible actions read at every step, as text and as HTML
   (targets on one core: 5,000 and 1,000 steps a second; the original does 48 to 90), and copies of a session
-* `server` - 64 shoppers at once against `serve`, in turns with requests of its style sheet by the same client and
-  connections (aims: half its rate, a p99 of at most three times its own), and the memory of the server
-  (`--minutes 10`: for ten minutes). Every page is checked to have the session and the task of its shopper.
-  An action is a click or a search; some need a second request, since the server redirects.
 * `catalogue` - an import of generated files in the layout of the original's, end to end, and searches; fills the table
   of docs/webshop_server.md (`--sizes 1000,10000`: only these rows). Times are processor times, and each step runs in a
   process of its own.
@@ -14,9 +10,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import copy
-import html
 import json
 import os
 import pickle
@@ -29,10 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from webshop_server.action import AvailableActions
 from webshop_server.catalogue import Catalogue
@@ -44,7 +36,7 @@ from webshop_server.product import Product
 from webshop_server.renderer import render_html
 from webshop_server.shop import Shop
 
-PARTS = ("walks", "server", "catalogue")
+PARTS = ("walks", "catalogue")
 _WORDS = "red blue shoes cotton lamp tea chocolate speaker rug women's dress machine washable sofa easy made"
 WORDS = _WORDS.split(" ")
 STEP_LIMIT = 30
@@ -86,197 +78,6 @@ def copies(shop: Shop) -> None:
         for _ in range(500):
             work()
         print(f"{name:40s} {(time.perf_counter() - begin) / 500 * 1e6:9.0f} us")
-
-
-class Connection:
-    """A connection that is kept open; much cheaper than `http.client`, so that the server is what is measured."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    async def request(self, method: str, path: str, body: str = "") -> tuple[int, str, str]:
-        """Status, location and document of a response."""
-        kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
-        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
-        self._writer.write((head + body).encode())
-        lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
-        document = (await self._reader.readexactly(int(fields["content-length"]))).decode()
-        return int(lines[0].split()[1]), fields.get("location", ""), document
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._writer.close()
-
-
-@dataclass
-class Load:
-    """Seconds of every action, number of requests, seconds in all, and processor seconds of the server."""
-
-    times: list[float] = field(default_factory=list)
-    request_times: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    server_seconds: float = 0.0
-
-    @property
-    def requests(self) -> int:
-        """The number of requests."""
-        return len(self.request_times)
-
-    @property
-    def rate(self) -> float:
-        """Requests a second."""
-        return self.requests / self.seconds
-
-    @property
-    def processor_time(self) -> float:
-        """Processor seconds of the server for each request."""
-        return self.server_seconds / self.requests
-
-    def quantile(self, share: float, *, of_requests: bool = False) -> float:
-        """Milliseconds of an action, or of a request."""
-        times = sorted(self.request_times if of_requests else self.times)
-        return times[int(len(times) * share)] * 1e3
-
-
-class Shopper:
-    """A session after the other, on one connection; searches words of its task and follows random links and forms."""
-
-    def __init__(self, number: int, connection: Connection, load: Load) -> None:
-        self._rng, self._connection, self._load = random.Random(number), connection, load
-        self._number, self._name, self._task, self._steps = number, "", "", 0
-        self._document = ""
-
-    async def act(self) -> None:
-        """One action, with its redirections."""
-        begin = time.perf_counter()
-        if not self._name or 'id="reward"' in self._document or self._steps == STEP_LIMIT:
-            await self._start()
-        else:
-            await self._go(*self._choose())
-        self._steps += 1
-        self._load.times.append(time.perf_counter() - begin)
-
-    async def _start(self) -> None:
-        self._name, self._task, self._steps = "", "", 0
-        self._number += 64
-        await self._go("GET", f"/?goal={self._number % 3000}")
-        found = TASK.search(self._document)
-        if found is None:
-            raise RuntimeError("a first page without a task")
-        self._task = found[1]
-
-    def _choose(self) -> tuple[str, str, str]:
-        search = re.search(r'<form id="search"[^>]*action="([^"]*)"', self._document)
-        if search:
-            words = " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
-            return "POST", search[1], f"search_query={quote(words)}"
-        targets = [("GET", path, "") for path in LINK.findall(self._document)]
-        targets += [("POST", path, f"button={quote(label)}") for path, label in FORM.findall(self._document)]
-        method, path, body = self._rng.choice(targets)
-        return method, html.unescape(path), body
-
-    async def _go(self, method: str, path: str, body: str = "") -> None:
-        status = 303
-        while status == 303:
-            begin = time.perf_counter()
-            status, location, self._document = await self._connection.request(method, path, body)
-            self._load.request_times.append(time.perf_counter() - begin)
-            if status == 303:
-                method, path, body = "GET", location.removeprefix("http://127.0.0.1"), ""
-        self._name = self._name or path.strip("/")
-        names = set(NAME.findall(self._document))
-        if status != 200 or names - {self._name} or (not names and 'id="reward"' not in self._document):
-            raise RuntimeError(f"status {status}, a page of {names or 'no session'} in session {self._name}")
-        if self._task and 'id="reward"' not in self._document and self._task not in self._document:
-            raise RuntimeError(f"a page with the task of another session in session {self._name}")
-
-
-LINK = re.compile(r'<a class="(?:btn|option|product-link)"[^>]*href="([^"]*)"')
-FORM = re.compile(r'<form method="post" action="([^"]*)"><button[^>]* value="([^"]*)"')
-NAME = re.compile(r'(?:href|action)="/(?:(?:search_results|item_page|item_sub_page|done)/)?([A-Za-z0-9_-]{16})[/"]')
-TASK = re.compile(r'<p class="instruction">([^<]*)')
-
-
-async def load_server(
-    server: int, port: int, shoppers: int, rounds: int, seconds: float
-) -> tuple[Load, Load, list[float]]:
-    """Take turns between the shop and its style sheet; returns both loads, and the memory after each round."""
-    shop, static, memory = Load(), Load(), []
-    connections = [Connection(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(shoppers)]
-    crowd = [Shopper(number, connection, shop) for number, connection in enumerate(connections)]
-
-    async def read(connection: Connection) -> None:
-        begin = time.perf_counter()
-        status, _, _ = await connection.request("GET", "/static/style.css")
-        if status != 200:
-            raise RuntimeError(f"status {status}")
-        static.times.append(time.perf_counter() - begin)
-        static.request_times.append(static.times[-1])
-
-    async def repeat(work: Any, end: float) -> None:
-        while time.perf_counter() < end:
-            await work()
-
-    for _ in range(rounds):
-        for load, works, share in (
-            (static, [lambda connection=connection: read(connection) for connection in connections], 0.25),
-            (shop, [shopper.act for shopper in crowd], 1.0),
-        ):
-            begin, used = time.perf_counter(), read_usage(server)[0]
-            await asyncio.gather(*(repeat(work, begin + share * seconds) for work in works))
-            load.seconds += time.perf_counter() - begin
-            load.server_seconds += read_usage(server)[0] - used
-        memory.append(read_usage(server)[1])
-    for connection in connections:
-        connection.close()
-    return shop, static, memory
-
-
-def read_usage(process: int) -> tuple[float, float]:
-    """Processor seconds and megabytes of a process and its children."""
-    seconds = size = 0.0
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (place / "stat").read_text().rpartition(") ")[2].split()
-        except OSError:  # it has ended
-            continue
-        if process in (int(place.name), int(fields[1])):
-            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-            size += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-    return seconds, size
-
-
-def run_sessions(shoppers: int, minutes: float, options: list[str]) -> None:
-    """Shoppers at once in this process against a server in another."""
-    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", *options]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        if server.stdout is None:
-            raise RuntimeError("the server has no output")
-        found = re.match(r"http://\S+:(\d+)", server.stdout.readline())
-        if found is None:
-            raise RuntimeError("the server did not start")
-        work = load_server(server.pid, int(found[1]), shoppers, ROUNDS, minutes * 60 / ROUNDS)
-        shop, static, memory = asyncio.run(work)
-    finally:
-        server.terminate()
-        server.wait(30)
-    actions = len(shop.times)
-    print(f"{shoppers} shoppers at once for {shop.seconds:.0f} s, {actions} actions, no page of another session")
-    for name, load in (("shop", shop), ("style sheet", static)):
-        rates = f"{load.rate:6.0f} requests/s, {len(load.times) / load.seconds:6.0f} actions/s"
-        times = f"p50 {load.quantile(0.5):5.0f} ms, p99 {load.quantile(0.99):5.0f} ms"
-        print(f"{name:12s} {rates}, {times}, {load.processor_time * 1e6:5.0f} us of processor a request")
-    for name, ratio, aim in (
-        ("rate of requests", shop.rate / static.rate, 0.5),
-        ("rate of actions", actions / shop.seconds / static.rate, 0.5),
-        ("rate by processor time", static.processor_time / shop.processor_time, 0.5),
-        ("p99 of requests", shop.quantile(0.99, of_requests=True) / static.quantile(0.99), 3.0),
-        ("p99 of actions", shop.quantile(0.99) / static.quantile(0.99), 3.0),
-    ):
-        print(f"shop to style sheet: {name:24s} {ratio:.2f} (aim {aim:.1f})")
-    print("memory of the server after each tenth, in MB: " + " ".join(f"{size:.0f}" for size in memory))
 
 
 def measure_in_process(seconds: float) -> None:
@@ -473,9 +274,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How fast the shop is.")
     parser.add_argument("parts", nargs="*", default=PARTS, metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each walk (default: %(default)s)")
-    parser.add_argument("--shoppers", type=int, default=64, help="at once, against a server (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=0.25, help="of shopping (default: %(default)s; in full: 10)")
-    parser.add_argument("--serve", default="", metavar="OPTIONS", help="of the server, such as '--threads 4'")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of catalogues (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="for files and catalogues (default: a temporary one)")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
@@ -487,8 +285,6 @@ def main() -> None:
         return
     if "walks" in given.parts:
         measure_in_process(given.seconds)
-    if "server" in given.parts:
-        run_sessions(given.shoppers, given.minutes, given.serve.split())
     if "catalogue" in given.parts:
         run_catalogues(list(map(int, given.sizes.split(","))), given.folder)
 

@@ -6,7 +6,8 @@
 
 Waitress stops accepting connections at its limit, 100 by default, for up to two minutes. Here, a new
 connection beyond `MAX_CONNECTIONS` closes the one that has been idle longest, a request has to arrive within
-`REQUEST_SECONDS`, and idle connections are closed after `IDLE_SECONDS`.
+`REQUEST_SECONDS`, and idle connections are closed after `IDLE_SECONDS`. While a thread answers a request, it alone
+writes to the connection.
 """
 
 from __future__ import annotations
@@ -61,6 +62,16 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         elif time.monotonic() - self._begun > REQUEST_SECONDS:
             self.will_close = True
         return result
+
+    def writable(self) -> bool:
+        """Whether the main thread should write: not while the thread of a request does so itself.
+
+        Waitress returns `True` then, so that its main thread polls without a pause and takes the processor from the
+        threads. Above the watermark a thread waits for the main thread.
+        """
+        if self.requests and not (self.will_close or self.close_when_flushed):
+            return bool(self.total_outbufs_len >= self.adj.outbuf_high_watermark)
+        return bool(super().writable())
 
 
 def make_server(app: Flask, listener: socket.socket, *, threads: int = 8, sockets: dict[int, Any] | None = None) -> Any:

@@ -15,6 +15,7 @@ of `FILE.lock` while a process uses it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -51,6 +52,7 @@ _THREAD_LOCKS = tuple(threading.Lock() for _ in range(_LOCKS))
 
 _CACHED = 1024
 _BUSY_SECONDS = 30.0
+_RETRY_SECONDS = 0.001
 
 
 class SharedSessionStore(SessionStore):
@@ -195,7 +197,16 @@ class SharedSessionStore(SessionStore):
                 except OSError as error:
                     raise StateFileError(f"`{self.path}.lock` cannot be opened: {error.strerror}") from error
             file = self._lock_file
-        fcntl.lockf(file, fcntl.LOCK_EX, 1, number)
+        while True:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, number)
+                break
+            except OSError as error:
+                # Such locks belong to processes: the kernel reports a cycle where different threads of two processes
+                # hold and wait. A thread holds one lock at a time, so that there is none, and the lock becomes free.
+                if error.errno != errno.EDEADLK:
+                    raise StateFileError(f"`{self.path}.lock` cannot be locked: {error.strerror}") from error
+                time.sleep(_RETRY_SECONDS)
         return lambda: fcntl.lockf(file, fcntl.LOCK_UN, 1, number)
 
     def __len__(self) -> int:

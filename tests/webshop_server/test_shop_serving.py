@@ -7,8 +7,10 @@ import http.client
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from flask import Flask, Response
 
 from webshop_server import serving
 from webshop_server.app import MAX_BODY, Config, create_app
@@ -20,10 +22,10 @@ MOST_SECONDS = 5.0
 
 
 @contextlib.contextmanager
-def running_server(inventory, threads=2):
+def running_server(inventory, threads=2, app=None):
     listener = socket.create_server(("127.0.0.1", 0))
     sockets = {}
-    server = serving.make_server(create_app(Config(inventory)), listener, threads=threads, sockets=sockets)
+    server = serving.make_server(app or create_app(Config(inventory)), listener, threads=threads, sockets=sockets)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
@@ -41,6 +43,40 @@ def measure_request(address):
     assert connection.getresponse().status == 200
     connection.close()
     return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "closed"])
+def test_the_main_thread_does_not_spin_while_threads_answer(inventory, monkeypatch, is_kept):
+    """It wrote, or tried to, fourteen times a request, and took the processor from the threads."""
+    writes = []
+    real = serving._Channel.handle_write
+    monkeypatch.setattr(serving._Channel, "handle_write", lambda self: writes.append(1) or real(self))
+
+    def shop(number):
+        for _ in range(5 if is_kept else 20):
+            connection = http.client.HTTPConnection(*address, timeout=30)
+            for _ in range(10 if is_kept else 1):
+                connection.request("GET", f"/fixed_{number}", headers={} if is_kept else {"Connection": "close"})
+                assert connection.getresponse().read()
+            connection.close()
+
+    with running_server(inventory, threads=8) as address, ThreadPoolExecutor(16) as pool:
+        list(pool.map(shop, range(16)))
+    assert len(writes) <= 16 * 40
+
+
+def test_a_large_response_arrives_at_a_slow_reader(inventory):
+    """More than a thread may store: from there on it waits for the main thread."""
+    app = Flask("large")
+    app.config["MAX_CONTENT_LENGTH"] = 1000
+    app.add_url_rule("/large", view_func=lambda: Response(b"x" * 2**20 for _ in range(40)))
+    with running_server(inventory, app=app) as address, socket.create_connection(address, timeout=30) as slow:
+        slow.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        time.sleep(0.3)
+        received = 0
+        while data := slow.recv(2**20):
+            received += len(data)
+        assert received > 40 * 2**20
 
 
 @pytest.mark.parametrize("sent", [b"", HALF], ids=["silent", "half a request"])

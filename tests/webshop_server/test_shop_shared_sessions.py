@@ -7,6 +7,8 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -193,6 +195,59 @@ def test_threads_of_two_stores_lose_no_change(make_store):
         list(pool.map(count, range(80)))
     with stores[0].use(name) as session:
         assert session.settings.ad_depth == 80
+
+
+HOLDER = """
+import sys, threading
+from webshop_server.inventory import Inventory
+from webshop_server.shared_sessions import SharedSessionStore
+from webshop_server.shop import Shop
+
+store = SharedSessionStore(Shop(Inventory.open(sys.argv[1])), sys.argv[2])
+
+def wait_for_first():
+    with store.use("first"):
+        print("first", flush=True)
+
+waiting = threading.Thread(target=wait_for_first)
+with store.use("second"):
+    waiting.start()
+    waiting.join(0.3)  # until it waits
+    print("second", flush=True)
+    sys.stdin.readline()
+waiting.join()
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="locks between processes need fcntl")
+def test_threads_of_two_processes_wait_for_each_others_sessions(make_store, catalogue_path, tmp_path):
+    """Which the system takes for a deadlock: of two processes, each holds what the other waits for, in other threads."""
+    store = make_store()
+    for name in ("first", "second"):
+        store.create(name=name)
+    got = []
+
+    def wait_for_second():
+        with store.use("second"):
+            got.append("second")
+
+    command = [sys.executable, "-c", HOLDER, str(catalogue_path), str(store.path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    waiting = threading.Thread(target=wait_for_second)
+    with subprocess.Popen(command, text=True, **pipes) as other:
+        with store.use("first"):
+            assert other.stdout.readline() == "second\n"
+            waiting.start()
+            waiting.join(0.3)
+            assert waiting.is_alive()  # neither an error nor the session
+            other.stdin.write("\n")
+            other.stdin.flush()
+            waiting.join(30)
+            assert got == ["second"]
+        assert other.stdout.readline() == "first\n"
+        other.stdin.close()
+    assert other.returncode == 0
 
 
 def test_an_error_changes_nothing(make_store):
