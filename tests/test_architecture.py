@@ -19,7 +19,7 @@ ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
         ["command_line", "errors", "product", "vocabulary"],
         ["catalogue", "checks", "jsonstream", "urls"],
-        ["page_model", "picture", "search", "settings"],
+        ["page_model", "picture", "record", "search", "settings"],
         ["index"],
         ["generate", "goals", "importer"],
         ["action", "inventory", "parser", "renderer", "reward"],

@@ -205,7 +205,7 @@ def _import(
         lenient=lenient,
         overwrite=force,
     )
-    print(f"{report.path}: {report.products} products, {report.skipped} records skipped")
+    print(report)
     for problem in report.problems:
         print(problem, file=sys.stderr)
 

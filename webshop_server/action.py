@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, TypedDict, TypeVar
 
 from webshop_server.errors import ArgumentError
 from webshop_server.page_model import ShownPage
+from webshop_server.product import clean
 from webshop_server.urls import normalize_query
 
 MAX_ACTION = 4096
@@ -110,6 +111,8 @@ def check_click(page: ActionablePage[T_co], label: str) -> T_co:
         ArgumentError: no element of the page has the label, or it is the search button.
     """
     wanted = label.lower()
+    if wanted not in page.clickables:
+        wanted = clean(wanted)  # a recorded label of the original has two blanks where it replaces a slash
     if wanted not in page.clickables:
         raise ArgumentError(f"there is no button {_short(label)} on this page")
     target = page.clickables[wanted]

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,8 @@ KINDS = ("synthetic", "human", "color_class")
 
 MAX_COMBINATIONS = 10_000
 """The maximum number of goals of one listing; some listings have millions of combinations of options."""
+
+Notes = Mapping[str, str]
 
 _CACHED_PRODUCTS = 20_000
 _ROWS = f"SELECT id, data, {', '.join(KINDS)} FROM products WHERE id >= ? ORDER BY id LIMIT 2000"  # nosec B608  # constants
@@ -273,18 +275,27 @@ class CatalogueWriter:
 
     def note(self, key: str) -> str | None:
         """Return the note under `key`, or `None`."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        with self._writing():
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def add(self, products: Iterable[Product], notes: Mapping[str, str] | None = None) -> int:
+    def add(self, products: Iterable[Product], notes: Notes | Callable[[list[int]], Notes] | None = None) -> None:
         """Add listings and notes in one transaction; a listing with an existing asin is skipped.
 
-        Returns:
-            The number of added listings.
+        Args:
+            products: the listings.
+            notes: the notes, or a function that returns them for the places of the skipped listings, from 0.
+
+        Raises:
+            CatalogueError: the file cannot be written, as on a full disk.
         """
-        before = self.count
+        with self._writing():
+            self._add(products, notes or {})
+
+    def _add(self, products: Iterable[Product], notes: Notes | Callable[[list[int]], Notes]) -> None:
+        skipped: list[int] = []
         self._db.execute("BEGIN")
-        for product in products:
+        for place, product in enumerate(products):
             row = (
                 self.count,
                 product.asin,
@@ -298,17 +309,27 @@ class CatalogueWriter:
             if done:
                 for text in product.shown_texts():
                     self._charset.update(text)
-        pairs = [("charset", "".join(sorted(self._charset))), *(notes or {}).items()]
+            else:
+                skipped.append(place)
+        given = notes(skipped) if callable(notes) else notes
+        pairs = [("charset", "".join(sorted(self._charset))), *given.items()]
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
         self._db.execute("COMMIT")
-        return self.count - before
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise CatalogueError(f"`{self.partial}` cannot be written: {error}") from error
 
     def rows(self, first: int = 0) -> Iterator[Row]:
         """Iterate over the listings from a number on, with the numbers of their goals."""
-        while rows := self._db.execute(_ROWS, (first,)).fetchall():
-            for _, data, *goals in rows:
-                yield Row(Product.from_json(data), tuple(goals))
-            first = rows[-1][0] + 1
+        with self._writing():
+            while rows := self._db.execute(_ROWS, (first,)).fetchall():
+                for _, data, *goals in rows:
+                    yield Row(Product.from_json(data), tuple(goals))
+                first = rows[-1][0] + 1
 
     def finish(self, fingerprint: str) -> Catalogue:
         """Mark the file as complete, rename it, and open it.
@@ -317,7 +338,7 @@ class CatalogueWriter:
             fingerprint: identifies the content; the index stores it too.
 
         Raises:
-            CatalogueError: the file cannot be renamed.
+            CatalogueError: the file cannot be written or renamed.
         """
         marks = {
             "format": FORMAT,
@@ -327,7 +348,9 @@ class CatalogueWriter:
             "complete": "1",
         }
         self.add((), marks)
-        self.close()  # merges the write-ahead log into the file
+        with self._writing():  # which merges the write-ahead log into the file; closing ignores a full disk
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
         self._check_overwrite()  # it may have been made in the meantime
         try:
             os.replace(self.partial, self.path)

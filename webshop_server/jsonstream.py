@@ -17,8 +17,14 @@ from typing import BinaryIO, NamedTuple
 from webshop_server.errors import ImportProblem
 
 CHUNK = 1 << 20
-MAX_ENTRY = 8 << 20
+MAX_ENTRY = 1 << 28
 """The maximum length of an entry, in characters; a longer one is reported and skipped."""
+
+_SEARCHED = 8 << 20
+"""The end of an invalid entry is searched in so many characters."""
+
+_LONGEST_TOKEN = 16
+"""The maximum length of what a decoder needs to see whole besides texts: names such as `-Infinity`, escapes."""
 
 _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","
@@ -81,11 +87,11 @@ class _Reader:
         self.is_over = False
         self.mark: re.Pattern[str] | None = None
 
-    def more(self) -> bool:
-        """Read the next chunk; return whether there was one."""
+    def more(self, size: int = 0) -> bool:
+        """Read the next chunk, or more bytes; return whether there were any."""
         if self.is_over:
             return False
-        data = self.file.read(CHUNK)
+        data = self.file.read(max(size, CHUNK))
         self.is_over = not data
         self.text += self.bytes.decode(data, final=self.is_over)
         return not self.is_over
@@ -113,8 +119,16 @@ class _Reader:
                 if end + _LONGEST_NUMBER <= len(self.text) or not self.more():  # a number may continue
                     return value, end, ""
             except (ValueError, RecursionError) as error:
-                if len(self.text) - at > MAX_ENTRY or not self.more():
+                # As much again each time, so that the work is linear in the length of the entry.
+                length = len(self.text) - at
+                if not self.is_cut(error) or length > MAX_ENTRY or not self.more(length):
                     return None, self.behind(at), f"{type(error).__name__}: {str(error)[:120]}"
+
+    def is_cut(self, error: Exception) -> bool:
+        """Whether more text could mend an error, since it stands at the end of the window."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated string") or error.pos + _LONGEST_TOKEN >= len(self.text)
 
     def behind(self, at: int) -> int:
         """Find the end of an invalid value.
@@ -127,7 +141,7 @@ class _Reader:
                 found = self.mark.search(self.text, at + 1)
                 if found:
                     return found.start(1)
-                if len(self.text) - at > MAX_ENTRY or not self.more():
+                if len(self.text) - at > _SEARCHED or not self.more():
                     break
         if self.text[at] not in "{[":
             comma = self.text.find(",", at)

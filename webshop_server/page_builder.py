@@ -160,6 +160,8 @@ def _option_groups(product: Product, url: PageUrl, taken: set[str]) -> Sequence[
     for option in product.options:
         elements = [_text(option.name, "group")]
         for value in option.values:
+            if not value:
+                continue  # nothing to click
             label = value.lower()
             if label in taken:  # by a button, or a value of another group
                 label = f"{option.name}: {value}".lower()
@@ -183,7 +185,7 @@ def build_sub_page(instruction: str, settings: Settings, url: PageUrl, product: 
         body = body or [PageSection("paragraph", (_text("No Features"),))]
     elif url.sub_page == "Reviews":
         body = [
-            PageSection("review", (_text(f'"{title}"', "review_title"), _text(f"{score}", "stars"), _text(words)))
+            PageSection("review", (_text(f'"{title}"', "review_title"), _text(_stars(score), "stars"), _text(words)))
             for title, score, words in product.reviews
         ]
         body = body or [PageSection("paragraph", (_text("No Reviews"),))]
@@ -194,6 +196,10 @@ def build_sub_page(instruction: str, settings: Settings, url: PageUrl, product: 
     # The name of the listing is not among the texts: agents read the same as on the original's page.
     listing = PageSection("listing", (Element("listing", "", name=product.title),))
     return _instruction(instruction), PageSection("toolbar", tools), listing, PageSection("body", (), tuple(body))
+
+
+def _stars(score: float | None) -> str:
+    return "N.A." if score is None else f"{score}"
 
 
 def build_ad_page(instruction: str, settings: Settings, url: PageUrl) -> tuple[PageSection, ...]:

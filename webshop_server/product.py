@@ -47,12 +47,12 @@ class Review(NamedTuple):
 
     Args:
         title: the headline.
-        score: stars, 0 to 5.
+        score: stars, 0 to 5, or `None`.
         body: the text.
     """
 
     title: str
-    score: float
+    score: float | None
     body: str
 
 

@@ -188,7 +188,8 @@ def test_an_unfinished_writer_can_be_resumed(tmp_path):
     assert get_partial_path(path).exists()
     with CatalogueWriter(path, resume=True) as writer:
         assert (writer.count, writer.note("mark")) == (1, "7")
-        assert writer.add([FULL, FULL._replace(asin="B2", title="Ω")]) == 1
+        writer.add([FULL, FULL._replace(asin="B2", title="Ω")], lambda skipped: {"skipped": str(skipped)})
+        assert writer.note("skipped") == "[0]"
         catalogue = writer.finish("x")
     assert "Ω" in catalogue.charset
     assert "“" in catalogue.charset

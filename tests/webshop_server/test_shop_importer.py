@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from webshop_server import importer, index, jsonstream
 from webshop_server.catalogue import Catalogue, get_partial_path
-from webshop_server.errors import ImportProblem
+from webshop_server.errors import CatalogueError, ImportProblem
 from webshop_server.goals import GoalSet
-from webshop_server.importer import import_products, parse_prices, parse_product
+from webshop_server.importer import import_products
 from webshop_server.jsonstream import stream_entries
 
 
@@ -72,13 +74,14 @@ def test_a_record(write, tmp_path):
 
 BAD = [
     (3, "a record should be an object"),
-    ({}, "`asin` should have 1 to 10 characters. Received ''"),
+    ({}, "`asin` should have 1 to 10 characters. Received None"),
     (record(1, asin="nan"), "`asin` should have 1 to 10 characters. Received 'nan'"),
     (record(1, asin="B" * 11), "`asin` should have 1 to 10 characters"),
     (record(1, asin="B0/1"), "`asin` should be usable in a URL, without slashes. Received 'B0/1'"),
     (record(1, asin="B0\\1"), "`asin` should be usable in a URL"),
     (record(1, asin=".."), "`asin` should be usable in a URL"),
-    (record(1, name=None), "`name` of B00001 should be a text. Received 'None'"),
+    (record(1, asin=float("nan")), "`asin` should have 1 to 10 characters. Received nan"),
+    (record(1, asin=True), "`asin` should have 1 to 10 characters. Received True"),
 ]
 
 
@@ -90,9 +93,79 @@ def test_invalid_records_are_reported_skipped_and_counted(write, tmp_path, bad, 
     assert reason in report.problems[0]
 
 
-def test_duplicates_are_counted(write, tmp_path):
-    report = import_products(tmp_path / "shop.sqlite", write("p.json", [record(0), record(0), record(1)]))
+def test_duplicates_are_counted_and_named(write, tmp_path):
+    rows = [record(0), record(1), record(0), record(1, asin=" B00001")]
+    report = import_products(tmp_path / "shop.sqlite", write("p.json", rows))
+    assert (report.products, report.skipped) == (2, 2)
+    assert "p.json: record 2, byte" in report.problems[0]
+    assert [text.partition(": `asin` ")[2] for text in report.problems] == [
+        f"should occur once. B0000{number} is there already" for number in (0, 1)
+    ]
+
+
+def test_values_that_are_left_out_are_counted_and_named(write, tmp_path):
+    nan = float("nan")
+    rows = [
+        record(0, full_description=nan, pricing="12 EUR"),
+        record(1, pricing=True, customization_options={"Color": [{"value": nan}, {"value": "red"}]}),
+        {"asin": "nan"},
+    ]
+    attributes = [
+        {"asin": "B00000", "attributes": ["bright", nan], "instruction": nan, "instruction_attributes": ["bright"]},
+        {"attributes": ["x"]},
+    ]
+    files = write("p.json", rows), write("a.json", attributes), write("h.json", '{"B00001": [}, "B00000": []}')
+    report = import_products(tmp_path / "shop.sqlite", *files)
+    expected = {"pricing": 2, "full_description": 1, "customization_options": 1, "attributes": 2, "instruction": 1}
+    assert report.left_out == {**expected, "human": 1}
+    assert (report.products, report.skipped, len(report.problems)) == (2, 1, 9)
+    assert str(report) == (
+        f"{tmp_path / 'shop.sqlite'}: 2 products, 1 records skipped, 8 values left out (attributes 2, "
+        "customization_options 1, full_description 1, human 1, instruction 1, pricing 2)"
+    )
+    assert "`pricing` should be a price in dollars. Received '12 EUR'" in "".join(report.problems)
+    shown = "".join(product.to_json() for product in Catalogue(report.path)).lower()
+    assert "nan" not in shown
+    assert "true" not in shown
+
+
+def test_asins_of_all_files_are_read_alike(write, tmp_path):
+    """Padded, and as numbers, in any of the files."""
+    products = [record(0, asin=" B01 "), record(1, asin=1599793), record(2, asin="77"), record(3, asin="88")]
+    asked = {"attributes": ["x"], "instruction": "find", "instruction_attributes": ["x"]}
+    attributes = write("a.json", {"B01": asked, "1599793 ": asked, "77": asked, "88": asked})
+    human = write("h.json", [{"asin": 77}, {"asin": 88.0}])
+    path = import_products(tmp_path / "s.sqlite", write("p.json", products), attributes, human).path
+    assert [product.asin for product in Catalogue(path)] == ["B01", "1599793", "77", "88"]
+    assert all(product.synthetic for product in Catalogue(path))
+
+
+def test_a_limit_counts_records(write, tmp_path):
+    rows = [record(0), record(0), record(1), record(2)]
+    report = import_products(tmp_path / "s.sqlite", write("p.json", rows), limit=3)
     assert (report.products, report.skipped) == (2, 1)
+
+
+@pytest.mark.parametrize(("full", "error"), [(".partial", CatalogueError), (".scratch", ImportProblem)])
+def test_a_full_disk_is_one_of_the_errors(write, tmp_path, monkeypatch, full, error):
+    """SQLite's own limit of pages, which reports the same error as a full disk."""
+    real = sqlite3.connect
+
+    def connect(path, **options):
+        database = real(path, **options)
+        if Path(path).suffix == full:
+            database.execute("PRAGMA max_page_count = 8")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    rows = [record(i, full_description="word " * 500) for i in range(60)]
+    sides = write("a.json", {f"B{i:05}": {"attributes": ["x" * 500]} for i in range(200)})
+    products = write("p.json", rows)
+    with pytest.raises(error, match=r"s\.sqlite.* cannot be (written|used): database or disk is full"):
+        import_products(tmp_path / "s.sqlite", products, sides)
+    assert not (tmp_path / "s.sqlite").exists()
+    monkeypatch.undo()
+    assert import_products(tmp_path / "s.sqlite", products, sides).products == 60
 
 
 @pytest.mark.parametrize(
@@ -109,6 +182,8 @@ def test_duplicates_are_counted(write, tmp_path):
         {"small_description": [None, {"a": 1}]},
         {"query": None, "category": None, "product_category": None, "full_description": None},
         {"name": ""},
+        {"name": None},
+        {"customization_options": {"Color": [{"value": ""}, {"value": "red"}], "": [{"value": "x"}]}},
         {"name": "a\x00b\ud800"},
         {"average_rating": 4.5},
     ],
@@ -132,15 +207,7 @@ def test_unusual_values_are_accepted(write, tmp_path, changes):
             session.act("click[< prev]")
         assert session.act("click[buy now]").is_done
     else:
-        assert changes.get("name") == ""
-
-
-def test_prices():
-    assert parse_prices("$19.99 - $27.99") == (19.99, 27.99)
-    assert parse_prices("$1,299.00") == (1299.0,)
-    assert parse_prices("$1.2.3") == ()
-    assert parse_prices("$" + "9" * 400) == ()
-    assert parse_product({"asin": "B1", "name": "x", "pricing": ""}).prices == ()
+        assert not changes["name"]
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
@@ -173,6 +240,27 @@ def test_a_truncated_file(write):
     entries = list(stream_entries(write("l.json", text[:-100])))
     assert [bool(entry.problem) for entry in entries] == [False, False, True, True]
     assert entries[-1].problem == "the file ends too early"
+
+
+def test_a_record_of_many_megabytes_is_one_of_the_records(write, tmp_path, monkeypatch):
+    parts = []
+    real = jsonstream._Reader.more
+    monkeypatch.setattr(jsonstream._Reader, "more", lambda self, size=0: parts.append(size) or real(self, size))
+    rows = [record(0), record(1, small_description=["x" * 1000] * 20_000), record(2)]
+    report = import_products(tmp_path / "s.sqlite", write("p.json", rows))
+    assert (report.products, report.skipped) == (3, 0)
+    assert report.left_out == {"small_description": 1}  # of which a thousand are kept
+    assert len(parts) < 20  # not a part of a megabyte each, after all of which the record would be read again
+
+
+def test_a_damaged_entry_does_not_read_the_rest(write, monkeypatch):
+    monkeypatch.setattr(jsonstream, "CHUNK", 1000)
+    path = write("l.json", '[{"a": 1}, {"a": tru}, ' + ", ".join('{"a": 2}' for _ in range(10_000)) + "]")
+    entries = stream_entries(path)
+    seen = [next(entries), next(entries)]
+    assert [bool(entry.problem) for entry in seen] == [False, True]
+    assert seen[1].end < 30
+    assert sum(not entry.problem for entry in entries) == 10_000
 
 
 def test_an_entry_without_end_stays_bounded(write, monkeypatch):

@@ -222,7 +222,7 @@ waiting.join()
 @pytest.mark.integration
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="locks between processes need fcntl")
 def test_threads_of_two_processes_wait_for_each_others_sessions(make_store, catalogue_path, tmp_path):
-    """Which the system takes for a deadlock: of two processes, each holds what the other waits for, in other threads."""
+    """Which the system takes for a deadlock: each process holds what a thread of the other waits for."""
     store = make_store()
     for name in ("first", "second"):
         store.create(name=name)
