@@ -5,6 +5,7 @@
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `function_name` - the name of the function of the form `TOOL`
 * `ParsedAnswer`, `read_answer` - parses an answer in any of these forms, and checks it against a schema
+* `ends_with_answer` - whether a text ends with an answer
 * `without_thoughts` - an answer without the model's thoughts
 * `without_surrogates` - text that can be encoded
 
@@ -198,6 +199,20 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
     # These sentences become part of the next request, so recorded replies depend on them.
     nothing = "it holds no answer in the form that was asked for" if answer else "it is empty"
     return ParsedAnswer(None, first_errors or [nothing])
+
+
+def ends_with_answer(text: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a text ends with a valid answer, and not with words about one.
+
+    Example:
+        >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "required": ["action"]}
+        >>> ends_with_answer('Down is safe. {"action": "1"}', schema)
+        True
+        >>> ends_with_answer('Not {"action": "1"}, there is a hole.', schema)
+        False
+    """
+    ends_with_form = text.rstrip().endswith(("}", ">", "```")) or not re.search(r"[{<]", text)
+    return ends_with_form and read_answer(text, schema).data is not None
 
 
 def _choices(data: Any, schema: Mapping[str, Any]) -> list[Any]:

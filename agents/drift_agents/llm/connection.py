@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from drift_agents.errors import ArgumentError, MissingDependencyError, ModelAccessError
+from drift_agents.llm.http_client import make_http_client
 
 OPENAI = "https://api.openai.com/v1"
 """The address of OpenAI's own server."""
@@ -122,5 +123,5 @@ def connect_client(base_url: str, key: str, seconds: float, retries: int) -> Any
         base_url=base_url,
         timeout=openai.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
         max_retries=retries,
-        http_client=openai.DefaultHttpxClient(),  # the oldest versions of `openai` make none with the newest `httpx`
+        http_client=make_http_client(openai, seconds),
     )

@@ -29,7 +29,8 @@ from drift_agents.llm.answer_format import (
 )
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
-from drift_agents.llm.server_replies import find_refused, is_form_refusal, is_transient, read_reply, translate_error
+from drift_agents.llm.server_errors import find_refused, is_unreachable, read_error, translate_error
+from drift_agents.llm.server_replies import read_reply
 from drift_envs.checks import check_choice, check_count, check_interval
 
 RETRIES = 10
@@ -165,26 +166,29 @@ class OpenAICompatible:
                 self._is_reached = True
                 break
         called = function_name(schema) if schema is not None and form == TOOL else None
-        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called)
+        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called, schema)
         return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
 
     def _begins(self, error: Exception) -> bool:
         """Whether this is the first failure of a server that is there: from now on requests are sent with retries."""
         if self._is_reached or not self.retries:
             return False
-        self._is_reached = is_transient(error)
+        found = read_error(error)
+        self._is_reached = found.is_transient if found is not None else not is_unreachable(error)
         return self._is_reached
 
     def _drops(self, error: Exception, form: str) -> bool:
         """Whether the form of the answer was refused, which is then not used again."""
-        if not form or self.form != "auto" or not is_form_refusal(error):
+        found = read_error(error)
+        if not form or self.form != "auto" or found is None or not found.is_form_refusal:
             return False
         self._forms = [other for other in self._forms if other != form]  # another thread may have dropped it already
         return True
 
     def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:
         """Whether a parameter was refused, which is then renamed or left out."""
-        refused = find_refused(error, sent)
+        found = read_error(error)
+        refused = None if found is None else find_refused(found, sent)
         if refused is None:
             return False
         original = next((first for first, now in self._names.items() if now == refused), refused)
