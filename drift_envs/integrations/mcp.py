@@ -46,7 +46,7 @@ _SHOWN = {
 }
 """The result of every tool, as JSON Schema."""
 
-_ACTION = {"type": ["string", "number"], "description": "one of `actions`, or another action of the environment"}
+_ACTION = _TEXT | {"description": "one of `actions`, or another action of the environment, as text"}
 
 _TOOLS = {
     name: describe(name, about, properties, _SHOWN, [key for key in _SHOWN if key != "error"], reads)

@@ -155,16 +155,15 @@ class _Endpoint:
 
 
 def make_result(answer: dict[str, Any], is_error: bool = False) -> types.ServerResult:
-    """The result of a tool, as text and as data.
+    """The result of a tool, as text, and as data if it is no error: clients check data against the tool's schema.
 
     Args:
         answer: plain data.
         is_error: whether the tool has refused the call.
     """
     text = types.TextContent(type="text", text=json.dumps(answer))
-    return types.ServerResult(
-        types.CallToolResult(content=[text], structuredContent=json.loads(text.text), isError=is_error)
-    )
+    data = None if is_error else json.loads(text.text)
+    return types.ServerResult(types.CallToolResult(content=[text], structuredContent=data, isError=is_error))
 
 
 def describe(
@@ -192,12 +191,7 @@ def describe(
     return types.Tool(
         name=name,
         description=description,
-        inputSchema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        },
+        inputSchema={"type": "object", "properties": properties, "required": list(properties)},
         outputSchema=shown,
         annotations=types.ToolAnnotations(
             readOnlyHint=reads, destructiveHint=False, idempotentHint=reads, openWorldHint=False

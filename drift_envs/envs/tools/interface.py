@@ -139,7 +139,6 @@ class ToolInterface:
                         "type": "object",
                         "properties": {name: self._schema(one) for name, one in offer.arguments.items()},
                         "required": [name for name, one in offer.arguments.items() if one.required],
-                        "additionalProperties": False,
                     },
                 }
                 for offer in self._offers.values()
