@@ -11,7 +11,7 @@ which such a product cannot list. So the transition store holds the records, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drift_agents.embedding.base import Embedding
@@ -19,9 +19,12 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
+from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, UpdatedStore, make_store
 from drift_agents.types import AgentClock, Episode, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_count, check_flag
+
+MOST_TIMES = 1000
+"""Records of one statement that a store brings along when it is opened again, the newest."""
 
 
 class StoreMemory(TransitionStoreMemory):
@@ -32,7 +35,7 @@ class StoreMemory(TransitionStoreMemory):
     deleted from the store, and its summaries are added as statements that say so.
 
     A store that appends returns a statement as often as it was added, so that one may fill all `k` places. `merge`
-    adds each statement once.
+    adds each statement once, with the times of all its records.
 
     The transition store is what counts: an entry that the store returns although its records are removed, or that
     someone else added, is ignored. A record is part of its entry's metadata, so that a store which is opened again
@@ -42,7 +45,7 @@ class StoreMemory(TransitionStoreMemory):
         k: hits of each search; positive.
         store: a store (`drift_agents.stores.base.StoreProtocol`), a name, or one name with its options.
         embedding: of texts, for a store that is given by name; the store's own default if not given.
-        merge: whether records with the same statement share one entry, which has the metadata of the first.
+        merge: whether records with the same statement share one entry.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
@@ -80,26 +83,36 @@ class StoreMemory(TransitionStoreMemory):
         self._cited: dict[str, dict[RecordId, None]] = {}
         # The newest entry of every statement; unused without `merge`.
         self._merged: dict[str, str] = {}
+        # The place of every record in the order of all that the store has held, which outlives this object.
+        self._places: dict[RecordId, int] = {}
+        self._next_place = 0
         # Results by query and k, until the next change: a prompt asks for every known state.
         self._cache: dict[tuple[str, int], Retrieved] = {}
         if isinstance(self._store, ListedStore):
             self._adopt(self._store)
 
     def _adopt(self, store: ListedStore) -> None:
-        """Take over the records of a store that was opened again, numbered anew in the order of its entries.
+        """Take over the records of a store that was opened again, numbered anew in their order.
 
-        Entries without a record are of other programs; one that stands for several records has the first.
+        Entries without a record are of other programs. One that stands for several records has the first one, and the
+        places and times of all if the memory merged them; if the store did, it has the first one alone.
         """
+        held: list[tuple[int, str, Record]] = []
         for entry, _, about in store.entries():
             if "transition" in about:
                 try:
                     record = read_record(json.loads(str(about["transition"])))
+                    times = _read_times(json.loads(str(about.get("times", "[]"))))
                 except (TypeError, ValueError) as error:
+                    shown = str(about["transition"])[:80], str(about.get("times", ""))[:80]
                     raise ArgumentError(
                         f"`store` should hold records of this memory: the entry {entry!r} has "
-                        f"{str(about['transition'])[:80]!r} ({error})"
+                        f"{' and '.join(map(repr, filter(None, shown)))} ({error})"
                     ) from error
-                self._note_entry(self._transitions.take_over(record), entry, _render(record))
+                held += [(place, entry, record._replace(now=now)) for place, now in times]
+                held += [] if times else [(max((place for place, *_ in held), default=0), entry, record)]
+        for place, entry, record in sorted(held, key=lambda one: one[0]):
+            self._note_entry(self._transitions.take_over(record), entry, _render(record), place)
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of the `k` entries that are most similar to this state; no side effect."""
@@ -117,30 +130,52 @@ class StoreMemory(TransitionStoreMemory):
         self._cache.clear()
         text = _render(record)
         entry = self._merged.get(text)
-        if entry is None or entry not in self._cited:
-            about: dict[str, Scalar] = {"record": record.id, "action": record.action}
-            about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
-            about["transition"] = json.dumps(plain_record(record))
-            entry = self._store.add(text, about)
-        self._note_entry(record.id, entry, text)
+        is_new = entry is None or entry not in self._cited
+        if entry is None or is_new:
+            entry = self._store.add(text, _describe([record], [self._next_place] if self.merge else []))
+        self._note_entry(record.id, entry, text, self._next_place)
+        if not is_new:
+            self._update(entry)
         return record_id
 
-    def _note_entry(self, number: RecordId, entry: str, text: str) -> None:
+    def _note_entry(self, number: RecordId, entry: str, text: str, place: int) -> None:
         if self.merge:
             self._merged[text] = entry
         self._entries[number] = entry
         self._cited.setdefault(entry, {})[number] = None
+        self._places[number] = place
+        self._next_place = max(self._next_place, place + 1)
+
+    def _update(self, entry: str) -> None:
+        """Bring the metadata of a merged entry up to date, so that the store can be opened again."""
+        if not self.merge or not isinstance(self._store, ListedStore):
+            return
+        records = self._transitions.select(self._cited[entry])
+        about = _describe(records, [self._places[record.id] for record in records])
+        if isinstance(self._store, UpdatedStore):
+            self._store.update(entry, about)
+            return
+        text = _render(records[0])
+        self._store.delete(entry)
+        moved = self._store.add(text, about)
+        self._cited[moved] = self._cited.pop(entry)
+        self._entries |= dict.fromkeys(self._cited[moved], moved)
+        self._merged[text] = moved
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
         removed = self._transitions.remove(ids)
         self._cache.clear()
-        for number in removed:
-            entry = self._entries.pop(number)
-            del self._cited[entry][number]
-            if not self._cited[entry]:
+        for entry in dict.fromkeys(self._entries[number] for number in removed):
+            for number in removed:
+                self._cited[entry].pop(number, None)
+            if self._cited[entry]:
+                self._update(entry)
+            else:
                 del self._cited[entry]
                 self._store.delete(entry)
+        for number in removed:
+            del self._entries[number], self._places[number]
         return Removed(removed)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
@@ -150,6 +185,27 @@ class StoreMemory(TransitionStoreMemory):
 def _render(record: Record) -> str:
     """The statement of a record."""
     return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
+
+
+def _describe(records: Sequence[Record], places: Sequence[int]) -> dict[str, Scalar]:
+    """The metadata of the entry of these records; places are given where the memory merges."""
+    record = records[0]
+    about: dict[str, Scalar] = {"record": record.id, "action": record.action}
+    about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
+    times = [(place, *one.now) for place, one in zip(places, records, strict=False)][-MOST_TIMES:]
+    return about | {"transition": json.dumps(plain_record(record))} | ({"times": json.dumps(times)} if times else {})
+
+
+def _read_times(times: Any) -> list[tuple[int, AgentClock]]:
+    """The places and times of the records of an entry.
+
+    Raises:
+        TypeError: if a part has another type.
+        ValueError: if it has other parts.
+    """
+    if any(not isinstance(number, int) for numbers in times for number in numbers):
+        raise TypeError(f"{times!r} should be whole numbers")
+    return [(place, AgentClock(episode, step)) for place, episode, step in times]
 
 
 def plain_record(record: Record) -> list[Any]:

@@ -2,6 +2,7 @@
 
 * `StoreProtocol` - the protocol
 * `ListedStore` - a store that also lists what it holds
+* `UpdatedStore` - a listed store that changes metadata in place
 * `Hit`, `Entry` - one result of a search; one entry of a list
 * `Scalar` - a value of metadata
 * `make_store` - a store as it is, or by name
@@ -58,6 +59,15 @@ class ListedStore(StoreProtocol, Protocol):
 
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first."""
+        ...
+
+
+@runtime_checkable
+class UpdatedStore(ListedStore, Protocol):
+    """A listed store that changes metadata in place; in another the entry is deleted and added again."""
+
+    def update(self, entry: str, metadata: Mapping[str, Scalar]) -> None:
+        """Set the metadata of an entry, with the keys that it had and maybe others; text and order stay."""
         ...
 
 

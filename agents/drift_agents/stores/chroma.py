@@ -96,6 +96,10 @@ class ChromaStore:
         """Delete an entry; an unknown id is ignored."""
         self._collection.delete(ids=[entry])
 
+    def update(self, entry: str, metadata: Mapping[str, Scalar]) -> None:
+        """Set the metadata of an entry."""
+        self._collection.update(ids=[entry], metadatas=[dict(metadata)])
+
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first."""
         held = self._collection.get(include=["documents", "metadatas"])

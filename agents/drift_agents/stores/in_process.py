@@ -69,6 +69,10 @@ class InProcessStore:
             del self._texts[entry], self._metadata[entry], self._vectors[entry]
             self._matrix = None
 
+    def update(self, entry: str, metadata: Mapping[str, Scalar]) -> None:
+        """Set the metadata of an entry."""
+        self._metadata[entry] = dict(metadata)
+
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first."""
         for entry, text in self._texts.items():

@@ -91,6 +91,11 @@ class LangGraphStore:
         """Delete an entry; an unknown key is ignored."""
         self._store.delete(NAMESPACE, entry)
 
+    def update(self, entry: str, metadata: Mapping[str, Scalar]) -> None:
+        """Set the metadata of an entry."""
+        text = self._store.get(NAMESPACE, entry).value["text"]
+        self._store.put(NAMESPACE, entry, {"text": text, "metadata": dict(metadata)})
+
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first."""
         for item in sorted(self._store.search(NAMESPACE, limit=EVERY), key=lambda item: str(item.key)):
@@ -170,6 +175,8 @@ def _connect(path: str | None) -> tuple[Any, Any]:
             ) from error
     try:
         connection = module.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
+        # SQLite's own default keeps the vectors of deleted entries.
+        connection.execute("PRAGMA foreign_keys = ON")
     except module.Error as error:
         raise ArgumentError(f"`path` should be the file of a store or a new one: {error}. Received {path!r}") from error
     return connection, module.Error

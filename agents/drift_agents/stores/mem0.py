@@ -78,6 +78,10 @@ class Mem0Store:
         if self._memory.get(entry) is not None:
             self._memory.delete(entry)
 
+    def update(self, entry: str, metadata: Mapping[str, Scalar]) -> None:
+        """Set the metadata of an entry."""
+        self._memory.update(entry, metadata=dict(metadata))
+
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first."""
         held = self._memory.get_all(filters=USER, top_k=EVERY)["results"]

@@ -139,3 +139,46 @@ def test_the_store_of_a_memory_by_name() -> None:
         make_memory("store", store=InProcessStore(), embedding="hashed")
     with pytest.raises(ArgumentError, match="`k` should be"):
         make_memory("store", k=0)
+
+
+class ListingStore(InProcessStore):
+    """It lists what it holds, and changes nothing in place."""
+
+    update = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("kind", [InProcessStore, ListingStore])
+def test_merged_records_come_back_in_their_order(kind: type[InProcessStore]) -> None:
+    store = kind()
+    memory = StoreMemory(store=store, merge=True)
+    seen = [see(memory, "a", "1", after, AgentClock(0, step)) for step, after in enumerate("bcbccbd")]
+
+    def shown(memory: StoreMemory) -> list[tuple[str, AgentClock]]:
+        return [(record.outcome.state, record.now) for record in memory.records()]
+
+    for _ in range(2):
+        again = StoreMemory(store=store, merge=True)
+        assert shown(again) == shown(memory)
+        assert len(store) == 3
+    memory.remove([seen[0], seen[5]])  # the first and the last of a statement
+    again = StoreMemory(store=store, merge=True)
+    assert [after for after, _ in shown(again)] == [*"cbccd"]
+    see(again, "a", "1", "c", AgentClock(1, 9))
+    see(again, "a", "1", "e", AgentClock(1, 10))
+    assert shown(StoreMemory(store=store, merge=True)) == shown(again)
+    assert [after for after, _ in shown(again)] == [*"cbccdce"]
+    assert shown(StoreMemory(store=store)) == shown(again), "whoever opens it"
+    again.remove([record.id for record in again.records()])
+    assert len(store) == 0
+
+
+@pytest.mark.parametrize("times", ["3", "[[1]]", '[["1", 2, 3]]', "[", "[[1, 2, null]]"])
+def test_damaged_times_are_refused(times: str) -> None:
+    store = InProcessStore()
+    memory = StoreMemory(store=store, merge=True)
+    see(memory, "a", "1", "b")
+    see(memory, "a", "1", "b")
+    ((entry, _, about),) = store.entries()
+    store.update(entry, {**about, "times": times})
+    with pytest.raises(ArgumentError, match=re.escape(f"and {times!r}")):
+        StoreMemory(store=store, merge=True)
