@@ -207,6 +207,24 @@ class PersistentStoreContract(StoreContract):
                 store.close()
         assert held[0] == held[2] != held[1]
 
+    def test_records_with_one_entry_come_back_in_their_order(self, tmp_path: Path) -> None:
+        outcomes = ("ice", "hole", "ice", "ice", "hole", "shore")
+        for before in (0, 2, 5):
+            store = self.open(tmp_path / "store")
+            memory = StoreMemory(k=9, store=store, merge=True)
+            assert [record.outcome.state for record in memory.records()] == [*outcomes[:before]]
+            for step in range(before, {0: 2, 2: 5, 5: 6}[before]):
+                now = AgentClock(0, step)
+                memory.observe(Experience("a river", "cross", Outcome(outcomes[step], 0.0, False), 0.0, now), now)
+            store.close()
+        store = self.open(tmp_path / "store")
+        memory = StoreMemory(k=9, store=store, merge=True)
+        assert [(record.outcome.state, record.now.step) for record in memory.records()] == [
+            (outcome, step) for step, outcome in enumerate(outcomes)
+        ]
+        assert len(list(store.entries())) == 3
+        store.close()
+
     def test_a_path_that_is_no_store_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no store")
         with pytest.raises(ArgumentError, match="`path` should be"):
