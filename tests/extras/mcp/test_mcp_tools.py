@@ -292,7 +292,7 @@ def test_mistakes_are_told_before_a_client_comes(monkeypatch):
     monkeypatch.setenv(EVALUATOR_VARIABLE, "short")
     with pytest.raises(ArgumentError, match="16 characters"):
         make_tool_server()
-    with pytest.raises(ArgumentError, match="`env_id` should be DriftTools-v0"):
+    with pytest.raises(ArgumentError, match="`env_id` should be one of DriftTools-v0, DriftTau2-v0"):
         make_tool_server("DriftFrozenLake-v0")
     done = subprocess.run(
         [sys.executable, "-m", "drift_envs", "mcp", "DriftFrozenLake-v0", "--tools"],

@@ -504,3 +504,21 @@ def test_answers_are_equal_in_every_process():
         for seed in ("0", "1")
     ]
     assert found[0] == found[1] != ""
+
+
+@pytest.mark.integration
+def test_teams_play_it(tmp_path):
+    """EDV's team, the judge and the router, with the memory that each has."""
+    from drift_agents.experiment.loader import parse_experiment
+    from drift_agents.experiment.runner import run_experiment
+
+    pooled = {"members": "planners"}
+    agents = [
+        {"memory": "vanilla", "policy": "planner", "team": [{"judge": pooled}, {"router": pooled}]},
+        {"memory": "consensus", "policy": "planner", "team": {"edv": {**pooled, "online": True}}},
+    ]
+    data = {"name": "teams", "schedules": "tau2/explicit:airline", "agents": agents, "seeds": 1, "episodes": 6}
+    report = run_experiment(parse_experiment(data), tmp_path / "run")
+    lines = [json.loads(line) for line in (report.parent / "episodes.jsonl").read_text().splitlines()]
+    assert {line["team"] for line in lines} == {"judge", "router", "edv"}
+    assert sum(line["success"] for line in lines) >= 12
