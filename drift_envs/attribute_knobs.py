@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,11 +22,15 @@ import numpy as np
 from drift_envs.checks import is_number
 from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError, StateError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
-from drift_envs.schedule.attribute_path import AttributePath
+from drift_envs.schedule.attribute_path import AttributePath, round_numbers
 from drift_envs.tunable import TunableEnv
 
 if TYPE_CHECKING:
     from drift_envs.schedule.model import Knobs
+
+
+_MISSING = object()
+"""The mark of an attribute that did not take its value, or not yet: it equals nothing."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +123,16 @@ class AttributeKnobs:
         self._env = env.unwrapped
         self.paths = {attribute.name: attribute.path for attribute in attributes}
         self._followers = tuple(followers)
-        self._set: dict[str, Value] = {}
+        self._set: dict[str, Value] = {}  # the canonical value of each knob that was set
+        self._expected: dict[str, Value] = {}  # what each path that was written should have
         self._parsed: dict[str, AttributePath] = {}
         self._originals: dict[str, Value] = {}  # what a factor multiplies, by knob
-        self._factors: dict[str, float] = {}
         self._setters: dict[str, AttributePath] = {}
-        self._hidden: dict[str, Value] = {}  # the value of each knob that a setter sets and no attribute shows
+        self._hidden: dict[str, Value] = {}  # the default of each knob that a setter sets and no attribute shows
+        self._owned: list[Any] = []  # copies of what others may share
+        self._finders: dict[str, Callable[[Any], Any]] = {}
+        self._marks: list[tuple[Callable[[Any], Any], Any]] = []
+        self._scratch: tuple[Any, Any] | None = None
         knobs: list[Knob] = []
         findings: list[tuple[tuple[str | int, ...], str]] = []
         for attribute in attributes:
@@ -143,60 +152,154 @@ class AttributeKnobs:
         self.knobs = KnobTable(tuple(knobs))
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once, and recompute the derived attributes.
+        """Set these knobs to canonical values, all at once, and recompute what is derived from them.
 
         Args:
             values: canonical values, by knob.
 
         Raises:
-            DrivenKnobError: if one of them was set from outside since the last call.
+            DrivenKnobError: if one of them was lost since the last call.
             KnobError: if a list does not have the shape of the array.
         """
-        for name, value in self._set.items():
-            found = self._hidden[name] if name in self._hidden else self._read(self.paths[name])
-            if found != value:
-                raise DrivenKnobError(
-                    f"`{name}` is driven by the schedule and should not be set from outside. "
-                    f"It was set to {value!r} and is {found!r} now"
-                )
-        for name, value in values.items():
-            written = value
-            if name in self._originals:
-                self._factors[name] = value
-                written = _multiply(self._originals[name], value)
-            try:
-                if name in self._setters:
-                    self._setters[name].call(self._env, written)
-                else:
-                    self._parsed[self.paths[name]].write(self._env, written)
-            except (ValueError, TypeError, AttributeError) as error:
-                raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {error}") from error
-            if name in self._hidden:
-                self._hidden[name] = value
-            # arrays round to their own precision
-            self._set[name] = value if name in self._hidden else self._read(self.paths[name])
-        for follower in self._followers:
-            parts = [self._read(part) for part in follower.parts]
-            result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
-            self._parsed[follower.path].write(self._env, result if follower.factor == 1.0 else follower.factor * result)
+        self.refuse_lost()
+        self._write(values)
 
     def read_knobs(self) -> dict[str, Value]:
-        """The present value of every knob, read back from the attributes; of a factor, the last one."""
-        return {
-            knob.name: self._factors[knob.name] if knob.name in self._factors else self._value(knob)
-            for knob in self.knobs.knobs
-        }
+        """The present value of every knob, read back from the attributes."""
+        return {knob.name: self._value(knob.name) for knob in self.knobs.knobs}
+
+    def has_changed(self) -> bool:
+        """Whether any attribute that was set, derived or a part of what is derived has changed; fast."""
+        try:
+            return any(_mark(find(self._env)) != mark for find, mark in self._marks)
+        except (AttributeError, LookupError, TypeError, KnobError):
+            return True
+
+    def refuse_lost(self, at: str = "") -> None:
+        """Refuse that an attribute does not have the value that was set. A changed part of what is derived is taken.
+
+        Args:
+            at: when it was lost, as ` at tick 3`.
+
+        Raises:
+            DrivenKnobError: if it has another one; names the possible causes.
+        """
+        if not self.has_changed():
+            return
+        for name, path in self._lost():
+            found = self._parsed[path].read(self._env)
+            set_to = self._set.get(name, self._expected[path])
+            raise DrivenKnobError.lost(name, set_to, self._value(name) if name in self._set else found, at)
+        self._follow()
+
+    def set_again(self) -> bool:
+        """Set again what the environment has lost by a reset, or by being a copy that its constructor made.
+
+        Returns:
+            Whether it called a setter whose value no attribute shows.
+        """
+        hidden = {name: value for name, value in self._set.items() if name in self._hidden}
+        again = {name: value for name, value in hidden.items() if value != self._hidden[name]}
+        if again or not self._marks or self.has_changed():
+            again.update((name, self._set[name]) for name, _ in self._lost() if name in self._set)
+            self._write(again)
+        return not hidden.keys().isdisjoint(again)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Let all knobs and what is derived from them be afterwards what they were before."""
+        kept = {name: self._read(path) for name, path in self.paths.items() if name not in self._hidden}
+        kept.update((name, self._value(name)) for name in self._hidden if name in self._set)
+        yield
+        models = [self._put(name, value)[1] for name, value in kept.items()]
+        self._follow(models)
+
+    def _write(self, values: Mapping[str, Value]) -> None:
+        """Set knobs, whatever the attributes have now."""
+        models: list[Any] = []
+        for name, value in values.items():
+            written = _multiply(self._originals[name], value) if name in self._originals else value
+            try:
+                held, model = self._put(name, written)
+            except (ValueError, TypeError, AttributeError, OverflowError) as error:
+                raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {error}") from error
+            models.append(model)
+            self._set[name] = value
+            if name not in self._hidden:
+                self._expected[self.paths[name]] = held
+        self._follow(models)
+
+    def _put(self, name: str, value: Value) -> tuple[Value, Any]:
+        """Set the attribute of a knob; its value in the attribute's precision, and the MuJoCo model that it is in."""
+        if name in self._hidden:
+            self._setters[name].call(self._env, value)
+            return value, None
+        path = self._parsed[self.paths[name]]
+        if name in self._setters:
+            self._setters[name].call(self._env, value)
+            return value, path.model(self._env)
+        path.own(self._env, self._owned)
+        return path.write(self._env, value), path.model(self._env)
+
+    def _follow(self, models: Sequence[Any] = ()) -> None:
+        """Recompute what is derived, and remember what the attributes have now."""
+        models = list(models)
+        for follower in self._followers:
+            path = self._parsed[follower.path]
+            path.own(self._env, self._owned)
+            self._expected[follower.path] = path.write(self._env, self._result(follower))
+            models.append(path.model(self._env))
+        for place, model in enumerate(models):
+            if model is not None and not any(model is earlier for earlier in models[:place]):
+                self._derive_constants(model)
+        self._marks = []
+        for path in dict.fromkeys([*self._expected, *(part for one in self._followers for part in one.parts)]):
+            find = self._finders.get(path) or self._finders.setdefault(path, self._parsed[path].getter(self._env))
+            is_there = path not in self._expected or is_same(self._read(path), self._expected[path])
+            self._marks.append((find, _mark(find(self._env)) if is_there else _MISSING))
+
+    def _derive_constants(self, model: Any) -> None:
+        """Let MuJoCo recompute what it derives from the attributes of a model."""
+        import mujoco
+
+        if self._scratch is None or self._scratch[0] is not model:
+            self._scratch = model, mujoco.MjData(model)  # expensive to make
+        mujoco.mj_setConst(*self._scratch)
+
+    def _result(self, follower: DerivedAttribute) -> Any:
+        """What a derived attribute should be."""
+        parts = [self._read(part) for part in follower.parts]
+        result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
+        return result if follower.factor == 1.0 else follower.factor * result
+
+    def _lost(self) -> list[tuple[str, str]]:
+        """Name and path of each knob or derived attribute that does not have what was set."""
+        named = {self.paths[name]: name for name in self._set}
+        lost = []
+        for path, expected in self._expected.items():
+            if path not in named:
+                (follower,) = (one for one in self._followers if one.path == path)
+                if not is_same(self._result(follower), expected):
+                    continue  # a part that is no knob of the schedule was set: it is derived anew
+            if not is_same(self._read(path), expected):
+                lost.append((named.get(path, path), path))
+        return lost
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what was made for one environment."""
+        return {**self.__dict__, "_finders": {}, "_marks": [], "_scratch": None}
 
     def _knob(self, attribute: AttributeKnob) -> Knob:
         """The knob of an attribute, its default being what the environment has now."""
         name, bounds, doc = attribute.name, attribute.bounds, attribute.doc
         present = self._find_value(attribute)
         kind = attribute.kind or _kind_of(present)
+        limits = None if name in self._hidden else self._parsed[attribute.path].integer_range(self._env)
         if kind == "factor":
             if not _is_numeric(present):
                 raise KnobError(f"`{attribute.path}` should be a number or an array of numbers. Received {present!r}")
-            self._originals[name], self._factors[name] = present, 1.0
-            return Knob(name, 1.0, bounds, doc, "float")
+            self._originals[name] = present
+            return Knob(name, 1.0, _factors_within(bounds, present, limits), doc, "float")
         if isinstance(present, tuple) and kind in ("float", "integer"):
             raise KnobError(
                 f"`{attribute.path}` is an array of {len(present)}; the kind should be `array`, or `factor` for a "
@@ -206,11 +309,15 @@ class AttributeKnobs:
             raise KnobError("a number needs `bounds: [low, high]`: values beyond them are reflected")
         if bounds is not None and kind not in ("float", "integer", "array"):
             raise KnobError(f"`bounds` should be given for numbers alone. `{attribute.path}` is {present!r}")
-        shape = np.shape(present) if kind == "array" else None
-        is_range = bounds is not None
-        parse = None if shape is None else _ArrayParser(name, shape, bounds if is_range else None)
-        limits = bounds if is_range and shape is None else None
-        knob = Knob(name, None, limits, doc, kind, parse=parse)
+        if limits is not None and kind in ("float", "integer", "array"):
+            bounds = limits if bounds is None else (max(bounds[0], limits[0]), min(bounds[1], limits[1]))
+        if kind == "array":
+            parse = _ArrayParser(name, np.shape(present), bounds, limits is not None)
+            knob = Knob(name, None, None, doc, kind, parse=parse)
+        elif kind == "float" and limits is not None:  # the timeline rounds integer knobs
+            knob = Knob(name, None, bounds, doc, "integer", prepare=_round_number)
+        else:
+            knob = Knob(name, None, bounds, doc, kind)
         return replace(knob, default=freeze(knob.check(present)))
 
     def _find_value(self, attribute: AttributeKnob) -> Value:
@@ -230,14 +337,21 @@ class AttributeKnobs:
                 return self._hidden[attribute.name]
         return self._prepare(attribute.path).read(self._env)
 
-    def _value(self, knob: Knob) -> Value:
-        return self._hidden[knob.name] if knob.name in self._hidden else self._read(self.paths[knob.name])
+    def _value(self, name: str) -> Value:
+        """The present value of a knob; of one that no attribute shows, the last one that was set."""
+        if name in self._hidden:
+            return self._set.get(name, self._hidden[name])
+        found = self._read(self.paths[name])
+        if name not in self._originals:
+            return found
+        expected = self._expected.get(self.paths[name], self._originals[name])
+        return self._set.get(name, 1.0) if is_same(found, expected) else _ratio(found, self._originals[name])
 
     def _prepare(self, path: str) -> AttributePath:
         """Parse a path and check that the environment has it."""
         if path not in self._parsed:
             parsed = AttributePath.parse(path)
-            parsed.own(self._env)
+            parsed.check(self._env)
             self._parsed[path] = parsed
         return self._parsed[path]
 
@@ -247,11 +361,12 @@ class AttributeKnobs:
 
 @dataclass(frozen=True)
 class _ArrayParser:
-    """Checks the shape and the bounds of a list of numbers."""
+    """Checks the shape and the bounds of a list of numbers, and rounds those of integer arrays."""
 
     name: str
     shape: tuple[int, ...]
     bounds: tuple[float, float] | None
+    rounds: bool
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
         try:
@@ -265,7 +380,8 @@ class _ArrayParser:
             raise KnobError(
                 f"the numbers of `{self.name}` should be in the interval [{low}, {high}]. Received {value!r}"
             )
-        return tuple(freeze(thaw(value)))
+        parsed: tuple[Any, ...] = freeze(thaw(value))
+        return round_numbers(parsed) if self.rounds else parsed
 
 
 def _kind_of(value: Value) -> str:
@@ -290,6 +406,57 @@ def _multiply(value: Any, factor: float) -> Any:
     return tuple(_multiply(item, factor) for item in value) if isinstance(value, tuple) else value * factor
 
 
+def _ratio(found: Value, original: Value) -> float:
+    """The factor of the largest number of an array that was set from outside."""
+    pairs = [(abs(one), other / one) for one, other in zip(_numbers(original), _numbers(found), strict=False) if one]
+    return max(pairs)[1] if pairs else 1.0
+
+
+def _numbers(value: Value) -> list[float]:
+    """All numbers of a nested tuple."""
+    return [number for item in value for number in _numbers(item)] if isinstance(value, tuple) else [value]
+
+
+def _factors_within(
+    bounds: tuple[float, float] | None, present: Value, limits: tuple[int, int] | None
+) -> tuple[float, float] | None:
+    """The bounds of a factor, narrowed to what an integer array holds."""
+    if limits is None:
+        return bounds
+    low, high = bounds or (-math.inf, math.inf)
+    for number in _numbers(present):
+        if number:
+            ends = sorted((limits[0] / number, limits[1] / number))
+            low, high = max(low, ends[0]), min(high, ends[1])
+    return low, high
+
+
+def _round_number(value: Any) -> Any:
+    """A number rounded to an integer; anything else as it is, for the check that follows."""
+    return round(value) if is_number(value) and math.isfinite(value) else value
+
+
+def is_same(found: Value, expected: Value) -> bool:
+    """Whether an attribute has a value, but for rounding to single precision.
+
+    Args:
+        found: its value in canonical form.
+        expected: the canonical value that was set.
+    """
+    if isinstance(expected, tuple):
+        return isinstance(found, tuple) and len(found) == len(expected) and all(map(is_same, found, expected))
+    if isinstance(found, float) or isinstance(expected, float):
+        if not is_number(found) or not is_number(expected):
+            return False
+        return math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-9) or (math.isnan(found) and math.isnan(expected))
+    return bool(found == expected)
+
+
+def _mark(found: Any) -> Any:
+    """What is compared to see whether an attribute has changed."""
+    return found.tobytes() if isinstance(found, np.ndarray) else freeze(found)
+
+
 class AttributeEnv(TunableEnv):
     """The mixin for environments whose knobs are attributes of another package's class.
 
@@ -299,12 +466,12 @@ class AttributeEnv(TunableEnv):
 
     attributes: ClassVar[tuple[AttributeKnob, ...]]
     followers: ClassVar[tuple[DerivedAttribute, ...]] = ()
-    _attribute_knobs: AttributeKnobs
+    attribute_knobs: AttributeKnobs
 
     def make_tunable(self) -> None:
         """Find the attributes of the knobs; the environment has to be complete."""
         # the mixin itself is no environment
-        self._attribute_knobs = AttributeKnobs(self, self.attributes, self.followers)  # type: ignore[arg-type]
+        self.attribute_knobs = AttributeKnobs(self, self.attributes, self.followers)  # type: ignore[arg-type]
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
@@ -312,11 +479,11 @@ class AttributeEnv(TunableEnv):
         Args:
             values: canonical values, by knob.
         """
-        self._attribute_knobs.set_knobs(values)
+        self.attribute_knobs.set_knobs(values)
 
     def read_knobs(self) -> dict[str, Value]:
         """The present value of every knob, read back from the attributes."""
-        return self._attribute_knobs.read_knobs()
+        return self.attribute_knobs.read_knobs()
 
     def set_state_seen(self, observation: Any) -> None:
         """Set the state that an observation shows. For evaluators.

@@ -98,7 +98,7 @@ class DeclaredKnobsError(KnobError):
 
 
 class DrivenKnobError(DriftEnvsError, AttributeError):
-    """A knob that the schedule drives was set from outside.
+    """A knob that the schedule drives was set from outside, or does not keep its value.
 
     Example:
         >>> print(DrivenKnobError.of("slip", 0.5))
@@ -117,6 +117,22 @@ or build the environment with `schedule=None`
         return cls(
             f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
             "write it into the schedule, or build the environment with `schedule=None`"
+        )
+
+    @classmethod
+    def lost(cls, name: str, value: object, found: object, at: str = "") -> DrivenKnobError:
+        """Build the error for a value that did not stay.
+
+        Args:
+            name: the knob, or the path of an attribute that is derived from knobs.
+            value: the value that was set.
+            found: the value that the environment has.
+            at: when it was lost, as ` at tick 3`.
+        """
+        return cls(
+            f"`{name}` is driven by the schedule and should keep its value. It was set to {value!r} and is {found!r} "
+            f"now; it was lost{at}. Possible causes: the environment's own `reset` or `step` sets it, the environment "
+            "is a copy made by its constructor, or it was set from outside"
         )
 
 

@@ -1,25 +1,35 @@
 """Attributes of an environment by path: nested, indexed, named and private ones, without evaluating code.
 
 * `AttributePath` - a parsed path, which reads and writes the attribute
+* `round_numbers` - what an integer array holds of numbers
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass, is_dataclass
+from operator import attrgetter
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from drift_envs.errors import KnobError
-from drift_envs.knobs import freeze, thaw
+from drift_envs.knobs import Value, freeze, thaw
 
 PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*|\[[^\[\]]+\])*$"
 """The form of a path, for editors; `AttributePath` checks what stands between brackets."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
+_DESCRIPTIONS = ("spec", "_ezpickle_args", "_ezpickle_kwargs")
+"""Attributes that say how an environment was built: they keep the objects that its constructor got."""
+
+_SETTINGS_OF_MODELS = ("opt", "vis", "stat")
+"""Attributes of a MuJoCo model from which it derives nothing."""
+
 _TEXT = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 
 
@@ -78,33 +88,70 @@ class AttributePath:
         Raises:
             KnobError: if there is no such attribute or element.
         """
-        found = self._walk(env, self.steps)
-        if isinstance(found, np.ndarray):
-            found = found.tolist()
-        elif isinstance(found, np.generic):
-            found = found.item()
-        return freeze(found)
+        return _canonical(self._walk(env, self.steps))
 
-    def write(self, env: Any, value: Any) -> None:
+    def getter(self, env: Any) -> Callable[[Any], Any]:
+        """A faster way to the attribute than `read`, for comparisons; not in canonical form.
+
+        Args:
+            env: the environment.
+        """
+        *parents, last = self.steps
+        if not all(isinstance(step, str) for step in parents):
+            return lambda env: self._walk(env, self.steps)
+        if isinstance(last, str):
+            return attrgetter(".".join(self.steps))
+        find: Callable[[Any], Any] = attrgetter(".".join(parents))
+        key = self._key(env, parents, find(env), last)
+        return lambda env: find(env)[key]
+
+    def integer_range(self, env: Any) -> tuple[int, int] | None:
+        """The lowest and the highest number that an integer array, or an element of one, holds; `None` for others.
+
+        Args:
+            env: the environment.
+        """
+        dtype = getattr(self._walk(env, self.steps), "dtype", None)
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+            return None
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+    def model(self, env: Any) -> Any:
+        """The MuJoCo model that derives constants from the attribute; `None` where there is none.
+
+        Args:
+            env: the environment.
+        """
+        found = env
+        for depth, step in enumerate(self.steps):
+            if type(found).__name__ == "MjModel" and step not in _SETTINGS_OF_MODELS:
+                return getattr(found, "ptr", found)  # dm_control has MuJoCo's own model inside of its own
+            found = self._walk(env, self.steps[: depth + 1])
+        return None
+
+    def write(self, env: Any, value: Any) -> Value:
         """Set the attribute.
 
         Args:
             env: the environment.
-            value: a canonical value; a number fills all elements of an array.
+            value: a canonical value; a number fills all elements of an array; integer arrays take it rounded.
+
+        Returns:
+            The canonical value in the precision of the attribute.
         """
         *parents, last = self.steps
         place = self._walk(env, tuple(parents))
-        if isinstance(last, str):
-            old = getattr(place, last)
-            setattr(place, last, _like(old, value))
-            return
         if isinstance(place, tuple):  # rebuilt, and written to what contains it
             items: list[Any] = list(place)
-            items[last[0]] = _like(items[last[0]], value)
+            items[last[0]] = new = _like(items[last[0]], value)
             AttributePath(self.text, tuple(parents)).write(env, tuple(items))
-            return
-        key = self._key(env, parents, place, last)
-        place[key] = _like(place[key], value)
+        elif isinstance(last, str):
+            new = _like(getattr(place, last), value)
+            setattr(place, last, new)
+        else:
+            key = self._key(env, parents, place, last)
+            place[key] = new = _like(place[key], value)
+        return _canonical(new)
 
     def call(self, env: Any, value: Any) -> None:
         """Call the method at the end of the path with a value.
@@ -143,8 +190,8 @@ class AttributePath:
         except KnobError:
             return False
 
-    def own(self, env: Any) -> None:
-        """Give the instance a copy of each list, mapping or array on the path that belongs to its class.
+    def check(self, env: Any) -> None:
+        """Check that the attribute can be read and, if it is an array, written.
 
         Args:
             env: the environment.
@@ -152,18 +199,40 @@ class AttributePath:
         Raises:
             KnobError: if there is no such attribute, or it can't be written.
         """
-        for depth, step in enumerate(self.steps):
-            place = self._walk(env, self.steps[:depth])
+        found = self._walk(env, self.steps)
+        place = self._walk(env, self.steps[:-1])
+        if isinstance(self.steps[-1], str):
+            if isinstance(found, np.ndarray) and found.dtype.kind not in "biuf":
+                raise KnobError(f"`{self.text}` should be an array of numbers. Received {found.dtype}")
+        elif isinstance(place, np.ndarray) and not place.flags.writeable:
+            raise KnobError(f"`{self.text}` should be an array that can be written. Received a read-only one")
+
+    def own(self, env: Any, owned: list[Any]) -> None:
+        """Give the environment copies of what contains the attribute, where others may have the same object.
+
+        Dictionaries, lists, arrays and the like are always copied, since a default configuration may be everywhere:
+        in a module, a class, an argument's default, the specification, another environment. Other objects are copied
+        if a module or a class of the environment has them. References within the environment are kept alike.
+
+        Args:
+            env: the environment.
+            owned: the copies that it has already; new ones are appended.
+        """
+        place = env
+        for depth, step in enumerate(self.steps[:-1]):
             found = self._walk(env, self.steps[: depth + 1])
-            is_last = depth + 1 == len(self.steps)
-            if isinstance(step, str):
-                shared = isinstance(found, (list, dict, np.ndarray)) and step not in getattr(place, "__dict__", {})
-                if shared and any(step in vars(base) and vars(base)[step] is found for base in type(place).__mro__):
-                    setattr(place, step, copy.deepcopy(found))
-                if is_last and isinstance(found, np.ndarray) and found.dtype.kind not in "biuf":
-                    raise KnobError(f"`{self.text}` should be an array of numbers. Received {found.dtype}")
-            elif is_last and isinstance(place, np.ndarray) and not place.flags.writeable:
-                raise KnobError(f"`{self.text}` should be an array that can be written. Received a read-only one")
+            if not any(found is one for one in owned) and (_may_be_shared(found) or _is_default(found, env)):
+                key = step if isinstance(step, str) else self._key(env, list(self.steps[:depth]), place, step)
+                new = _copy(found)
+                _replace(env, found, new)
+                if self._walk(env, self.steps[: depth + 1]) is not new:
+                    if isinstance(key, str) and isinstance(step, str):
+                        setattr(place, key, new)
+                    elif not isinstance(place, tuple):
+                        place[key] = new
+                owned.append(new)
+                found = self._walk(env, self.steps[: depth + 1])
+            place = found
 
     def _walk(self, env: Any, steps: tuple[Any, ...]) -> Any:
         found: Any = env
@@ -204,15 +273,93 @@ def _parse_key(part: str, text: str) -> int | str | slice:
     raise KnobError(f"should have integers, slices or quoted names in brackets. Received {part!r} in {text!r}")
 
 
+def _canonical(found: Any) -> Value:
+    """The canonical form of an attribute's value."""
+    if isinstance(found, np.ndarray):
+        found = found.tolist()
+    elif isinstance(found, np.generic):
+        found = found.item()
+    return freeze(found)
+
+
 def _like(old: Any, value: Any) -> Any:
     """A canonical value in the form of the present one."""
     if isinstance(old, np.ndarray):
         new = np.empty_like(old)
-        new[...] = thaw(value)
+        new[...] = thaw(round_numbers(value) if old.dtype.kind in "iu" else value)
         return new
     if isinstance(old, np.generic):
-        return old.dtype.type(value)
+        return old.dtype.type(round_numbers(value) if old.dtype.kind in "iu" else value)
     return thaw(value) if isinstance(old, (list, dict)) else value
+
+
+def round_numbers(value: Any) -> Any:
+    """A number or nested tuple of numbers, rounded to integers, halves to even.
+
+    Args:
+        value: the number or tuple.
+    """
+    return tuple(map(round_numbers, value)) if isinstance(value, tuple) else round(value)
+
+
+def _may_be_shared(found: Any) -> bool:
+    """Whether an object is of a kind in which configurations are handed around."""
+    if isinstance(found, np.ndarray):
+        return found.base is None and bool(found.flags.owndata)  # a view has to stay one
+    kinds = (MutableMapping, MutableSequence, SimpleNamespace, ModuleType, type)
+    return isinstance(found, kinds) or is_dataclass(found)
+
+
+def _is_default(found: Any, env: Any) -> bool:
+    """Whether a module or a class of the environment, or a default of its constructor, has this very object."""
+    if isinstance(found, (tuple, np.ndarray, np.generic)):
+        return False
+    classes = {*type(env).__mro__, *type(found).__mro__} - {object}
+    spaces: list[Iterator[Any]] = []
+    for one in classes:
+        spaces.append(iter(vars(one).values()))
+        constructor = vars(one).get("__init__")
+        if isinstance(constructor, FunctionType):
+            spaces.append(iter((*(constructor.__defaults__ or ()), *(constructor.__kwdefaults__ or {}).values())))
+    for module in {one.__module__ for one in classes} - {"builtins", "gymnasium.core", "typing", "abc"}:
+        content = list(vars(sys.modules[module]).values()) if module in sys.modules else []
+        spaces.append(iter(content))
+        spaces += [iter(list(vars(one).values())) for one in content if isinstance(one, ModuleType)]
+    return any(one is found for space in spaces for one in space)
+
+
+def _copy(found: Any) -> Any:
+    """A shallow copy, also of a module or a class that serves as a namespace."""
+    if isinstance(found, ModuleType):
+        module = ModuleType(found.__name__, found.__doc__)
+        vars(module).update(vars(found))
+        return module
+    return type(found.__name__, (found,), {}) if isinstance(found, type) else copy.copy(found)
+
+
+def _replace(env: Any, old: Any, new: Any) -> None:
+    """Let all parts of an environment that have an object have another one instead.
+
+    Other environments, and what belongs to modules and classes, are left alone.
+    """
+    seen: set[int] = set()
+    found: list[Any] = [env]
+    while found:
+        one = found.pop()
+        if id(one) in seen or one is new or one is old:
+            continue
+        seen.add(id(one))
+        if isinstance(one, (list, tuple, set)):
+            found.extend(one)
+        elif isinstance(one, dict):
+            found.extend(one.values())
+        elif isinstance(one, (type, ModuleType, FunctionType)) or (hasattr(one, "action_space") and one is not env):
+            continue
+        if hasattr(one, "__dict__") and isinstance(vars(one), dict):
+            held = [name for name, value in vars(one).items() if value is old]
+            if held and (one is env or not _is_default(one, env)):
+                vars(one).update(dict.fromkeys(held, new))
+            found.extend(value for name, value in vars(one).items() if name not in _DESCRIPTIONS)
 
 
 def _similar(place: Any, name: str) -> str:

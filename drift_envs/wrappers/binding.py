@@ -1,6 +1,7 @@
 """Binds a schedule to an environment: finds the knobs, checks the schedule against them, and sets them.
 
 * `KnobBinder` - used by `DriftWrapper`
+* `DeclaredKnobs` - the knobs of an environment of another package that declares them itself, read back
 * `knob_table` - all knobs that a schedule may drive in an environment
 * `declared_knob_table` - the same for the content of a schedule that may be wrong elsewhere
 * `find_tunable` - the part of an environment that sets its knobs
@@ -9,17 +10,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 from pydantic import ValidationError
 
-from drift_envs.attribute_knobs import AttributeKnobs, declared_knobs
+from drift_envs.attribute_knobs import AttributeEnv, AttributeKnobs, declared_knobs, is_same
 from drift_envs.built_in_knobs import built_in_knobs
-from drift_envs.errors import ArgumentError, DeclaredKnobsError
-from drift_envs.knobs import KnobTable, Tunable, Value
+from drift_envs.errors import ArgumentError, DeclaredKnobsError, DrivenKnobError
+from drift_envs.knobs import KnobTable, Tunable, Value, freeze
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.effects import Effects, effect_knobs
@@ -114,6 +116,62 @@ def _with_effects(tunable: Any, env: gym.Env[Any, Any]) -> KnobTable:
     return KnobTable(tuple(knobs), rule=own.rule)
 
 
+class DeclaredKnobs:
+    """The knobs of an environment of another package that declares them itself, read back.
+
+    Args:
+        env: the innermost environment.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self._set: dict[str, Value] = {}
+
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        self._env.set_knobs(values)
+        self._set.update(values)
+
+    def refuse_lost(self, at: str = "") -> None:
+        """Refuse that a knob does not have the value that was set.
+
+        Args:
+            at: when it was lost, as ` at tick 3`.
+
+        Raises:
+            DrivenKnobError: if it has another one.
+        """
+        for name, (value, found) in self._lost().items():
+            raise DrivenKnobError.lost(name, value, found, at)
+
+    def set_again(self) -> bool:
+        """Set again what the environment has lost by a reset, or by being a copy that its constructor made."""
+        lost = self._lost()
+        if lost:
+            self._env.set_knobs({name: value for name, (value, _) in lost.items()})
+        return False
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Let all knobs be afterwards what they were before."""
+        kept = self._env.read_knobs()
+        yield
+        self._env.set_knobs(kept)
+
+    def _lost(self) -> dict[str, tuple[Value, Value]]:
+        """The value that was set and the present one of each knob that does not have it."""
+        found = {name: freeze(value) for name, value in self._env.read_knobs().items()}
+        return {
+            name: (value, found[name])
+            for name, value in self._set.items()
+            if name in found and not is_same(found[name], value)
+        }
+
+
 class KnobBinder:
     """Turns the knobs of one environment.
 
@@ -139,6 +197,49 @@ class KnobBinder:
         self._effects = Effects(env) if wanted else None
         self.env = env if self._effects is None else self._effects
         self._own = frozenset(self._tunable.knobs)
+        base = env.unwrapped
+        if isinstance(base, AttributeEnv):
+            self._keeper: Any = base.attribute_knobs
+        elif isinstance(self._tunable, AttributeKnobs):
+            self._keeper = self._tunable
+        elif type(base).__module__.startswith("drift_envs."):
+            self._keeper = None  # its knobs can't be set but by `set_knobs`
+        else:
+            self._keeper = DeclaredKnobs(base)
+        self.is_foreign = self._keeper is not None and not isinstance(base, AttributeEnv)
+
+    @property
+    def effects(self) -> Effects | None:
+        """The wrapper with the knobs that need no attribute, where the schedule sets one."""
+        return self._effects
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the environment's knobs can be lost: by its own `reset`, in a copy, or from outside."""
+        return self._keeper is not None
+
+    def refuse_lost(self, at: str) -> None:
+        """Refuse that a driven knob does not have the value that was set last.
+
+        Args:
+            at: when it was lost, as ` at tick 3`.
+
+        Raises:
+            DrivenKnobError: if it has another one.
+        """
+        self._keeper.refuse_lost(at)
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Let the environment's own knobs be afterwards what they were before."""
+        return nullcontext() if self._keeper is None else self._keeper.unchanged()
+
+    def set_again(self) -> bool:
+        """Set again what is lost, where that is no mistake: after a reset and in a copy.
+
+        Returns:
+            Whether a method was called whose effect no attribute shows.
+        """
+        return bool(self._keeper is not None and self._keeper.set_again())
 
     def _bind(self, env: gym.Env[Any, Any], knobs: Knobs | None) -> KnobTable:
         self._tunable: Any = find_tunable(env, knobs)
@@ -174,13 +275,18 @@ class KnobBinder:
     @property
     def set_knobs(self) -> Callable[[Mapping[str, Value]], None]:
         """Sets knobs to canonical values, all at once: the environment's own `set_knobs` where it has all of them."""
-        return self._tunable.set_knobs if self._effects is None else self._set_both
+        return self._setter.set_knobs if self._effects is None else self._set_both
+
+    @property
+    def _setter(self) -> Any:
+        """What sets the environment's own knobs."""
+        return self._keeper if isinstance(self._keeper, DeclaredKnobs) else self._tunable
 
     def _set_both(self, values: Mapping[str, Value]) -> None:
         """Set knobs of the environment and of the effects."""
         own = {name: value for name, value in values.items() if name in self._own}
         if own:
-            self._tunable.set_knobs(own)
+            self._setter.set_knobs(own)
         if self._effects is not None:
             self._effects.set_knobs({name: value for name, value in values.items() if name not in self._own})
 

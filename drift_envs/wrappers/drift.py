@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import gymnasium as gym
@@ -16,12 +17,13 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.errors import DrivenKnobError, NoOracleError, StateError
+from drift_envs.errors import DrivenKnobError, KnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, IdleRewinds, read_options
+from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
 from drift_envs.wrappers.internal import InternalWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -138,7 +140,10 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._oracle: Any = None
         self._notify = notify
         self._notifies = notify != "none"
-        self._is_plain = not self._notifies  # a reset has to advance the clock and nothing else
+        self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
+        self._keeps = binder.keeps
+        self._finishes = self._notifies or binder.is_foreign or binder.effects is not None
+        self._is_plain = not self._finishes and not self._keeps  # a reset has to advance the clock and nothing else
         self._notified: Mapping[str, Value] | None = None
         self._idle_rewinds = IdleRewinds(self._effective_schedule.name)
         self.rewinds = 0
@@ -160,7 +165,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self._apply_values()
         result = self.env.step(action)
         clock.steps = steps + 1  # after the step, so that time stands still if the action is refused
-        return self._add_drift_info(*result) if self._notifies else result
+        return self._finish(*result) if self._finishes else result
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
@@ -173,6 +178,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             ArgumentError: if the seed or an option breaks a rule; the state is unchanged then.
         """
         clock = self._clock
+        if self._keeps and clock.stop != NOT_RESET:
+            self._check_knobs()
         if seed is None and not options and self._is_plain and clock.stop != NOT_RESET:
             self._continue_time()
             return self.env.reset(options=options)
@@ -195,6 +202,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
                 self._count_rewind()
             clock.rewind()
             self._visited = VisitedTicks()
+            self._lost.clear()
         if rewinds or not started:
             self.rewinds += 1
         self._timeline, self._key = timeline, key
@@ -202,12 +210,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._apply_first_values()
         if seed is not None and not rewinds and isinstance(self.unwrapped, TunableEnv):
             self.unwrapped.keep_tasks()  # time continues: recurring tasks still recur
-        if not self._notifies:
-            return self.env.reset(seed=seed, options=options)
-        observation, info = self.env.reset(seed=seed, options=options)
         if not started or rewinds:
             self._notified = self._clock.values  # the first values are no change
-        return observation, {**info, "drift": self._drift_info()}
+        return self._reset_env(seed, options)
 
     def render(self) -> Any:
         """The environment's picture.
@@ -250,7 +255,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     def drift_log(self) -> DriftLog:
         """Every change on visited ticks since the last rewind. For evaluators."""
         self._record_visits()
-        return DriftLog.of(self._timeline, self._visited)
+        return DriftLog.of(self._timeline, self._visited, self._lost)
 
     @property
     def oracle_factory(self) -> Callable[[Any], Any] | None:
@@ -318,8 +323,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         else:
             clock.stop = clock.until = NEVER
         if values is not clock.values:
-            self._set_knobs(values)
-            clock.values = values
+            self._set_values(values, clock.next_tick)
 
     def _start_walk(self) -> Iterator[tuple[int, Mapping[str, Value]]]:
         """Iterate over the segments from the next tick on.
@@ -342,8 +346,20 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         clock.stop_at(stop)
         self._walk = None
         if values is not clock.values:
+            self._set_values(values, clock.next_tick)
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Let the environment's own knobs be afterwards what they were before. For evaluators."""
+        return self._binder.unchanged()
+
+    def _set_values(self, values: Mapping[str, Value], tick: int) -> None:
+        """Set the knobs to the values of a tick."""
+        try:
             self._set_knobs(values)
-            clock.values = values
+        except KnobError:
+            self._lost.update((tick, name) for name in values)
+            raise
+        self._clock.values = values
 
     def _reset_following(
         self, leader: DriftWrapper, seed: int | None, options: dict[str, Any] | None
@@ -352,8 +368,32 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._timeline = leader._timeline
         self._clock.steps = 0
         self._apply_values()
+        return self._reset_env(seed, options)
+
+    def _reset_env(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment, and set again what it has lost by that."""
         observation, info = self.env.reset(seed=seed, options=options)
+        if self._keeps:
+            if self._binder.set_again() and seed is not None:
+                # a reset with a seed may have built all anew, before the method was called; this one does not
+                observation, info = self.env.reset(options=options)
+                self._binder.set_again()
+            self._check_knobs()
+        observation, info = self._permute_masks(observation, info)
         return observation, {**info, "drift": self._drift_info()} if self._notifies else info
+
+    def _check_knobs(self) -> None:
+        """Refuse that the environment does not have the values of the present tick.
+
+        Raises:
+            DrivenKnobError: if it has others; names the tick and the possible causes.
+        """
+        tick = (self._leader or self)._clock.tick
+        try:
+            self._binder.refuse_lost(f" at tick {tick}")
+        except DrivenKnobError:
+            self._lost.update((tick, name) for name in self._timeline.names)
+            raise
 
     def _continue_time(self) -> None:
         """Begin an episode without seed and options, at the cost of a few comparisons."""
@@ -390,11 +430,46 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         if self._timeline.can_change and not self._idle_rewinds.is_over:
             self._idle_rewinds.count(self._visited.last >= self._timeline.valid_until(0), stacklevel=3)
 
-    def _add_drift_info(
+    def _finish(
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """A transition with the drift in its `info`."""
-        return observation, reward, terminated, truncated, {**info, "drift": self._drift_info()}
+        """A transition with its knobs checked, its masks permuted, and the drift in its `info`."""
+        if self._binder.is_foreign:
+            self._check_knobs()
+        observation, info = self._permute_masks(observation, info)
+        if self._notifies:
+            info = {**info, "drift": self._drift_info()}
+        return observation, reward, terminated, truncated, info
+
+    def _permute_masks(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The masks of actions in an observation and in `info`, in the order of the agent's actions."""
+        permutation = self._next_permutation()
+        if not permutation:
+            return observation, info
+        return permute_masks(observation, permutation), permute_masks(info, permutation)
+
+    def _next_permutation(self) -> Mapping[str, int]:
+        """The value of `action_permutation` at the next transition, for which masks are meant."""
+        if self._binder.effects is None:
+            return {}
+        clock = self._clock
+        is_due = self._leader is None and clock.steps >= clock.stop
+        values = self._timeline.values(clock.next_tick) if is_due else clock.values
+        permutation: Mapping[str, int] = (values or {}).get("action_permutation", {})
+        return permutation
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`.
+
+        Args:
+            name: the attribute.
+        """
+        found = super().get_wrapper_attr(name)
+        if name not in MASK_METHODS or self._binder.effects is None:
+            return found
+        if not callable(found):
+            return permute_mask(name, found, self._next_permutation())
+        return lambda *args, **kwargs: permute_mask(name, found(*args, **kwargs), self._next_permutation())
 
     def _drift_info(self) -> dict[str, Any]:
         """What `notify` puts into `info`; the same keys at every step."""
@@ -408,3 +483,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the oracle and the iterator over segments, which are made again when needed."""
         return {**self.__dict__, "_oracle": None, "_walk": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the attributes, and set again what the environment has lost where its constructor made the copy."""
+        self.__dict__.update(state)
+        self._binder.set_again()

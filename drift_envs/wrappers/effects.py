@@ -3,6 +3,7 @@
 * `Effects` - the wrapper that applies them; `DriftWrapper` adds it where a schedule drives one
 * `effect_knobs` - which of them fit an environment's spaces
 * `permutation_knob` - the one that permutes actions
+* `permute_masks`, `permute_mask` - masks of actions, in the order of the agent's actions
 """
 
 from __future__ import annotations
@@ -22,6 +23,33 @@ from drift_envs.wrappers.internal import InternalWrapper
 
 LONGEST_DELAY = 16
 """Steps by which an action may come late."""
+
+MASK_METHODS = (
+    "action_mask",
+    "action_masks",
+    "get_action_mask",
+    "get_action_masks",
+    "get_legal_actions",
+    "get_valid_actions",
+    "legal_actions",
+    "valid_action_mask",
+    "valid_actions",
+)
+"""Methods or attributes that give masks of actions."""
+
+_LISTS = (
+    "available_actions",
+    "avail_actions",
+    "get_legal_actions",
+    "get_valid_actions",
+    "legal_actions",
+    "legal_moves",
+    "valid_actions",
+)
+"""Keys under which some packages give masks and others the allowed actions themselves."""
+
+MASKS = frozenset((*MASK_METHODS, "avail_action_mask", "invalid_action_mask", *_LISTS))
+"""Keys of `info` and of observations under which masks of actions are, as in Taxi, PettingZoo and RLlib."""
 
 _NOISE_TAG = 0xD21F0B5
 """Makes the stream of the noise independent of all other streams of the same seed."""
@@ -137,6 +165,60 @@ class _PermutationParser:
         if len(set(whole.values())) != len(whole):
             raise KnobError(f"`action_permutation` should use every action once. Received {dict(permutation)!r}")
         return FrozenMapping(whole)
+
+
+def permute_masks(content: Any, permutation: Mapping[str, int]) -> Any:
+    """An `info` or an observation whose masks of actions are in the order of the agent's actions.
+
+    Args:
+        content: the observation or `info`; only dictionaries have masks, also those of an agent in them.
+        permutation: action: the action that is carried out in its place.
+    """
+    if not isinstance(content, dict):
+        return content
+    found = {}
+    for name, value in content.items():
+        if isinstance(value, dict) and name not in MASKS:
+            found[name] = permute_masks(value, permutation)
+        else:
+            found[name] = permute_mask(name, value, permutation) if name in MASKS else value
+    return found
+
+
+def permute_mask(name: str, mask: Any, permutation: Mapping[str, int]) -> Any:
+    """A mask of actions, or a list of those that are allowed, for the agent's actions.
+
+    Args:
+        name: what the environment calls it, one of `MASKS`.
+        mask: an entry for each action, or the allowed actions.
+        permutation: action: the action that is carried out in its place.
+
+    Example:
+        >>> permute_mask("action_mask", np.array([1, 1, 0]), {"0": 2, "1": 1, "2": 0}).tolist()
+        [0, 1, 1]
+        >>> permute_mask("legal_actions", [0, 1], {"0": 2, "1": 1, "2": 0})
+        [2, 1]
+    """
+    if mask is None or not permutation:
+        return mask
+    if isinstance(mask, dict):  # of several agents
+        return {agent: permute_mask(name, one, permutation) for agent, one in mask.items()}
+    first = min(permutation.values())
+    order = [
+        instead - first for _, instead in sorted((int(action), instead) for action, instead in permutation.items())
+    ]
+    values = np.asarray(mask)
+    if values.ndim and values.shape[-1] == len(order) and (name not in _LISTS or _is_mask(values)):
+        permuted = values[..., order]
+    else:
+        inverse = {instead: int(action) for action, instead in permutation.items()}
+        permuted = np.array([inverse.get(int(action), int(action)) for action in values.reshape(-1)], values.dtype)
+    return permuted if isinstance(mask, np.ndarray) else type(mask)(permuted.tolist())
+
+
+def _is_mask(values: np.ndarray) -> bool:
+    """Whether this is an entry for each action, and no list of different actions."""
+    return values.dtype == bool or (values.size > 2 and bool(np.isin(values, (0, 1)).all()))
 
 
 class Effects(InternalWrapper):

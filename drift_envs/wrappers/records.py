@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class DriftLog(Sequence[KnobChange]):
     """Every change of a knob on the ticks that were visited since the last rewind.
 
     It is computed from the timeline: a change is listed when the tick at which it happens was
-    visited, however often.
+    visited, however often, and the environment took it.
 
     Args:
         changes: tick, knob, old value, new value and drift of each, in order of the ticks.
@@ -91,16 +91,17 @@ class DriftLog(Sequence[KnobChange]):
     changes: tuple[KnobChange, ...]
 
     @classmethod
-    def of(cls, timeline: Timeline, visited: VisitedTicks) -> DriftLog:
+    def of(cls, timeline: Timeline, visited: VisitedTicks, lost: Container[tuple[int, str]] = ()) -> DriftLog:
         """The log of the visited ticks.
 
         Args:
             timeline: the timeline of the schedule.
             visited: the ticks.
+            lost: tick and knob of changes that the environment did not take.
         """
-        return cls(
-            tuple(change for first, last in visited.spans for change in timeline.changes(max(first - 1, 0), last + 1))
-        )
+        spans = visited.spans
+        changes = (change for first, last in spans for change in timeline.changes(max(first - 1, 0), last + 1))
+        return cls(tuple(change for change in changes if (change.tick, change.knob) not in lost))
 
     def __getitem__(self, index: Any) -> Any:
         """One change, or a slice of them."""

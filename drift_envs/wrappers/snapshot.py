@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from typing import Any
 
 import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.tunable import TunableEnv
+from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import InternalWrapper, layers
 from drift_envs.wrappers.twin import Twin, inside
 
@@ -78,7 +80,9 @@ class Snapshot:
         base = inner.unwrapped
         if type(base) is not self._kind:
             raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
-        _load(base, copy.deepcopy(self._state))
+        drifting = next((layer for layer in layers(inner) if isinstance(layer, DriftWrapper)), None)
+        with nullcontext() if drifting is None else drifting.unchanged():
+            _load(base, copy.deepcopy(self._state))
         if target is self._env:
             base.np_random.bit_generator.state = copy.deepcopy(self._random)
         for name, layer in _layers_of(inner).items():
