@@ -133,6 +133,8 @@ class AttributeKnobs:
         self._finders: dict[str, Callable[[Any], Any]] = {}
         self._marks: list[tuple[Callable[[Any], Any], Any]] = []
         self._scratch: tuple[Any, Any] | None = None
+        self.is_writing = False  # so that an environment can tell it from being set from outside
+        self._waits = False  # for the reset that makes the attributes of a copy
         knobs: list[Knob] = []
         findings: list[tuple[tuple[str | int, ...], str]] = []
         for attribute in attributes:
@@ -161,8 +163,16 @@ class AttributeKnobs:
             DrivenKnobError: if one of them was lost since the last call.
             KnobError: if a list does not have the shape of the array.
         """
+        if self._waits:
+            self._set.update(values)
+            return
         self.refuse_lost()
         self._write(values)
+
+    @property
+    def factors(self) -> set[str]:
+        """The paths of attributes that factors multiply."""
+        return {self.paths[name] for name in self._originals}
 
     def read_knobs(self) -> dict[str, Value]:
         """The present value of every knob, read back from the attributes."""
@@ -198,12 +208,22 @@ class AttributeKnobs:
         Returns:
             Whether it called a setter whose value no attribute shows.
         """
+        if self._waits:
+            self._waits = False
+            self._write(self._set)
         hidden = {name: value for name, value in self._set.items() if name in self._hidden}
         again = {name: value for name, value in hidden.items() if value != self._hidden[name]}
         if again or not self._marks or self.has_changed():
             again.update((name, self._set[name]) for name, _ in self._lost() if name in self._set)
             self._write(again)
         return not hidden.keys().isdisjoint(again)
+
+    def settle(self) -> None:
+        """Set again what a copy has lost, at once or, where its first reset makes the attributes, after that."""
+        try:
+            self.set_again()
+        except KnobError:
+            self._waits = True
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -238,16 +258,23 @@ class AttributeKnobs:
         if name in self._setters:
             self._setters[name].call(self._env, value)
             return value, path.model(self._env)
-        path.own(self._env, self._owned)
-        return path.write(self._env, value), path.model(self._env)
+        return self._put_into(path, value), path.model(self._env)
+
+    def _put_into(self, path: AttributePath, value: Value) -> Value:
+        """Set an attribute; its value in the attribute's precision."""
+        self.is_writing = True
+        try:
+            path.own(self._env, self._owned)
+            return path.write(self._env, value)
+        finally:
+            self.is_writing = False
 
     def _follow(self, models: Sequence[Any] = ()) -> None:
         """Recompute what is derived, and remember what the attributes have now."""
         models = list(models)
         for follower in self._followers:
             path = self._parsed[follower.path]
-            path.own(self._env, self._owned)
-            self._expected[follower.path] = path.write(self._env, self._result(follower))
+            self._expected[follower.path] = self._put_into(path, self._result(follower))
             models.append(path.model(self._env))
         for place, model in enumerate(models):
             if model is not None and not any(model is earlier for earlier in models[:place]):
@@ -466,7 +493,37 @@ class AttributeEnv(TunableEnv):
 
     attributes: ClassVar[tuple[AttributeKnob, ...]]
     followers: ClassVar[tuple[DerivedAttribute, ...]] = ()
+    _knob_of: ClassVar[Mapping[str, str]] = {}
+    """The knob that is set where an attribute is set by its name, or by that of the attribute that it stands for."""
     attribute_knobs: AttributeKnobs
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Find the names that stand for knobs."""
+        super().__init_subclass__(**arguments)
+        attributes = getattr(cls, "attributes", ())
+        cls._knob_of = {name: one.name for one in attributes for name in (one.path, one.name) if name.isidentifier()}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a knob is checked, and what is derived from it is recomputed.
+
+        Raises:
+            DrivenKnobError: if a schedule drives that knob.
+            KnobError: if the value breaks a rule, or is that of an attribute that a factor multiplies.
+        """
+        knobs = self.__dict__.get("attribute_knobs") if name in self._knob_of else None
+        if knobs is None or knobs.is_writing:
+            object.__setattr__(self, name, value)
+            return
+        knob = self._knob_of[name]
+        if name != knob and name in knobs.factors and knob not in self._held:
+            raise KnobError(f"`{name}` should be set by its factor, the knob `{knob}`. Received {value!r}")
+        self.set_knob(knob, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """A knob by its name where the attribute has another one."""
+        if name in type(self)._knob_of and "attribute_knobs" in self.__dict__:
+            return self.read_knobs()[type(self)._knob_of[name]]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def make_tunable(self) -> None:
         """Find the attributes of the knobs; the environment has to be complete."""

@@ -155,6 +155,10 @@ class DeclaredKnobs:
             self._env.set_knobs({name: value for name, (value, _) in lost.items()})
         return False
 
+    def settle(self) -> None:
+        """Set again what a copy has lost."""
+        self.set_again()
+
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Let all knobs be afterwards what they were before."""
@@ -231,15 +235,20 @@ class KnobBinder:
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Let the environment's own knobs be afterwards what they were before."""
-        return nullcontext() if self._keeper is None else self._keeper.unchanged()
+        return self._keeper.unchanged() if self.is_foreign else nullcontext()
 
     def set_again(self) -> bool:
-        """Set again what is lost, where that is no mistake: after a reset and in a copy.
+        """Set again what a reset has lost.
 
         Returns:
             Whether a method was called whose effect no attribute shows.
         """
-        return bool(self._keeper is not None and self._keeper.set_again())
+        return bool(self.is_foreign and self._keeper.set_again())
+
+    def settle(self) -> None:
+        """Set again what a copy has lost."""
+        if self.is_foreign:
+            self._keeper.settle()
 
     def _bind(self, env: gym.Env[Any, Any], knobs: Knobs | None) -> KnobTable:
         self._tunable: Any = find_tunable(env, knobs)

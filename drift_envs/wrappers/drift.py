@@ -487,4 +487,4 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the attributes, and set again what the environment has lost where its constructor made the copy."""
         self.__dict__.update(state)
-        self._binder.set_again()
+        self._binder.settle()

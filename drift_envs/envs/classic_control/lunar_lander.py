@@ -131,22 +131,24 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         self._start = copy.deepcopy(start)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The arguments, the knobs, the random generator and the episode."""
+        """The arguments, the knobs, the random generators and the episode."""
         return {
             "arguments": (self.render_mode, self.continuous),
             "knobs": self.read_knobs(),
             "held": self._held,
             "spec": self.spec,
             "generator": (self._np_random, self._np_random_seed),
+            "spaces": (self.action_space, self.observation_space),
             "episode": None if self._start is None else self.save_state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Build a new environment with these arguments, knobs, random generator and episode."""
+        """Build a new environment with these arguments, knobs, random generators and episode."""
         self.__init__(*state["arguments"])  # type: ignore[misc]
         self.spec = state["spec"]
         self.set_knobs(state["knobs"])
         self._np_random, self._np_random_seed = state["generator"]
+        self.action_space, self.observation_space = state["spaces"]
         if state["episode"] is not None:
             self.load_state(state["episode"])
         self._held = state["held"]

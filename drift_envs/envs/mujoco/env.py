@@ -55,12 +55,11 @@ class MujocoKnobs(AttributeEnv):
         Args:
             values: canonical values, by knob.
         """
-        if "mass" in values and self._inertia is None:
-            self._inertia = self.model.body_inertia.copy()
-        super().set_knobs(values)
         if "mass" in values:
+            if self._inertia is None:
+                self._inertia = self.model.body_inertia.copy()
             self.model.body_inertia[:] = self._inertia * values["mass"]
-            mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
+        super().set_knobs(values)
 
     def save_state(self) -> dict[str, Any]:
         """MuJoCo's data: positions, velocities and all that is derived."""
