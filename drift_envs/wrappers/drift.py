@@ -359,6 +359,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         except KnobError:
             self._lost.update((tick, name) for name in values)
             raise
+        except DrivenKnobError:
+            self._check_knobs()  # names the tick
+            raise
         self._clock.values = values
 
     def _reset_following(

@@ -5,6 +5,8 @@ import re
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from drift_envs.errors import DrivenKnobError, ScheduleError
 from drift_envs.wrappers import DriftWrapper
@@ -148,3 +150,90 @@ def test_knobs_are_offered_where_they_fit():
         DriftWrapper(gym.make("FrozenLake-v1"), {"version": 1, "name": "n", "base": {"observation_noise": 1}})
     with pytest.raises(ScheduleError, match="action_permutation"):
         DriftWrapper(gym.make("Pendulum-v1"), {"version": 1, "name": "n", "base": {"action_permutation": {"0": 1}}})
+
+
+class Masked(gym.Env):
+    """Only the actions of the present turn are allowed, shown in every way that packages do."""
+
+    action_space = gym.spaces.Discrete(5, start=1)
+    observation_space = gym.spaces.Dict(
+        {"observation": gym.spaces.Discrete(9), "action_mask": gym.spaces.MultiBinary(5)}
+    )
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.turn, self.carried_out = 0, []
+        return self._see()
+
+    def step(self, action):
+        self.carried_out.append(int(action))
+        allowed = action in self._allowed()
+        self.turn += 1
+        observation, info = self._see()
+        return observation, float(allowed), False, False, info
+
+    def action_masks(self):
+        return np.array([action in self._allowed() for action in range(1, 6)])
+
+    @property
+    def valid_action_mask(self):
+        return self.action_masks().astype(np.int8)
+
+    def _allowed(self):
+        return [[1, 2], [5], [2, 3, 4], [4, 1]][self.turn % 4]
+
+    def _see(self):
+        mask = self.valid_action_mask
+        info = {"action_mask": mask, "legal_actions": self._allowed(), "agent": {"action_mask": mask.tolist()}}
+        return {"observation": self.turn, "action_mask": mask.copy()}, {**info, "mask": 3}
+
+
+ORDERS = st.permutations([1, 2, 3, 4, 5])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(ORDERS, min_size=1, max_size=4), st.sampled_from(["episode", "step"]))
+def test_masks_are_those_of_the_next_action(orders, clock):
+    drifts = [{"name": f"d{at}", "at": at, "set": {"action_permutation": order}} for at, order in enumerate(orders)]
+    env = DriftWrapper(Masked(), {"version": 1, "name": "m", "clock": clock, "drifts": drifts})
+    for episode in range(4):
+        observation, info = env.reset(seed=0 if episode == 0 else None)
+        for _ in range(3):
+            masks = [
+                observation["action_mask"],
+                info["action_mask"],
+                info["agent"]["action_mask"],
+                env.get_wrapper_attr("action_masks")(),
+                env.get_wrapper_attr("valid_action_mask"),
+            ]
+            allowed = sorted(info["legal_actions"])
+            assert [[place + 1 for place, flag in enumerate(mask) if flag] for mask in masks] == [allowed] * 5
+            assert info["action_mask"].dtype == np.int8
+            assert info["mask"] == 3
+            action = allowed[0]
+            observation, reward, _, _, info = env.step(action)
+            assert reward == 1.0
+
+
+def test_masks_of_taxi_are_true():
+    drift = {"at": 3, "set": {"action_permutation": [5, 3, 0, 1, 2, 4]}}
+    env = DriftWrapper(gym.make("Taxi-v4"), {"version": 1, "name": "t", "clock": "step", "drifts": [drift]})
+    observation, info = env.reset(seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        action = int(rng.integers(6))
+        previous, mask = observation, info["action_mask"]
+        observation, _, terminated, truncated, info = env.step(action)
+        if not terminated and not truncated and action not in (0, 5) and env.drift_state.tick >= 3:
+            moves = observation != previous
+            assert not moves or mask[action] == 1
+        if terminated or truncated:
+            observation, info = env.reset()
+
+
+def test_an_environment_without_masks_gets_none():
+    env = echo(action_permutation=[1, 0, 2, 3])
+    assert env.reset(seed=0)[1] == {}
+    assert not env.has_wrapper_attr("action_masks")
+    with pytest.raises(AttributeError):
+        env.get_wrapper_attr("action_masks")
