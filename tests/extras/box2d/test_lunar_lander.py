@@ -1,6 +1,8 @@
 """LunarLander with knobs."""
 
+import copy
 import json
+import pickle
 import re
 from itertools import pairwise
 from typing import ClassVar
@@ -11,7 +13,9 @@ import pytest
 
 from benchmarks.physics import box2d, mean_return
 from drift_envs.errors import NoOracleError, StateError
+from drift_envs.wrappers import DriftWrapper
 from drift_envs.wrappers.snapshot import snapshot
+from drift_envs.wrappers.twin import inside, twin
 from tests.drift_envs.envs.physics_contract import PhysicsContract, actions_of
 
 pytest.importorskip("Box2D", reason="needs the extra `box2d`")
@@ -102,3 +106,46 @@ def test_the_drifts_cost_gymnasiums_own_pilot_dear():
     assert before == mean_return("lunar_lander/implicit", 20, mirrored, range(6)) >= 200
     assert mean_return("lunar_lander/explicit", 20, pilot, range(6)) < 0.95 * before
     assert mean_return("lunar_lander/implicit", 20, pilot, range(6)) < 0
+
+
+def test_copies_draw_the_same_samples_and_keep_free_knobs():
+    env = gym.make("DriftLunarLander-v0", schedule=None)
+    env.reset(seed=0)
+    env.set_wrapper_attr("gravity", -4.0)
+    assert env.unwrapped.world.gravity.y == -4.0
+    env.action_space.seed(7)
+    env.observation_space.seed(8)
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    actions = [env.action_space.sample() for _ in range(20)]
+    seen = env.observation_space.sample()
+    for one in copies:
+        assert one.unwrapped.read_knobs()["gravity"] == -4.0
+        assert [one.action_space.sample() for _ in range(20)] == actions
+        assert np.array_equal(one.observation_space.sample(), seen)
+
+
+@pytest.mark.parametrize("knob", ["gravity", "wind_power"])
+def test_copies_of_gymnasiums_own_keep_the_drift(knob):
+    first, second = (-5.0, -9.0) if knob == "gravity" else (3.0, 9.0)
+    schedule = {
+        "version": 1,
+        "name": "p",
+        "knobs": {knob: {"bounds": [-11.9, 19.9]}},
+        "base": {knob: first},
+        "drifts": [{"at": 2, "set": {knob: second}}],
+    }
+    env = DriftWrapper(gym.make("LunarLander-v3", enable_wind=True), schedule)
+    env.reset(seed=0)
+    follower = twin(env)
+    follower.reset()
+    for one in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert getattr(one.unwrapped, knob) == first
+        if one is not env:
+            one.reset()
+            one.reset()
+            assert getattr(one.unwrapped, knob) == second
+    assert getattr(inside(follower).unwrapped, knob) == first
+    env.reset()
+    env.reset()
+    follower.reset()
+    assert getattr(inside(follower).unwrapped, knob) == second

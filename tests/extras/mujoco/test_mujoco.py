@@ -1,5 +1,6 @@
 """MuJoCo's environments with knobs."""
 
+import copy
 import os
 from typing import ClassVar
 
@@ -12,6 +13,8 @@ import pytest
 import drift_envs
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
+from drift_envs.errors import DrivenKnobError
+from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract
@@ -192,3 +195,57 @@ def test_the_page_runs():
     assert examples
     for example in examples:
         run_code(example)
+
+
+CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "dof_M0", "tendon_length0", "actuator_acc0")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "attribute", "spec", "value"),
+    [
+        ("Hopper-v5", 'model.body_mass["thigh"]', {"bounds": [1, 20]}, 11.0),
+        ("HalfCheetah-v5", "model.body_mass", {"kind": "factor", "bounds": [0.1, 9]}, 2.5),
+        ("Walker2d-v5", "model.dof_armature", {"kind": "factor", "bounds": [0.1, 9]}, 3.0),
+        ("Swimmer-v5", "model.body_inertia[1, :]", {"kind": "factor", "bounds": [0.1, 9]}, 4.0),
+        ("Ant-v5", "model.actuator_gear[0, 0]", {"bounds": [1, 200]}, 60.0),
+    ],
+)
+def test_constants_of_the_model_are_those_of_the_attributes(env_id, attribute, spec, value):
+    import mujoco as engine
+
+    drifts = [{"at": 1, "set": {"knob": value}}]
+    knobs = {"knob": {"attribute": attribute, **spec}}
+    env = DriftWrapper(gym.make(env_id), {"version": 1, "name": "p", "knobs": knobs, "drifts": drifts})
+    env.reset(seed=0)
+    plain = gym.make(env_id).unwrapped.model
+    for name in CONSTANTS:
+        assert np.array_equal(getattr(env.unwrapped.model, name), getattr(plain, name))
+    env.reset()
+    for one in (env, copy.deepcopy(env)):
+        model = one.unwrapped.model
+        expected = copy.copy(model)
+        engine.mj_setConst(expected, engine.MjData(expected))
+        assert one.drift_state.knobs["knob"] == value
+        assert any(not np.array_equal(getattr(model, name), getattr(plain, name)) for name in CONSTANTS)
+        for name in CONSTANTS:
+            assert np.array_equal(getattr(model, name), getattr(expected, name)), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "attribute"),
+    [("gravity", -3.0, "model.opt.gravity[2]"), ("forward_reward", -2.0, "_forward_reward_weight")],
+)
+def test_a_free_knob_set_from_outside_takes_effect(name, value, attribute):
+    env = gym.make("DriftHopper-v0", schedule=None)
+    env.reset(seed=0)
+    env.set_wrapper_attr(name, value)
+    for one in (env, copy.deepcopy(env)):
+        assert one.unwrapped.read_knobs()[name] == one.get_wrapper_attr(name) == value
+        assert AttributePath.parse(attribute).read(one.unwrapped) == value
+    driven = gym.make("DriftHopper-v0", schedule={"version": 1, "name": "s", "base": {"gravity": -5.0}})
+    driven.reset(seed=0)
+    with pytest.raises(DrivenKnobError, match="`gravity` is driven"):
+        driven.unwrapped.gravity = -2.0
+    driven.unwrapped.model.opt.gravity[2] = -2.0
+    with pytest.raises(DrivenKnobError, match=r"`gravity` is driven .* lost at tick 0"):
+        driven.reset()

@@ -1,12 +1,14 @@
 """CartPole, Acrobot and Pendulum with knobs."""
 
+import copy
+import re
 from typing import ClassVar
 
 import gymnasium as gym
 import pytest
 
 from benchmarks.physics import classic, mean_return
-from drift_envs.errors import NoOracleError
+from drift_envs.errors import DrivenKnobError, KnobError, NoOracleError
 from tests.drift_envs.envs.physics_contract import PhysicsContract
 
 
@@ -64,3 +66,56 @@ def test_there_is_no_reference_where_pay_is_cost_and_none_was_written():
     env.reset(seed=0)
     with pytest.raises(NoOracleError, match="no optimum is known for CartPole"):
         env.get_wrapper_attr("oracle").value(0)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name", "knob", "value", "derived"),
+    [
+        ("DriftCartPole-v0", "masscart", "masscart", 3.0, {"total_mass": 3.1}),
+        ("DriftCartPole-v0", "length", "length", 2.0, {"polemass_length": 0.2}),
+        ("DriftAcrobot-v0", "link_length_2", "link_length_2", 2.0, {"LINK_LENGTH_2": 2.0, "LINK_COM_POS_2": 1.0}),
+        ("DriftAcrobot-v0", "LINK_LENGTH_1", "link_length_1", 4.0, {"link_length_1": 4.0, "LINK_COM_POS_1": 2.0}),
+        ("DriftAcrobot-v0", "torque", "torque", -2.0, {"AVAIL_TORQUE": [2.0, 0.0, -2]}),
+        ("DriftPendulum-v0", "m", "m", 2.5, {}),
+    ],
+)
+def test_a_free_knob_set_from_outside_takes_effect_with_what_is_derived(env_id, name, knob, value, derived):
+    for set_it in (lambda env: env.set_wrapper_attr(name, value), lambda env: setattr(env.unwrapped, name, value)):
+        env = gym.make(env_id, schedule=None)
+        env.reset(seed=0)
+        set_it(env)
+        for one in (env, copy.deepcopy(env)):
+            assert one.unwrapped.read_knobs()[knob] == one.get_wrapper_attr(name) == value
+            for attribute, expected in derived.items():
+                assert getattr(one.unwrapped, attribute) == pytest.approx(expected)
+        env.reset()
+        assert env.unwrapped.read_knobs()[knob] == value
+        env.close()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name", "value", "message"),
+    [
+        ("DriftCartPole-v0", "masscart", -3.0, "`masscart` should be in the interval [0.01, 100.0]. Received -3"),
+        ("DriftAcrobot-v0", "AVAIL_TORQUE", [1, 0, 1], "`AVAIL_TORQUE` should be set by its factor, the knob `torque`"),
+        ("DriftAcrobot-v0", "link_mass_1", "much", "`link_mass_1` should be a number. Received 'much'"),
+    ],
+)
+def test_a_free_knob_set_from_outside_is_checked(env_id, name, value, message):
+    env = gym.make(env_id, schedule=None)
+    env.reset(seed=0)
+    before = env.unwrapped.read_knobs()
+    with pytest.raises(KnobError, match=re.escape(message)):
+        env.set_wrapper_attr(name, value)
+    assert env.unwrapped.read_knobs() == before
+    env.close()
+
+
+@pytest.mark.parametrize("name", ["link_length_1", "LINK_LENGTH_1"])
+def test_a_driven_knob_is_refused_at_once(name):
+    env = gym.make("DriftAcrobot-v0", schedule={"version": 1, "name": "s", "base": {"link_length_1": 2.0}})
+    env.reset(seed=0)
+    with pytest.raises(DrivenKnobError, match="`link_length_1` is driven"):
+        setattr(env.unwrapped, name, 3.0)
+    assert env.unwrapped.LINK_LENGTH_1 == 2.0
+    env.close()
