@@ -52,7 +52,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_agents": [
         ["errors", "types"],
-        ["part_file", "text_env"],
+        ["interruption", "part_file", "text_env"],
         ["registry"],
         ["embedding", "environment", "llm"],
         ["matching"],

@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
-AGENTS = ("scipy", "joblib", "pandas")
+AGENTS = ("scipy", "pandas")
 WITHOUT = f"""
 import sys
 from importlib.abc import MetaPathFinder

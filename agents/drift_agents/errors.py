@@ -141,6 +141,6 @@ def require_agents_extra() -> None:
     Raises:
         MissingDependencyError: if one of them is not.
     """
-    missing = [name for name in ("scipy", "joblib", "pandas") if find_spec(name) is None]
+    missing = [name for name in ("scipy", "pandas") if find_spec(name) is None]
     if missing:
         raise MissingDependencyError.of(missing, ["agents"])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from drift_agents.interruption import stopped_by_signals
 from webshop_server.command_line import (
     FAILED,
     WRONG_USAGE,
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    return run_app(app, "drift-agents", arguments, _status_of)
+    with stopped_by_signals(is_program=arguments is None):
+        return run_app(app, "drift-agents", arguments, _status_of)
 
 
 def _status_of(error: Exception) -> int | None:

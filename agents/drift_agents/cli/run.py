@@ -8,12 +8,9 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -105,7 +102,7 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
     if service is not None:
         jobs = min(experiment.models.concurrency, jobs or experiment.models.concurrency)
     try:
-        with _interrupted_by_signals(), ProgressBars(service, options.verbosity) as bars:
+        with ProgressBars(service, options.verbosity) as bars:
             run_experiment(
                 experiment,
                 folder,
@@ -189,20 +186,6 @@ def describe_totals(totals: Totals) -> str:
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
     return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"
-
-
-@contextmanager
-def _interrupted_by_signals() -> Iterator[None]:
-    """Treat the signals that end a process or close its terminal as Ctrl-C, so that a run stops in good order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _describe_resume(options: RunOptions, folder: Path) -> str:

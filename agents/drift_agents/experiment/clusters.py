@@ -28,7 +28,8 @@ from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 from drift_agents.errors import ContextLengthError, ExperimentError, MissingDependencyError
-from drift_agents.experiment.workers import LostWorkerError, Pool
+from drift_agents.experiment.workers import LostWorkerError, Pool, await_threads
+from drift_agents.interruption import interruptible
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.service import Service
 
@@ -66,7 +67,7 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
     check_reachable(address or "", "Ray")
     own: dict[str, Any] = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
     try:
-        with _kept_handlers():
+        with interruptible(), _kept_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ExperimentError(f"`address` should name a running Ray. Received {address!r}: {error}") from error
@@ -195,7 +196,7 @@ def answer_requests(mailbox: Mailbox, service: Service, threads: int) -> Iterato
     """Answer the requests of all workers while the context lasts.
 
     When it ends with an error no new request is sent; pending ones are awaited, since their replies are paid for and
-    are recorded.
+    are recorded; for half a second where the run is interrupted.
 
     Args:
         mailbox: to the workers.
@@ -221,17 +222,18 @@ def answer_requests(mailbox: Mailbox, service: Service, threads: int) -> Iterato
     answering = [threading.Thread(target=answer, name=f"model-{number}", daemon=True) for number in range(threads)]
     for thread in answering:
         thread.start()
+    raised: BaseException | None = None
     try:
         yield
     except BaseException as error:
+        raised = error
         service.stop()
         if failures and isinstance(error, ExperimentError):
             raise error from failures[0]
         raise
     finally:
         mailbox.close(threads)
-        for thread in answering:
-            thread.join()
+        await_threads(answering, raised)
 
 
 class Cluster(Pool, Protocol):
@@ -262,7 +264,8 @@ class _RayCluster:
         return self._tasks[play].remote(*call)
 
     def wait(self, running: Sequence[Any]) -> Any:
-        (done,), _ = self._ray.wait(running, num_returns=1)
+        with interruptible():
+            (done,), _ = self._ray.wait(running, num_returns=1)
         return done
 
     def result(self, handle: Any) -> Any:

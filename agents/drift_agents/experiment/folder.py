@@ -80,7 +80,8 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock: int | None = None
+        self.lock: int | None = None
+        """The descriptor whose lock holds the folder; processes that inherit it hold the folder too."""
 
     def open(self, manifest: Mapping[str, Any], *, resume: bool, fresh: bool) -> None:
         """Prepare the folder for a run.
@@ -119,11 +120,11 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of the folder."""
-        if self._lock is not None:
+        if self.lock is not None:
             with suppress(OSError):
                 (self.path / HOLDER).unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = None
+            os.close(self.lock)
+            self.lock = None
 
     def has_cell(self, key: str) -> bool:
         """Whether a cell is done.
@@ -198,12 +199,12 @@ class RunFolder:
     def _take_lock(self) -> None:
         with _writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path, os.O_RDONLY)
+            self.lock = os.open(self.path, os.O_RDONLY)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            os.close(self._lock)
-            self._lock = None  # what the other one wrote there is left alone
+            os.close(self.lock)
+            self.lock = None  # what the other one wrote there is left alone
             raise ExperimentError(f"{self.path}: another run is writing there{self._read_holder()}") from error
         since = datetime.now(timezone.utc).isoformat(timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "since": since}

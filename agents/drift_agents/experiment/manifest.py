@@ -22,6 +22,7 @@ from drift_agents.experiment.folder import versions
 from drift_agents.experiment.mistakes import texts_in
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.training import has_training
+from drift_agents.interruption import one_process
 from drift_agents.llm.service import Service
 from drift_agents.registry import REGISTRIES
 from drift_envs.schedule.model import Schedule
@@ -150,7 +151,8 @@ def describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, ep
 
 def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: EvaluationWrapper | None) -> CellSetup:
     try:
-        return make_setup(cell, settings, service, env=env)
+        with one_process():
+            return make_setup(cell, settings, service, env=env)
     except PartError:
         raise
     except DriftAgentsError as error:

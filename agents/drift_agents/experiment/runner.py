@@ -27,6 +27,7 @@ from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE, CellTrace
 from drift_agents.experiment.workers import Processes, count_cores, play_in_pool, play_in_threads
+from drift_agents.interruption import interruptible, one_process, uninterrupted
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_agents.part_file import describe_error, is_interruption
@@ -123,10 +124,10 @@ def run_experiment(
         raise ArgumentError(
             f"`backend` should be processes with {next(iter(files.values())).path}. Received {backend!r}"
         )
-    where = WorkPlace(jobs, backend, address)
     with _service_for(experiment, folder, service) as used, RunFolder(folder) as held:
         manifest, lengths = describe(experiment, cells, used)
         held.open(manifest, resume=resume, fresh=fresh)
+        where = WorkPlace(jobs, backend, address, held.lock)
         keys = {cell.key for cell in cells if held.has_cell(cell.key)}
         done = [cell for cell in cells if cell.key in keys]
         left = [cell for cell in cells if cell.key not in keys]
@@ -141,8 +142,8 @@ def run_experiment(
             progress.advance(schedule, sum(lengths[cell.key] for cell in done if cell.schedule == schedule))
         loops = _LoopWatch(progress)
         try:
-            # Closed here, so that no worker is left when the folder is let go.
-            with closing(play_cells(experiment, left, where, trace, used)) as played:
+            # Closed here, so that no worker is left when the folder is let go; a cell that is done is kept.
+            with uninterrupted(), closing(play_cells(experiment, left, where, trace, used)) as played:
                 for cell, lines, steps in played:
                     held.keep_cell(cell.key, lines, steps)
                     rows = parse_rows(lines, cell.key)
@@ -223,11 +224,13 @@ class WorkPlace(NamedTuple):
         jobs: how many at the same time, `None` for one a core.
         backend: one of `drift_agents.experiment.clusters.BACKENDS`.
         address: of a cluster.
+        lock: the descriptor of the run's folder, which processes keep locked.
     """
 
     jobs: int | None = None
     backend: str = "processes"
     address: str | None = None
+    lock: int | None = None
 
 
 class PlayedCell(NamedTuple):
@@ -276,9 +279,12 @@ def play_cells(
     elif service is not None:
         yield from play_in_threads(cells, jobs, service, lambda cell: _play_cell(*call(cell), service))
     elif jobs == 1:
-        yield from (_play_cell(*call(cell)) for cell in cells)
+        for cell in cells:
+            with interruptible():
+                played = _play_cell(*call(cell))
+            yield played
     else:
-        yield from play_in_pool(Processes(jobs), _play_cell, map(call, cells), jobs)
+        yield from play_in_pool(Processes(jobs, where.lock), _play_cell, map(call, cells), jobs)
 
 
 def _play_cell(
@@ -301,7 +307,7 @@ def _play_cell(
             f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
             f"{'; '.join(differences)}"
         )
-    with _named(cell):
+    with one_process(), _named(cell):
         steps = None if trace == "none" else CellTrace(cell, trace)
         rows = play(cell, settings, None if steps is None else steps.note, service)
         lines = b"".join(to_line(row).encode() + b"\n" for row in rows)

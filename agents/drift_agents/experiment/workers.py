@@ -3,29 +3,32 @@
 * `Pool`, `LostWorkerError` - workers that are given calls
 * `play_in_pool` - calls a function on a pool's workers
 * `Processes` - the pool of processes of this machine
+* `serve_calls` - what such a process does
 * `play_in_threads` - plays in threads of this process, which share a service of language models
 * `count_cores` - how many cores this process may use
 """
 
 from __future__ import annotations
 
-import gc
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from itertools import islice
-from queue import Empty
+from multiprocessing.connection import Connection, Pipe, wait
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-from joblib.externals.loky import get_reusable_executor
-
 from drift_agents.errors import ExperimentError
+from drift_agents.interruption import PATIENCE, interruptible
 from drift_agents.llm.service import Service
+from drift_agents.part_file import describe_error
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -33,9 +36,13 @@ T = TypeVar("T")
 MOST_LOST = 3
 """How often the worker of a call may be lost before the run stops."""
 
-_IDLE = 300  # seconds until a process without work ends
-_WATCH = 0.5  # seconds
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
+# Nothing is imported before the path is that of the command: `-c` alone puts the current folder first.
+_SERVE = (
+    "import sys; connection, lock, *sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
+    "from drift_agents.experiment.workers import serve_calls; serve_calls(int(connection), int(lock))"
+)
 
 
 class LostWorkerError(Exception):
@@ -96,99 +103,151 @@ def play_in_pool(pool: Pool, play: Callable[..., T], calls: Iterable[tuple[Any, 
             for call in islice(waiting, 1):
                 running[pool.start(play, call)] = call, 0
             yield result
-    except BaseException:  # GeneratorExit too, which comes where the caller fails
+    finally:  # also where the caller fails
         pool.stop(list(running))
-        raise
 
 
 class Processes:
-    """The pool of processes of this machine, which end with this one.
+    """The pool of processes of this machine, each a session of its own with all processes that it starts.
+
+    A terminal sends Ctrl-C to this process alone. Workers end when their connection does, however this process ends.
 
     Args:
         jobs: how many.
+        lock: the descriptor of the run's folder, which stays locked until the last worker has ended.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._executor: Any = None
+    def __init__(self, jobs: int, lock: int | None = None) -> None:
+        self._jobs, self._lock = jobs, lock
+        self._idle: list[_Worker] = []
 
-    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Future[Any]:
-        """Send a call, to new processes where the last were killed."""
-        threads = str(max((os.cpu_count() or 1) // self._jobs, 1))
-        self._executor = get_reusable_executor(
-            max_workers=self._jobs,
-            timeout=_IDLE,
-            initializer=_prepare,
-            initargs=(os.getpid(), os.getcwd()),
-            env={name: os.environ.get(name, threads) for name in _THREAD_COUNTS},
-        )
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> _Worker:
+        """Send a call to a worker; to a new one where none is idle."""
+        worker = self._idle.pop() if self._idle else _Worker(self._jobs, self._lock)
+        with suppress(OSError):  # it was killed while it was idle, which `result` reports
+            worker.connection.send((play, call))
+        return worker
+
+    def wait(self, running: Sequence[_Worker]) -> _Worker:
+        """Wait for the call of one of these workers to end."""
+        workers = {worker.connection: worker for worker in running}
+        with interruptible():
+            return workers[wait(list(workers))[0]]  # type: ignore[index]
+
+    def result(self, handle: _Worker) -> Any:
+        """What the call returned; the exception that it raised has the worker's calls as its cause."""
         try:
-            future: Future[Any] = self._executor.submit(_play_and_settle, play, call)
-        except BrokenProcessPool as error:  # a process was killed this very moment
-            future = Future()
-            future.set_exception(error)
-        return future
+            value, failure = handle.connection.recv()
+        except (EOFError, OSError) as error:
+            raise LostWorkerError(handle.describe_end()) from error
+        self._idle.append(handle)
+        if failure is not None:
+            raised, calls = failure
+            raise raised from _WorkerCalls(calls)
+        return value
 
-    def wait(self, running: Sequence[Future[Any]]) -> Future[Any]:
-        """Wait for one of these calls to end."""
-        return next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+    def stop(self, running: Sequence[_Worker]) -> None:
+        """Kill all workers, and wait until they have ended."""
+        workers = [*running, *self._idle]
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.close()
+        self._idle.clear()
 
-    def result(self, handle: Future[Any]) -> Any:
-        """What the call returned; when one process is killed, the calls of all are lost."""
-        try:
-            return handle.result()
-        except BrokenProcessPool as error:
-            raise LostWorkerError(
+
+class _WorkerCalls(Exception):
+    """The traceback of a worker's exception, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+class _Worker:
+    """A process, and the connection to it."""
+
+    def __init__(self, jobs: int, lock: int | None) -> None:
+        threads = str(max((os.cpu_count() or 1) // jobs, 1))
+        self.connection, theirs = Pipe()
+        kept = (theirs.fileno(), -1 if lock is None else lock)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE, *map(str, kept), *sys.path],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[number for number in kept if number >= 0],
+                start_new_session=True,
+                env={**dict.fromkeys(_THREAD_COUNTS, threads), **os.environ},
+            )
+
+    def kill(self) -> None:
+        """Kill the process, and those that it has started."""
+        with suppress(ProcessLookupError, PermissionError):  # ended already
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> int:
+        """Wait until the process, which was killed, has ended; returns its exit status."""
+        self.connection.close()
+        return self._process.wait()
+
+    def describe_end(self) -> str:
+        """How the process has ended, whose connection is closed."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE)
+        self.kill()
+        status = self.close()
+        if status == -signal.SIGKILL:
+            return (
                 "a process was killed, as by a machine without free memory; play fewer cells at the same time "
                 "with --jobs"
-            ) from error
-
-    def stop(self, running: Sequence[Future[Any]]) -> None:
-        """Kill all processes, and wait until they have ended."""
-        if self._executor is None:
-            return
-        with suppress(Empty):  # a call that is still queued there would end loky's thread with a KeyError
-            while True:
-                self._executor._work_ids.get_nowait()
-        self._executor.shutdown(wait=True, kill_workers=True)
+            )
+        return f"a process ended by {signal.Signals(-status).name}" if status < 0 else f"a process exited with {status}"
 
 
-def _prepare(parent: int, folder: str) -> None:
-    """Have this process end with its parent, however that ends, and leave Ctrl-C to the parent.
+def serve_calls(descriptor: int, lock: int) -> None:
+    """Make the calls of a run's process, until that closes the connection or kills this process.
 
     Args:
-        parent: its process id.
-        folder: where this process works; processes of a run in another folder are not taken over.
+        descriptor: of the connection.
+        lock: that of the run's folder, which programs that are started here do not keep; -1 if there is none.
     """
-    os.chdir(folder)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_watch_parent, args=(parent,), name="parent", daemon=True).start()
+    for number in (descriptor, lock):
+        if number >= 0:
+            os.set_inheritable(number, False)
+    connection, calls = Connection(descriptor), SimpleQueue[bytes]()
+    threading.Thread(target=_receive, args=(connection, calls), name="calls", daemon=True).start()
+    while True:
+        result = _call(calls.get())
+        try:
+            content = pickle.dumps(result)
+        except Exception as error:  # noqa: BLE001 - of the result's own classes
+            failure = ExperimentError(f"what a call returned cannot be sent: {describe_error(error)}")
+            content = pickle.dumps((None, (failure, traceback.format_exc())))
+        connection.send_bytes(content)
 
 
-def _watch_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    os._exit(1)
+def _receive(connection: Connection, calls: SimpleQueue[bytes]) -> None:
+    """Receive calls; the end of the run's process ends this one at once, with all that it has started."""
+    while True:
+        try:
+            calls.put(connection.recv_bytes())
+        except (EOFError, OSError):
+            os.killpg(0, signal.SIGKILL)
 
 
-def _play_and_settle(play: Callable[..., T], call: Sequence[Any]) -> T:
-    """Call the function, and take what it leaves behind out of the collector's sight.
-
-    A worker's caches of texts and plans hold some hundred thousand objects after a while. loky has each worker
-    search all of them for garbage every second, which took half of a long run's time. What is alive after a
-    cell are those caches; they hold no cycles, so that what leaves them is freed all the same.
-    """
-    result = play(*call)
-    gc.collect()
-    gc.freeze()
-    return result
+def _call(content: bytes) -> tuple[Any, tuple[BaseException, str] | None]:
+    """What a call returns, or its exception with the traceback."""
+    try:
+        play, arguments = pickle.loads(content)  # nosec B301  # of the process that started this one
+        return play(*arguments), None
+    except BaseException as error:  # noqa: BLE001 - raised in the run's process
+        return None, (error, traceback.format_exc())
 
 
 def play_in_threads(tasks: Iterable[S], jobs: int, service: Service, do: Callable[[S], T]) -> Iterator[T]:
     """Play cells at the same time, in this process, so that they share the service.
 
-    When one fails or the run is interrupted no new request is sent; pending requests are awaited, since
-    their replies are paid for and are recorded.
+    When one fails no new request is sent; pending requests are awaited, since their replies are paid for and are
+    recorded. When the run is interrupted they are awaited for half a second.
 
     Args:
         tasks: what is to be done.
@@ -199,27 +258,49 @@ def play_in_threads(tasks: Iterable[S], jobs: int, service: Service, do: Callabl
     Yields:
         What each task returned, when it is done.
     """
-    failures: list[BaseException] = []
+    waiting, done = SimpleQueue[S](), SimpleQueue[tuple[Any, "BaseException | None"]]()
+    for task in tasks:
+        waiting.put(task)
+    count = waiting.qsize()
+    is_over = threading.Event()
 
-    def do_or_stop(task: S) -> T:
-        try:
-            return do(task)
-        except BaseException as error:
-            failures.append(error)
-            service.stop()  # here, since this thread begins the next cell before the caller's thread wakes up
-            raise
+    def work() -> None:
+        while not is_over.is_set():
+            try:
+                task = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                done.put((do(task), None))
+            except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+                done.put((None, error))  # first, since others fail when the service is stopped
+                service.stop()  # here, since this thread begins the next cell before the caller's thread wakes up
 
-    with ThreadPoolExecutor(jobs, thread_name_prefix="cell") as pool:
-        futures = [pool.submit(do_or_stop, task) for task in tasks]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException as error:
-            service.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            if failures and isinstance(error, Exception):
-                raise failures[0] from failures[0].__cause__  # the others failed since it stopped the service
-            raise
+    # Daemons, which an ending process does not wait for: a pending request may take minutes.
+    threads = [threading.Thread(target=work, name=f"cell-{number}", daemon=True) for number in range(jobs)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(count):
+            with interruptible():
+                result, failure = done.get()
+            if failure is not None:
+                raise failure
+            yield result
+    except BaseException as error:
+        is_over.set()
+        service.stop()
+        await_threads(threads, error)
+        raise
+    await_threads(threads)
+
+
+def await_threads(threads: Iterable[threading.Thread], error: BaseException | None = None) -> None:
+    """Wait for threads that are about to end; after an interruption, which is no `Exception`, for half a second."""
+    deadline = None if error is None or isinstance(error, Exception) else time.monotonic() + PATIENCE
+    for thread in threads:
+        with interruptible():
+            thread.join(None if deadline is None else max(deadline - time.monotonic(), 0))
 
 
 def count_cores() -> int:

@@ -278,7 +278,7 @@ def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.P
     command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert wait_until(lambda: cell_files(folder))
-    is_worker = "loky.backend.popen_loky_posix"
+    is_worker = "serve_calls"
     workers = [pid for pid in children_of(process.pid) if is_worker in command_of(pid)]
     assert len(workers) == 2
     yield process, folder, workers

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import gc
+import importlib
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from threading import Event
 
@@ -12,7 +15,10 @@ import pytest
 from drift_agents.errors import ExperimentError, StoppedError, UnknownNameError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.workers import Processes, play_in_pool, play_in_threads
+from drift_agents.interruption import interruptible, one_process, stopped_by_signals, uninterrupted
 from drift_agents.llm.service import Service
+
+from tests.processes import is_alive, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -22,31 +28,114 @@ def test_an_error_of_a_process_is_the_calls_own() -> None:
         list(play_in_pool(Processes(2), load_experiment, [("nowhere",), ("nowhere",)], 2))
 
 
-def test_what_cells_leave_behind_is_not_searched_for_garbage_again() -> None:
-    """The workers' caches grow large, and joblib has garbage collected every second."""
-    frozen = list(play_in_pool(Processes(2), gc.get_freeze_count, [()] * 6, 2))
-    assert max(frozen) > 10_000
+def fork() -> int:
+    """What a part may do that is no part of its work: its child returns too."""
+    with one_process():
+        os.fork()
+        return os.getpid()
+
+
+def test_a_child_that_returns_ends_alone() -> None:
+    assert len(set(play_in_pool(Processes(1), fork, [()] * 3, 1))) == 1
+
+
+def kill_once(folder: Path, name: str) -> str:
+    mark = folder / name
+    if name == "b" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
 
 
 def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
-    def play(name: str) -> str:
-        mark = tmp_path / name
-        if name == "b" and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return name
-
-    assert sorted(play_in_pool(Processes(2), play, [(name,) for name in "abcde"], 2)) == list("abcde")
+    calls = [(tmp_path, name) for name in "abcde"]
+    assert sorted(play_in_pool(Processes(2), kill_once, calls, 2)) == list("abcde")
 
 
-def test_processes_that_are_always_killed_stop_the_run() -> None:
-    def play() -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+def end_by(number: int) -> None:
+    if number == 3:
+        os._exit(number)
+    os.kill(os.getpid(), number)
 
-    with pytest.raises(
-        ExperimentError, match=r"workers were lost 4 times in a row: a process was killed, .* with --jobs"
-    ):
-        list(play_in_pool(Processes(2), play, [()] * 2, 2))
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGKILL, "a process was killed, .* with --jobs"),
+        (signal.SIGABRT, "a process ended by SIGABRT"),
+        (3, "a process exited with 3"),
+    ],
+)
+def test_processes_that_always_end_stop_the_run(number: int, reason: str) -> None:
+    with pytest.raises(ExperimentError, match=rf"workers were lost 4 times in a row: {reason}"):
+        list(play_in_pool(Processes(1), end_by, [(number,)], 1))
+
+
+def import_names() -> list[str]:
+    return [importlib.import_module(name).__file__ or "" for name in ("queue", "token", "imaplib")]
+
+
+def test_no_file_of_the_current_folder_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("queue", "token", "random", "numpy", "sitecustomize", "imaplib", "drift_agents"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in map(os.path.abspath, sys.path) if folder != str(tmp_path)])
+    (files,) = play_in_pool(Processes(1), import_names, [()], 1)
+    assert not any(file.startswith(str(tmp_path)) for file in files)
+
+
+def start_child() -> tuple[int, str]:
+    return subprocess.Popen(["sleep", "60"]).pid, sys.stdin.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
+def test_programs_that_a_call_starts_end_with_its_worker() -> None:
+    ((child, text),) = play_in_pool(Processes(1), start_child, [()], 1)
+    assert text == ""  # not the terminal's
+    assert wait_until(lambda: not is_alive(child), 5)
+
+
+def test_an_interruption_waits_for_a_result_to_be_kept() -> None:
+    """The exception comes once, at the end of the work that it would have torn, or where the program waits."""
+    done: list[str] = []
+
+    def stop(*, within_wait: bool) -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("kept")
+            if within_wait:
+                with interruptible():
+                    done.append("never")
+
+    for within_wait in (False, True):
+        with stopped_by_signals(is_program=False):
+            with pytest.raises(KeyboardInterrupt):
+                stop(within_wait=within_wait)
+            signal.raise_signal(signal.SIGINT)
+            done.append("cleaned up")
+    assert done == ["kept", "cleaned up"] * 2
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `nohup` has it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stopped_by_signals(is_program=False):
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interruption_waits_half_a_second_for_pending_requests() -> None:
+    answered = Event()
+    playing = play_in_threads([0.0, 60.0], 2, Service(), lambda seconds: answered.wait(seconds))
+    next(playing)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        playing.throw(KeyboardInterrupt())  # type: ignore[attr-defined]
+    assert 0.4 < time.monotonic() - begun < 3
+    answered.set()
 
 
 def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:

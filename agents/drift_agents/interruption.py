@@ -1,0 +1,149 @@
+"""Ctrl-C, SIGTERM and SIGHUP: a command ends once, in good order and in time.
+
+* `stopped_by_signals` - raises `KeyboardInterrupt` at the first of them, and ends the process in time
+* `uninterrupted` - puts the exception off while a result is being kept
+* `interruptible` - lets it come meanwhile, where the program waits or plays
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Those that end a command; one that the process was started to ignore, as by `nohup`, stays ignored."""
+
+STATUS = 130
+"""The exit status of an interrupted command."""
+
+PATIENCE = 0.5
+"""Seconds for which threads with pending requests are awaited after an interruption."""
+
+_LIMIT = 1.4  # seconds from a signal to the end of the process, whatever it is at
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+class _Handler:
+    """Raises `KeyboardInterrupt` once; what follows, such as killing workers, is not interrupted again."""
+
+    def __init__(self) -> None:
+        self.holds = 0
+        self.has_come = self._has_raised = False
+
+    def __call__(self, *_: object) -> None:
+        self.has_come = True
+        self.raise_if_due()
+
+    def raise_if_due(self) -> None:
+        if self.has_come and not self.holds and not self._has_raised:
+            self._has_raised = True
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stopped_by_signals(is_program: bool) -> Iterator[None]:
+    """Have the signals that end a process, or close its terminal, raise one `KeyboardInterrupt`.
+
+    Args:
+        is_program: whether the process ends with this context. It then ends in any case soon after a signal, even where
+            foreign code catches the exception or a call in C does not return; workers end with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = _Handler()
+    before = {number: signal.signal(number, handler) for number in SIGNALS if _is_heeded(number)}
+    if is_program:
+        _end_in_time()
+    try:
+        yield
+    finally:
+        if not (is_program and handler.has_come):
+            for number, other in before.items():
+                signal.signal(number, other)
+            if is_program:
+                signal.set_wakeup_fd(-1)
+
+
+def _is_heeded(number: signal.Signals) -> bool:
+    return signal.getsignal(number) not in (signal.SIG_IGN, None)
+
+
+def _end_in_time() -> None:
+    """Watch for signals in a thread of its own, which runs while the main thread does not."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(reading,), name="signals", daemon=True).start()
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _watch(reading: int) -> None:
+    while os.read(reading, 1)[0] not in SIGNALS:
+        pass
+    threading.Event().wait(_LIMIT)
+    with suppress(OSError):
+        os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"drift-agents: interrupted\n")
+    os._exit(STATUS)
+
+
+def _forget() -> None:
+    """Let a forked process end by its signals alone, which are not those of the command."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        if isinstance(signal.getsignal(number), _Handler):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _find_handler() -> _Handler | None:
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            if isinstance(handler := signal.getsignal(number), _Handler):
+                return handler
+    return None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Raise the `KeyboardInterrupt` of a signal at the end of the context, or where it is `interruptible`."""
+    handler = _find_handler()
+    if handler is None:
+        yield
+        return
+    handler.holds += 1
+    try:
+        yield
+    finally:
+        handler.holds -= 1
+        if sys.exc_info()[0] is None:
+            handler.raise_if_due()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within `uninterrupted`, raise the `KeyboardInterrupt` of a signal at once, also of one that came before."""
+    handler = _find_handler()
+    if handler is None:
+        yield
+        return
+    holds, handler.holds = handler.holds, 0
+    try:
+        handler.raise_if_due()
+        yield
+    finally:
+        handler.holds = holds
+
+
+@contextmanager
+def one_process() -> Iterator[None]:
+    """End a process that foreign code has forked and that comes back here; its parent goes on."""
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
