@@ -235,7 +235,7 @@ def run_app(
     try:
         status = app(words, prog_name=program, standalone_mode=False, obj=words)
         sys.stdout.flush()
-    except typer.Abort:  # older versions of Typer report an interruption this way
+    except (typer.Abort, KeyboardInterrupt):  # older versions of Typer report an interruption as `Abort`
         status = INTERRUPTED
     except _USAGE_ERROR as error:
         context = getattr(error, "ctx", None)

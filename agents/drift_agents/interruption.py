@@ -1,17 +1,19 @@
 """Ctrl-C, SIGTERM and SIGHUP: a command ends once, in good order and in time.
 
-* `stopped_by_signals` - raises `KeyboardInterrupt` at the first of them, and ends the process in time
+* `stopped_by_signals` - raises `KeyboardInterrupt` at the first of them
+* `run_program` - ends the process soon after one
 * `uninterrupted` - puts the exception off while a result is being kept
 * `interruptible` - lets it come meanwhile, where the program waits or plays
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,41 +47,57 @@ class _Handler:
 
 
 @contextmanager
-def stopped_by_signals(is_program: bool) -> Iterator[None]:
-    """Have the signals that end a process, or close its terminal, raise one `KeyboardInterrupt`.
-
-    Args:
-        is_program: whether the process ends with this context. It then ends in any case soon after a signal, even where
-            foreign code catches the exception or a call in C does not return; workers end with it.
-    """
+def stopped_by_signals() -> Iterator[None]:
+    """Have the signals that end a process, or close its terminal, raise one `KeyboardInterrupt`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handler = _Handler()
     before = {number: signal.signal(number, handler) for number in SIGNALS if _is_heeded(number)}
-    if is_program:
-        _end_in_time()
     try:
         yield
     finally:
-        if not (is_program and handler.has_come):
-            for number, other in before.items():
-                signal.signal(number, other)
-            if is_program:
-                signal.set_wakeup_fd(-1)
+        for number, other in before.items():
+            signal.signal(number, other)
+
+
+def run_program(main: Callable[[], int]) -> int:
+    """Run what a process is for; after a signal the process ends soon in any case.
+
+    It ends even where foreign code catches the exception, or a call in C does not return, and the interpreter does not
+    free its memory first. Workers end with it.
+
+    Args:
+        main: returns the exit status.
+    """
+    interrupted: list[int] = []
+    atexit.register(_end_at_once, interrupted)  # the first to be registered is the last to be called
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    os.register_at_fork(after_in_child=_forget)
+    with stopped_by_signals():
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=_watch, args=(reading,), name="signals", daemon=True).start()
+        status = main()
+    if status == STATUS:
+        interrupted.append(status)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+    else:
+        signal.set_wakeup_fd(-1)
+    return status
+
+
+def _end_at_once(interrupted: list[int]) -> None:
+    if interrupted:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(STATUS)
 
 
 def _is_heeded(number: signal.Signals) -> bool:
     return signal.getsignal(number) not in (signal.SIG_IGN, None)
-
-
-def _end_in_time() -> None:
-    """Watch for signals in a thread of its own, which runs while the main thread does not."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(reading,), name="signals", daemon=True).start()
-    os.register_at_fork(after_in_child=_forget)
 
 
 def _watch(reading: int) -> None:

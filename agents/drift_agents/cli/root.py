@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drift_agents.interruption import stopped_by_signals
+from drift_agents.interruption import run_program, stopped_by_signals
 from webshop_server.command_line import (
     FAILED,
     WRONG_USAGE,
@@ -64,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    with stopped_by_signals(is_program=arguments is None):
+    if arguments is None:
+        return run_program(lambda: run_app(app, "drift-agents", None, _status_of))
+    with stopped_by_signals():
         return run_app(app, "drift-agents", arguments, _status_of)
 
 

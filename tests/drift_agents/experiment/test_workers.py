@@ -108,7 +108,7 @@ def test_an_interruption_waits_for_a_result_to_be_kept() -> None:
                     done.append("never")
 
     for within_wait in (False, True):
-        with stopped_by_signals(is_program=False):
+        with stopped_by_signals():
             with pytest.raises(KeyboardInterrupt):
                 stop(within_wait=within_wait)
             signal.raise_signal(signal.SIGINT)
@@ -121,7 +121,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch)
     """As `nohup` has it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stopped_by_signals(is_program=False):
+        with stopped_by_signals():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
