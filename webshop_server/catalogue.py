@@ -4,6 +4,7 @@
 * `CatalogueWriter` - writes a catalogue file, which appears under its name when it is complete
 * `Row` - a listing with the numbers of its goals
 * `closed_on_error` - closes a connection if its block raises
+* `get_cache_dir` - the directory of catalogues that are made when they are needed
 * `KINDS` - the kinds of goals
 """
 
@@ -117,7 +118,11 @@ class Catalogue:
         try:
             return self._connection().execute(sql, arguments).fetchall()
         except sqlite3.Error as error:
-            raise CatalogueError(f"`{self.path}` cannot be read as a catalogue: {error}") from error
+            raise self._damaged(f"`{self.path}` cannot be read as a catalogue: {error}") from error
+
+    def _damaged(self, reason: str) -> CatalogueError:
+        is_cached = self.path.resolve().parent == get_cache_dir().resolve()
+        return CatalogueError(f"{reason}; delete it, and it is made again" if is_cached else reason)
 
     def __len__(self) -> int:
         return int(self.meta["products"])
@@ -179,7 +184,7 @@ class Catalogue:
             loaded = {int(number): self._parse(number, data) for number, data in rows}
             for number in missing:
                 if number not in loaded:
-                    raise CatalogueError(f"`{self.path}` should have a listing {number}. It has {len(self)} listings")
+                    raise self._damaged(f"`{self.path}` should have a listing {number}. It has {len(self)} listings")
             with self._lock:
                 products.update(loaded)
                 while len(products) > _CACHED_PRODUCTS:
@@ -191,7 +196,7 @@ class Catalogue:
         try:
             return Product.from_json(data)
         except (ValueError, TypeError) as error:
-            raise CatalogueError(f"`{self.path}`: listing {number} is damaged: {error}") from error
+            raise self._damaged(f"`{self.path}`: listing {number} is damaged: {error}") from error
 
     def __iter__(self) -> Iterator[Product]:
         """Iterate over all listings in the file's order, without caching them."""
@@ -203,6 +208,15 @@ class Catalogue:
             for number, data, *goals in rows:
                 yield Row(self._parse(number, data), tuple(goals))
             first = rows[-1][0] + 1
+
+
+def get_cache_dir() -> Path:
+    """Return the directory of generated and imported catalogues: `WEBSHOP_CACHE`, or the user's cache directory."""
+    named = os.environ.get("WEBSHOP_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "webshop-server"
 
 
 def get_partial_path(path: str | os.PathLike[str]) -> Path:

@@ -2,7 +2,6 @@
 
 * `generate` - writes a catalogue
 * `make_default_catalogue` - the default catalogue, generated on first use
-* `get_cache_dir` - the directory of generated catalogues
 
 Equal arguments give equal files, byte for byte, with one version of SQLite.
 """
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from webshop_server.catalogue import Catalogue, CatalogueWriter
+from webshop_server.catalogue import Catalogue, CatalogueWriter, get_cache_dir
 from webshop_server.checks import check_integer
 from webshop_server.errors import CatalogueError
 from webshop_server.index import Report, build_index, ignore_progress, open_index, show_progress
@@ -200,15 +199,6 @@ def _review(draw: random.Random, words: dict[str, str]) -> Review:
     score = draw.choices((5, 4, 3, 2, 1), (45, 30, 12, 8, 5))[0]
     body = draw.choice(REVIEW_BODIES[score].split("|")).format(**words)
     return Review(draw.choice(REVIEW_TITLES[score]), float(score), body[0].upper() + body[1:])
-
-
-def get_cache_dir() -> Path:
-    """Return the directory of generated catalogues: `WEBSHOP_CACHE`, or the user's cache directory."""
-    named = os.environ.get("WEBSHOP_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "webshop-server"
 
 
 def make_default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from webshop_server import generate as module
+from webshop_server.catalogue import Catalogue
 from webshop_server.errors import ArgumentError, CatalogueError
 from webshop_server.generate import generate, generate_products, make_default_catalogue
 from webshop_server.reward import is_same, matches_option
@@ -132,3 +133,20 @@ def test_concurrent_threads_create_the_default_catalogue(tmp_path, monkeypatch):
         paths = list(pool.map(lambda _: make_default_catalogue(40, 9), range(4)))
     assert len(set(paths)) == 1
     assert [path.name for path in tmp_path.iterdir()] == [paths[0].name]
+
+
+def test_a_damaged_catalogue_in_the_cache_says_that_deleting_it_helps(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
+    path = module.make_default_catalogue(300)
+    data = bytearray(path.read_bytes())
+    data[20_000:] = b"\xff" * (len(data) - 20_000)
+    path.write_bytes(data)
+    with pytest.raises(CatalogueError, match=re.escape(f"`{path}` ") + ".*; delete it, and it is made again"):
+        list(Catalogue(path))
+    other = tmp_path / "other" / "shop.sqlite"
+    other.parent.mkdir()
+    other.write_bytes(data)
+    with pytest.raises(CatalogueError, match="cannot be read as a catalogue: [^;]*$"):
+        list(Catalogue(other))
+    path.unlink()
+    assert len(list(Catalogue(module.make_default_catalogue(300)))) == 300

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from webshop_server.checks import check_choice
-from webshop_server.compat.text_env import SimServer
+from webshop_server.compat.server import SimServer
 
 SEARCH_RETURN_N = 50
 PRODUCT_WINDOW = 10
@@ -85,7 +85,7 @@ def load_products(
     Returns:
         The listings, the listings by asin, the prices by asin, and the asins by attribute.
     """
-    server = SimServer(filepath, num_products=num_products)
+    server = SimServer(file_path=filepath, num_products=num_products)
     by_asin = dict(server.product_item_dict)
     by_attribute: dict[str, set[str]] = {}
     for asin, listing in by_asin.items():

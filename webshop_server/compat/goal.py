@@ -1,5 +1,6 @@
-"""The original's `web_agent_site.engine.goal`: the score of a purchase, for dictionaries.
+"""The original's `web_agent_site.engine.goal`: goals, and the score of a purchase, for dictionaries.
 
+* `get_goals`, `get_human_goals`, `get_synthetic_goals` - the goals of listings, in the listings' order
 * `get_reward` - the score
 * `get_type_reward`, `get_attribute_reward`, `get_option_reward` - its parts
 
@@ -17,15 +18,18 @@ the score.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from webshop_server.catalogue import MAX_COMBINATIONS
 from webshop_server.checks import refuse
 from webshop_server.errors import ArgumentError
-from webshop_server.goals import NO_LIMIT, Goal
-from webshop_server.product import Product
+from webshop_server.goals import NO_LIMIT, Goal, make_goal
+from webshop_server.product import Instruction, Product
 from webshop_server.reward import Score, score_purchase
 
 MODEL = "en_core_web_sm"
@@ -79,6 +83,82 @@ def load_tagger(model: str = MODEL) -> Callable[[str], tuple[str, ...]]:
 
 
 Record = Mapping[str, Any]
+
+
+def get_goals(
+    all_products: Iterable[Record], product_prices: Mapping[str, float] | None, human_goals: object = True
+) -> list[dict[str, Any]]:
+    """The goals of listings, unshuffled.
+
+    Args:
+        all_products: listings as `load_products` returns them.
+        product_prices: the price of each, in dollars; without them goals have no price limit.
+        human_goals: whether people wrote the instructions.
+    """
+    make = get_human_goals if human_goals else get_synthetic_goals
+    return make(all_products, product_prices)
+
+
+def get_human_goals(all_products: Iterable[Record], product_prices: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    """The goals with an instruction by a person; those without attributes are skipped.
+
+    Args:
+        all_products: as in `get_goals`.
+        product_prices: as in `get_goals`.
+    """
+    goals = []
+    for product in all_products:
+        told = [item for item in product.get("instructions") or () if item["instruction_attributes"]]
+        for number, item in enumerate(told):
+            instruction = Instruction(item["instruction"], tuple(item["instruction_attributes"]))
+            goal = _make_goal(product, instruction, (), product_prices, number)
+            goals.append({**goal, "goal_options": list(item["instruction_options"]), "weight": 1})
+    return goals
+
+
+def get_synthetic_goals(
+    all_products: Iterable[Record], product_prices: Mapping[str, float] | None
+) -> list[dict[str, Any]]:
+    """A goal for each combination of a listing's options, at most 10,000 a listing.
+
+    Args:
+        all_products: as in `get_goals`.
+        product_prices: as in `get_goals`.
+    """
+    goals = []
+    for product in all_products:
+        text, attributes = product.get("instruction_text"), product.get("instruction_attributes")
+        if text is None or not attributes:
+            continue
+        names = sorted(product["options"])
+        combinations = itertools.product(*(product["options"][name] for name in names))
+        for chosen in itertools.islice(combinations, MAX_COMBINATIONS):
+            pairs = tuple(zip(names, chosen, strict=True))
+            goal = _make_goal(product, Instruction(text, tuple(attributes)), pairs, product_prices)
+            goals.append({**goal, "goal_options": dict(pairs)})
+    counts = Counter(attribute for goal in goals for attribute in goal["attributes"])
+    for goal in goals:
+        goal["weight"] = sum(1 / counts[attribute] for attribute in goal["attributes"]) / len(goal["attributes"])
+    return goals
+
+
+def _make_goal(
+    product: Record,
+    instruction: Instruction,
+    pairs: tuple[tuple[str, str], ...],
+    prices: Mapping[str, float] | None,
+    *names: int,
+) -> dict[str, Any]:
+    asin = product["asin"]
+    listing = Product(
+        asin,
+        product["name"],
+        prices=(NO_LIMIT if prices is None else prices[asin],),
+        category=product.get("category", ""),
+        query=product.get("query", ""),
+        product_category=product.get("product_category", ""),
+    )
+    return make_goal(listing, instruction, pairs, names=(asin, *names)).to_dict()
 
 
 def get_reward(

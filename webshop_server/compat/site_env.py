@@ -16,6 +16,7 @@ from typing import Any
 from webshop_server.checks import check_choice, refuse
 from webshop_server.compat.engine import END_BUTTON, parse_action
 from webshop_server.errors import ArgumentError, ShopError
+from webshop_server.product import clean
 
 BASE_URL = "http://127.0.0.1:3000"
 _SECONDS = 20.0
@@ -38,6 +39,7 @@ class WebAgentSiteEnv:
         render: whether the browser's window is shown.
         pause: seconds to wait after each action.
         base_url: the address of the server.
+        **ignored: other arguments, which the original ignores too.
 
     Raises:
         ArgumentError: an argument breaks a rule.
@@ -55,6 +57,7 @@ class WebAgentSiteEnv:
         render: object = False,
         pause: float = 0.0,
         base_url: str = BASE_URL,
+        **ignored: object,
     ) -> None:
         self.observation_mode = check_choice("observation_mode", observation_mode, ("html", "text"))
         self.browser = _start_browser(bool(render))
@@ -107,8 +110,8 @@ class WebAgentSiteEnv:
                 bar.clear()
                 bar.send_keys(argument)
                 self._leave(bar.submit)
-        elif name == "click" and argument in self.text_to_clickable:
-            self._leave(self.text_to_clickable[argument].click)
+        elif name == "click" and argument and (label := self._find_label(argument)):
+            self._leave(self.text_to_clickable[label].click)
             reward, is_done = self.get_reward(), argument == END_BUTTON
         time.sleep(self._pause)
         return self.observation, reward, is_done, None
@@ -153,6 +156,10 @@ class WebAgentSiteEnv:
     def close(self) -> None:
         """End the browser."""
         self.browser.quit()
+
+    def _find_label(self, label: str) -> str | None:
+        """Return the page's label; the original's has two blanks where it replaces a slash."""
+        return next((known for known in (label, clean(label)) if known in self.text_to_clickable), None)
 
     def _find(self, by: str, value: str) -> list[Any]:
         return list(self.browser.find_elements(by, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import sys
 from types import ModuleType
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.processes import serving
 from webshop_server.compat import WebAgentTextEnv, install, utils
-from webshop_server.compat.goal import get_attribute_reward, get_option_reward, get_reward, get_type_reward
+from webshop_server.compat.goal import get_attribute_reward, get_goals, get_option_reward, get_reward, get_type_reward
 from webshop_server.compat.normalize import normalize_color_size
 from webshop_server.errors import ArgumentError
 
@@ -62,6 +63,18 @@ def test_the_lines_of_agentbench_and_of_the_baselines(installed):
     listings, by_asin, prices, by_attribute = names.load_products(None, 100)
     assert len(listings) == len(by_asin) == len(prices) == 100
     assert all(asin in by_asin for asins in by_attribute.values() for asin in asins)
+
+
+def test_goals_of_listings_are_those_of_the_server(real_files, tmp_path, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
+    for is_human, count in ((0, 6910), (1, 13)):
+        server = WebAgentTextEnv("url", real_files[0], human_goals=is_human).server
+        goals = get_goals(server.all_products, server.product_prices, is_human)
+        random.Random(233).shuffle(goals)
+        assert len(goals) == count
+        assert [{k: v for k, v in goal.items() if k != "weight"} for goal in goals] == server.goals
+        assert [goal["weight"] for goal in goals] == pytest.approx(server.weights)
+    assert {goal["price_upper"] for goal in get_goals(server.all_products, None)} == {1_000_000.0}
 
 
 def test_the_original_counts_actions():

@@ -141,6 +141,108 @@ def test_earlier_observations_and_actions_stand_before(server):
     assert state == f"{first} [SEP] search[shirt] [SEP] {env.observation}"
 
 
+def test_further_arguments_are_ignored():
+    env = WebAgentTextEnv("text", num_products=100, base_url="http://127.0.0.1:3000", num_product=5, is_fast=True)
+    assert len(env.server.all_products) == 100
+    assert env.kwargs["is_fast"]
+
+
+def test_the_positions_of_the_originals_server(catalogue_path):
+    server = SimServer("http://localhost:5000", catalogue_path, None, 7, 400, 0, True)
+    env = make(server)
+    assert (len(server.goals), len(server.cum_weights), server.show_attrs) == (7, 8, True)
+    assert env.state["url"].startswith("http://localhost:5000/")
+    with pytest.raises(ArgumentError, match="`base_url` should be an address; the catalogue is `file_path`"):
+        SimServer(str(catalogue_path))
+
+
+def test_an_assigned_instruction_is_shown_on_every_page(server):
+    env = make(server)
+    own = env.server.goals[4]["instruction_text"]
+    try:
+        server.assigned_instruction_text = "Find a gift for <Ada>"
+        observation, _ = env.reset(session=4)
+        assert "Find a gift for <Ada>" in observation
+        assert env.instruction_text == "Instruction: Find a gift for <Ada>"
+        assert server.user_sessions["4"]["goal"]["instruction_text"] == "Find a gift for <Ada>"
+        server.assigned_instruction_text = "Another"
+        assert "Another" in env.step("search[shirt]")[0]
+        assert env.get_instruction_text() == "Instruction:Another"
+        assert own not in env.step("click[next >]")[0]
+        assert shop(env, 4)[1] == 1.0
+    finally:
+        server.assigned_instruction_text = None
+    assert own in env.reset(session=4)[0]
+
+
+def test_the_originals_browser_and_requests(server):
+    env = make(server)
+    env.reset(session=6)
+    assert env.browser.current_url == f"{env.base_url}/6"
+    assert env.browser.search(["shirt", "cotton"]) == {"reward": 0.0, "done": False}
+    assert env.browser.current_url == f"{env.base_url}/search_results/6/shirt+cotton/1"
+    assert env.browser.page_source == env.state["html"]
+    html, url, status = server.receive("6", env.browser.current_url, clickable_name="Next >")
+    assert (url, status) == (f"{env.base_url}/search_results/6/shirt+cotton/2", {"reward": 0.0, "done": False})
+    assert html == env.browser.page_source  # one session
+    html, url, _ = server.receive("new", None, session_int=6)
+    assert url == f"{env.base_url}/new"
+    assert server.goals[6]["instruction_text"].partition(",")[0] in html
+    goal = server.user_sessions["new"]["goal"]
+    server.receive("new", url, keywords=goal["name"].split(" "))
+    for label in (goal["asin"], *goal["goal_options"].values()):
+        server.receive("new", url, clickable_name=label, text_to_clickable={})
+    assert server.receive("new", url, clickable_name="Buy Now")[1:] == (
+        server.build_url(server._sessions["new"]), {"reward": 1.0, "done": True},
+    )  # fmt: skip
+    assert server.user_sessions["new"]["done"] is True
+
+
+@pytest.mark.parametrize("mode", ["text", "text_rich"])
+def test_documents_convert_to_observations(server, mode):
+    env = make(server, mode)
+    env.reset(session=2)
+    goal = server.user_sessions["2"]["goal"]
+    actions = [
+        f"search[{goal['name']}]",
+        f"click[{goal['asin']}]",
+        *(f"click[{v}]" for v in goal["goal_options"].values()),
+    ]
+    for action in [*actions]:
+        shown = env.convert_html_to_text(env.state["html"], simple=mode == "text")
+        assert shown.split() == env.observation.split()
+        env.step(action)
+    text = "<head><title>no</title></head><p>a <b>b</b></p><!-- c --><script>d</script><button>e</button>"
+    assert env.convert_html_to_text(text, simple=True) == "a [SEP] b [SEP] e"
+    assert env.convert_html_to_text(text) == "a\nb\n[button] e [button_]\n"
+
+
+def test_a_recorded_click_with_two_blanks(tmp_path):
+    values = ["8.4 ounce / 250 ml", "17 ounce/500 ml"]
+    record = {"asin": "B1", "name": "Tea", "customization_options": {"Volume": [{"value": value} for value in values]}}
+    asked = {"B1": {"attributes": ["x"], "instruction": "find tea", "instruction_attributes": ["x"]}}
+    (tmp_path / "items_shuffle.json").write_text(json.dumps([record, {**record, "asin": "B2", "pricing": "soon"}]))
+    (tmp_path / "items_ins_v2.json").write_text(json.dumps(asked))
+    with pytest.warns(UserWarning, match=r"2 products, .*, 1 values left out \(pricing 1\); first: .*soon"):
+        env = WebAgentTextEnv("text", tmp_path / "items_shuffle.json")
+    env.reset(session=0)
+    for action in ("search[tea]", "click[b1]", "click[8.4 ounce  |  250 ml]"):
+        env.step(action)
+    assert env.state["url"].endswith('/{"volume": "8.4 ounce | 250 ml"}')
+
+
+def test_a_damaged_import_in_the_cache_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "items_shuffle.json").write_text(json.dumps([{"asin": "B1", "name": "Tea"}]))
+    (tmp_path / "items_ins_v2.json").write_text(
+        json.dumps({"B1": {"instruction": "find tea", "instruction_attributes": ["x"]}})
+    )
+    WebAgentTextEnv("text", tmp_path / "items_shuffle.json")
+    (path,) = (tmp_path / "cache").glob("imported-*.sqlite")
+    path.write_bytes(b"damaged" * 1000)
+    assert len(WebAgentTextEnv("text", tmp_path / "items_shuffle.json").server.goals) == 1
+
+
 def test_a_name_keeps_its_goal(server):
     env = make(server, session_prefix="a-")
     env.reset(session="person")
@@ -183,7 +285,10 @@ def test_goals_are_filtered_and_limited():
         ({"get_image": 1}, "`get_image` should be 0"),
         ({"nouns": "all"}, "`nouns` should be one of rule, spacy"),
         ({"num_products": 0}, "`num_products` should be a whole number"),
-        ({"num_product": 5}, "should have other arguments"),
+        (
+            {"server": None, "file_path": "a.json", "attr_path": "b.json", "num_products": "x"},
+            "`num_products` should be",
+        ),
         ({"file_path": "missing.json"}, "`file_path` should be a file that can be read"),
         ({"file_path": "missing.sqlite"}, "there is no catalogue"),
         ({"attr_path": "items_ins_v2.json"}, "`attr_path` should be None"),
