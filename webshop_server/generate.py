@@ -161,7 +161,7 @@ def _article(draw: random.Random, department: str, kind: ProductKind) -> Product
         description=description,
         bullets=bullets,
         prices=_prices(draw, kind.price),
-        rating=f"{sum(review.score for review in reviews) / len(reviews):.1f}",
+        rating=f"{sum(review.score or 0.0 for review in reviews) / len(reviews):.1f}",
         category=department,
         query=kind.query,
         product_category=" › ".join(kind.path),

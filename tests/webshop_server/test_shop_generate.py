@@ -146,7 +146,7 @@ def test_a_damaged_catalogue_in_the_cache_says_that_deleting_it_helps(tmp_path, 
     other = tmp_path / "other" / "shop.sqlite"
     other.parent.mkdir()
     other.write_bytes(data)
-    with pytest.raises(CatalogueError, match="cannot be read as a catalogue: [^;]*$"):
+    with pytest.raises(CatalogueError, match=r"cannot be read as a catalogue: [^;]*$"):
         list(Catalogue(other))
     path.unlink()
     assert len(list(Catalogue(module.make_default_catalogue(300)))) == 300

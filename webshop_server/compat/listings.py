@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from webshop_server.catalogue import Catalogue
+from webshop_server.catalogue import Catalogue, get_cache_dir
 from webshop_server.checks import check_integer, refuse
 from webshop_server.errors import ArgumentError, CatalogueError
-from webshop_server.generate import DEFAULT_PRODUCTS, get_cache_dir
+from webshop_server.generate import DEFAULT_PRODUCTS
 from webshop_server.goals import Goal, resolve_price
 from webshop_server.importer import import_products
 from webshop_server.inventory import Inventory

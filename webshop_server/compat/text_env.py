@@ -144,7 +144,7 @@ class WebAgentTextEnv:
         """
         found = _ACTION.match(action) if isinstance(action, str) else None
         name, argument = (found[1], found[2].lower()) if found else ("", "")
-        status = {"reward": 0.0, "done": False}
+        status: dict[str, Any] = {"reward": 0.0, "done": False}
         if name == "search" and normalize_query(argument):
             status = self.browser.search(argument)
         elif name == "click" and find_label(argument, self.text_to_clickable) in self.text_to_clickable:

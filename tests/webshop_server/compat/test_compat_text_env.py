@@ -203,12 +203,8 @@ def test_documents_convert_to_observations(server, mode):
     env = make(server, mode)
     env.reset(session=2)
     goal = server.user_sessions["2"]["goal"]
-    actions = [
-        f"search[{goal['name']}]",
-        f"click[{goal['asin']}]",
-        *(f"click[{v}]" for v in goal["goal_options"].values()),
-    ]
-    for action in [*actions]:
+    labels = [goal["asin"], *goal["goal_options"].values(), "features", "< prev", "< prev", goal["asin"], "buy now"]
+    for action in [f"search[{goal['name']}]", *(f"click[{label}]" for label in labels), "search[mug]"]:
         shown = env.convert_html_to_text(env.state["html"], simple=mode == "text")
         assert shown.split() == env.observation.split()
         env.step(action)
