@@ -1,7 +1,7 @@
 """Gymnasium environments that drift on a schedule.
 
 Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `DriftMountainCarContinuous-v0`,
-`DriftHouse-v0`, `DriftTools-v0`, `DriftWebShop-v0`. Everything else is imported at first use.
+`DriftHouse-v0`, `DriftTools-v0`, `DriftFacts-v0`, `DriftWebShop-v0`. Everything else is imported at first use.
 
 * `DriftWrapper` - drifts any Gymnasium environment
 * `TextObservation` - shows the states of an environment as text

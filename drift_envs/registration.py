@@ -56,6 +56,7 @@ IDS: dict[str, EnvEntry] = {
     ),
     "DriftHouse-v0": EnvEntry("house:HOUSE", 50, "house/explicit"),
     "DriftTools-v0": EnvEntry("tools:TOOLS", 30, "tools/explicit"),
+    "DriftFacts-v0": EnvEntry("facts:FACTS", 30, "facts/explicit"),
     "DriftBfcl-v0": EnvEntry("bfcl:BFCL", 50, "bfcl/explicit"),
     "DriftTau2-v0": EnvEntry("tau2:TAU2", 50, "tau2/explicit"),
     "DriftWebShop-v0": EnvEntry("webshop:WEBSHOP", 30, "webshop/explicit"),

@@ -393,6 +393,9 @@ ENVIRONMENTS = Registry(
             "drift_agents.envs.tau2:TAU2",
             "tau2-bench's airline and retail desks: requests of users, met by calls of tools.",
         ),
+        "facts": Part(
+            "drift_agents.envs.facts:FACTS", "Facts about people that change: what is heard, and a question."
+        ),
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )

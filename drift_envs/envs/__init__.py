@@ -1,5 +1,6 @@
 """Environments that declare what can be set, and have no notion of drift.
 
+* `Facts` - facts about people that change: statements over days, and a question a day
 * `FrozenLake` - Gymnasium's frozen lake: map, slip, goal rewards, transient responses
 * `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses
 * `MountainCarContinuous` - Gymnasium's continuous mountain car: power, gravity, goal position, transient responses
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 from drift_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from drift_envs.envs.facts.env import Facts
+    from drift_envs.envs.facts.knobs import FACTS_KNOBS
     from drift_envs.envs.frozen_lake.env import FrozenLake
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
     from drift_envs.envs.house.env import House
@@ -31,6 +34,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "facts.env": ["Facts"],
+            "facts.knobs": ["FACTS_KNOBS"],
             "frozen_lake.env": ["FrozenLake"],
             "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
             "house.env": ["House"],
@@ -49,12 +54,14 @@ else:
     )
 
 __all__ = [
+    "FACTS_KNOBS",
     "FROZEN_LAKE_KNOBS",
     "HOUSE_KNOBS",
     "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
     "MOUNTAIN_CAR_KNOBS",
     "TOOLS_KNOBS",
     "WEBSHOP_KNOBS",
+    "Facts",
     "FrozenLake",
     "House",
     "MountainCar",

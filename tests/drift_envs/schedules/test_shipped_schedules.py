@@ -9,6 +9,8 @@ from itertools import chain, pairwise
 import pytest
 
 from drift_envs.cli.scheduled import open_schedule
+from drift_envs.envs.facts.knobs import FACTS_KNOBS
+from drift_envs.envs.facts.oracle import FactsOracle
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import share_of_open_paths
 from drift_envs.envs.frozen_lake.oracle import LakeOracle
@@ -27,6 +29,7 @@ from tests.core_ids import CORE_IDS, DAILY
 from website.shipped import DRIFTS, figures, read_table
 
 TABLES = {
+    "facts": ("DriftFacts-v0", FACTS_KNOBS, FactsOracle),
     "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
     "house": ("DriftHouse-v0", HOUSE_KNOBS, HouseOracle),
     "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
@@ -42,6 +45,9 @@ VERIFY = [name for name in NAMES if "/verify" in name]
 STILL = {name for name in VERIFY if ":none-" in name}
 CONTROLS = {
     *STILL,
+    "facts/confuse",
+    "facts/hearsay",
+    "facts/null",
     "frozen_lake/null",
     "frozen_lake/harmless",
     "frozen_lake/shortcut",
@@ -68,6 +74,7 @@ CONTROLS = {
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
 OPEN_LOOP = {"mountain_car_continuous/goal"}
 DRAWN_TIMES = {
+    "facts/rush",
     "frozen_lake/implicit:choice",
     "frozen_lake/explicit:compound",
     "frozen_lake/explicit:jittered",
@@ -83,6 +90,7 @@ DRAWN_TIMES = {
 }
 """Schedules whose drifts come at times drawn from the seed."""
 OTHER_RHYTHMS = {
+    "facts/weekly",
     "house/wander",
     "house/weekly",
     "frozen_lake/explicit:gradual",
@@ -95,7 +103,17 @@ OTHER_RHYTHMS = {
 LEAST_LOSS = 0.05
 ROUNDS = {"frozen_lake/slippery:long": 100}
 """Episodes of a phase, where they are not twenty."""
-UNCHANGED = (*STILL, "/null", "/seen", "/unseen", "/eras", "/task-shift", "/task-shift:mixed")
+UNCHANGED = (
+    *STILL,
+    "facts/confuse",
+    "facts/hearsay",
+    "/null",
+    "/seen",
+    "/unseen",
+    "/eras",
+    "/task-shift",
+    "/task-shift:mixed",
+)
 """Controls in which all responses stay the same."""
 FAMILY_SEEDS = range(4)
 MOST_PHASES = 6
@@ -122,7 +140,7 @@ def horizon(name: str) -> int:
 
 def has_tasks(name: str) -> bool:
     """Whether the seed draws tasks, which an oracle then needs."""
-    return TABLES[name.split("/")[0]][2] in (DeskOracle, HouseOracle, ShopOracle)
+    return TABLES[name.split("/")[0]][2] in (DeskOracle, FactsOracle, HouseOracle, ShopOracle)
 
 
 def oracles(name: str, seed: int = 0):

@@ -15,14 +15,15 @@ OURS = [name for name in listed() if load_schedule(name).env in CORE_IDS]
 """Without the points of the map of verification, which differ from their file in rates alone."""
 IMPLICIT = [name for name in OURS if load_schedule(name).visibility == "implicit" and name != "tools/transient"]
 """Without the one whose drift loses calls of any kind: every answer is its outcome."""
-OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
-"""Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
+OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer", "ask")
+"""Actions whose answers are outcomes: purchases, things put down and examined, locked drawers, and what is asked."""
 LOOKUPS = tuple(f'{{"tool": "{tool}' for tool in ("find_", "get_order", "list_cards", "track_shipment"))
 """Calls at the service desk that are none: they write nothing, and no list has an order."""
 VISIBLE = {"house/appliances", "house/move", "house/renamed"}
 VISIBLE |= {f"tools/{name}" for name in ("explicit", "names", "required", "types", "split", "merged", "gone", "policy")}
 VISIBLE |= {f"tools/{name}" for name in ("gradual", "harmless", "releases", "rush", "weekend")}
-"""Explicit drifts of what stands in a house, of its name, and of the tools and the policy page."""
+VISIBLE |= {f"facts/{name}" for name in ("explicit", "late", "mixed", "rename", "retract", "return", "rush", "weekly")}
+"""Explicit drifts of what stands in a house, of its name, of the tools and the policy page, and of what is said."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
 
@@ -80,7 +81,7 @@ def test_the_first_sight_of_an_episode_tells_no_tick(name):
 
 @pytest.mark.parametrize("name", OURS)
 def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name):
-    own = {"webshop": SHOP, "house": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0])
+    own = {"webshop": SHOP, "house": HOUSE, "facts": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0])
     for text in (False, True):
         keys = own or (HOUSE if text else set())
         env = make(name, text=text)

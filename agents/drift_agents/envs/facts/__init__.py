@@ -1,0 +1,13 @@
+"""What agents know of facts that change: how statements are read, a matching rule and a planner."""
+
+from drift_agents.environment import AgentEnvironment
+
+FACTS = AgentEnvironment(
+    name="facts",
+    about="Facts about people that change: what is heard, and a question.",
+    ids=("DriftFacts-",),
+    marker='"heard": ',
+    matching="drift_agents.envs.facts.matching:FactsMatching",
+    planner="drift_agents.envs.facts.planner:FactsPlanner",
+    facts="drift_agents.envs.facts.facts:HeardFacts",
+)
