@@ -13,12 +13,12 @@ from drift_agents.prompt.view import PromptView, Recollection
 
 
 class HeardFacts(PlainFacts):
-    """What was heard, and the question.
+    r"""What was heard, and the question.
 
     Example:
-        >>> state = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\\'s office?"}'
+        >>> state = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}'
         >>> HeardFacts().describe_state(state)
-        'day 4, heard "It rained.", asked "What is Ana\\'s office?"'
+        'day 4, heard "It rained.", asked "What is Ana\'s office?"'
     """
 
     cut_states = ('{"day": ', "a day")

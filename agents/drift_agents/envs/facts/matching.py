@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from drift_agents.envs.facts.statements import Claim, read_day
+from drift_agents.envs.facts.statements import FactClaim, read_day
 from drift_agents.matching.base import Exact
 from drift_agents.types import Transition
 
 
 class FactsMatching(Exact):
-    """What is asked about, and what was said about facts; day and wording do not count.
+    r"""What is asked about, and what was said about facts; day and wording do not count.
 
     Texts that are no states of this environment are compared as they are.
 
     Example:
         >>> rule = FactsMatching()
-        >>> one = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\\'s office?"}'
-        >>> other = '{"day": 9, "heard": [], "asked": 0, "question": "Tell me Ana\\'s workspace."}'
+        >>> one = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}'
+        >>> other = '{"day": 9, "heard": [], "asked": 0, "question": "Tell me Ana\'s workspace."}'
         >>> rule.state_key(one) == rule.state_key(other)
         True
     """
@@ -54,6 +54,6 @@ class FactsMatching(Exact):
         return there.about == here.about or any(claim.about == here.about for claim in there.claims)
 
 
-def _told(state: str) -> tuple[Claim, ...] | None:
+def _told(state: str) -> tuple[FactClaim, ...] | None:
     shown = read_day(state)
     return None if shown is None else tuple(claim for claim in shown.claims if claim.is_told)

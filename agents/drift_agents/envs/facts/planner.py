@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from drift_agents.envs.facts.statements import Claim, ShownDay, read_day
+from drift_agents.envs.facts.statements import FactClaim, ShownDay, read_day
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
@@ -20,7 +20,7 @@ ASK, PASS = "ask", "pass"
 
 
 class FactsPlanner:
-    """Answers with what is believed, or asks.
+    r"""Answers with what is believed, or asks.
 
     * What was told or said last is believed; news with a date counts from that date. What somebody is said to have
       said counts only where nothing else was said.
@@ -36,7 +36,7 @@ class FactsPlanner:
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> at = '{"day": 4, "heard": ["Ana\\'s office is bolitu."], "asked": 0, "question": "What is Ana\\'s office?"}'
+        >>> at = '{"day": 4, "heard": ["Ana\'s office is bolitu."], "asked": 0, "question": "What is Ana\'s office?"}'
         >>> view = PromptView("What is Ana's office?", at, ("bolitu", "nofeze", "ask", "pass"))
         >>> FactsPlanner().decide(view.render(), np.random.default_rng(0)).text
         'bolitu'
@@ -104,7 +104,7 @@ class FactsPlanner:
         return found
 
 
-def _claims(view: PromptView, shown: ShownDay) -> Iterator[tuple[tuple[int, int, int], Claim]]:
+def _claims(view: PromptView, shown: ShownDay) -> Iterator[tuple[tuple[int, int, int], FactClaim]]:
     """What was said about the fact: the day that counts, the place on that day, and the agent's step; and the claim."""
     seen: list[tuple[ShownDay | None, int]] = [(shown, view.step)]
     for item in (*view.elsewhere, *view.here):

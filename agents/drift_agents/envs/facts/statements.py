@@ -1,6 +1,6 @@
 """Sentences about facts, and days, as agents read them.
 
-* `Claim`, `read_claim` - what a sentence says
+* `FactClaim`, `read_claim` - what a sentence says
 * `ShownDay`, `read_day` - a state from its JSON text
 """
 
@@ -32,7 +32,7 @@ _ENDED = re.compile(r"\b(?:no longer|not hold|over with|ceased)\b")
 _TOLD = "Asked today: "
 
 
-class Claim(NamedTuple):
+class FactClaim(NamedTuple):
     """What a sentence says about a fact.
 
     Args:
@@ -64,14 +64,14 @@ class ShownDay(NamedTuple):
 
     day: int
     heard: tuple[str, ...]
-    claims: tuple[Claim, ...]
+    claims: tuple[FactClaim, ...]
     asked: int
     question: str
     about: tuple[str, str]
 
 
 @lru_cache(maxsize=8192)
-def read_claim(sentence: str) -> Claim | None:
+def read_claim(sentence: str) -> FactClaim | None:
     """What a sentence says about a fact; `None` if it is about none.
 
     Args:
@@ -79,7 +79,7 @@ def read_claim(sentence: str) -> Claim | None:
 
     Example:
         >>> read_claim("News of day 3: Ana's workspace was bolitu on that day.")
-        Claim(about=('Ana', 'office'), value='bolitu', day=3, is_hearsay=False, is_told=False)
+        FactClaim(about=('Ana', 'office'), value='bolitu', day=3, is_hearsay=False, is_told=False)
         >>> read_claim("It is over with bolitu as Ana's dentist.").value
         'nothing'
     """
@@ -90,7 +90,7 @@ def read_claim(sentence: str) -> Claim | None:
         values = [NOTHING]
     if not values:
         return None
-    return Claim(
+    return FactClaim(
         (about[1], SYNONYMS.get(about[2], about[2])),
         values[-1],
         None if date is None else int(date[1]),
@@ -101,13 +101,13 @@ def read_claim(sentence: str) -> Claim | None:
 
 @lru_cache(maxsize=32768)
 def read_day(state: str) -> ShownDay | None:
-    """Parse a state; `None` if the text is no state of this environment.
+    r"""Parse a state; `None` if the text is no state of this environment.
 
     Args:
         state: the text state.
 
     Example:
-        >>> shown = read_day('{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\\'s office?"}')
+        >>> shown = read_day('{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}')
         >>> shown.about, shown.claims
         (('Ana', 'office'), ())
     """
