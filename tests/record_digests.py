@@ -58,8 +58,8 @@ MODELS, RANKED = "models", "worlds"
 
 PREFIXES = {"frozen_lake": "DriftFrozenLake-v0", "mountain_car": "DriftMountainCar-v0"}
 PREFIXES |= {"mountain_car_continuous": "DriftMountainCarContinuous-v0", "webshop": "DriftWebShop-v0"}
-PREFIXES |= {"house": "DriftHouse-v0", "tools": "DriftTools-v0"}
-IN_WORDS = ("DriftHouse-v0", "DriftTools-v0", "DriftWebShop-v0")
+PREFIXES |= {"house": "DriftHouse-v0", "tools": "DriftTools-v0", "facts": "DriftFacts-v0"}
+IN_WORDS = ("DriftFacts-v0", "DriftHouse-v0", "DriftTools-v0", "DriftWebShop-v0")
 """Environments whose actions are texts; they have no native vector form."""
 
 

@@ -2,6 +2,7 @@
 
 * `FactClaim`, `read_claim` - what a sentence says
 * `ShownDay`, `read_day` - a state from its JSON text
+* `mentions_end` - whether a sentence says that a value no longer holds
 """
 
 from __future__ import annotations
@@ -122,3 +123,13 @@ def read_day(state: str) -> ShownDay | None:
         return None
     claims = tuple(claim for claim in map(read_claim, heard) if claim is not None)
     return ShownDay(day, heard, claims, asked, question, (about[1], SYNONYMS.get(about[2], about[2])))
+
+
+def mentions_end(sentence: str) -> bool:
+    """Whether a sentence says that a value no longer holds.
+
+    Example:
+        >>> mentions_end("Ana's office is no longer bolitu."), mentions_end("Ana's office is bolitu.")
+        (True, False)
+    """
+    return _ENDED.search(sentence) is not None

@@ -1,0 +1,354 @@
+"""Does a memory service still believe what is no longer true? Measured without a language model.
+
+* `check_memory` - statements over days in, questions out: what the service returns first
+* `MemoryCheck`, `KindResult`, `Answered` - the result, its rows by kind of change, and single questions
+* `MemoryService` - the two methods of a service
+
+The world is that of `DriftFacts-v0`: values are words that nothing else contains, so that they are found in whatever
+text comes back. Chance decides nothing: equal seeds give equal questions.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from drift_agents.envs.facts.statements import mentions_end
+from drift_agents.errors import PartError
+from drift_agents.part_file import describe_error, is_interruption
+from drift_envs.checks import check_count, check_interval
+from drift_envs.envs.facts.knobs import KINDS
+from drift_envs.envs.facts.model import FACTS_OF_A_KIND, FATES, FactsModel, make_model
+from drift_envs.envs.facts.vocabulary import NOTHING, WORDINGS, read_values
+
+UNCHANGED = "unchanged"
+UNSAID = "silent"
+"""The kind that no service can know; it has a row, and does not count in the sum."""
+CHANGED = "changed"
+"""The row of all other kinds together."""
+ROWS = (UNCHANGED, *KINDS, CHANGED)
+RATES = ("present", "stale_first", "both", "nothing")
+
+MOST_HITS = 1000
+MOST_LETTERS = 1_000_000
+"""A search that returns more hits, or more letters, is refused."""
+
+_FACTS = 2
+"""Facts of each kind in a world."""
+_RESAMPLES = 1000
+
+
+class MemoryService(Protocol):
+    """A memory service.
+
+    `add` may take `metadata`, a dictionary with `day`; a method `clock(day)`, if there is one, is called each day.
+    """
+
+    def add(self, text: str) -> Any:
+        """Store a text; what is returned is not read."""
+        ...
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """At most `k` texts, the best first; hits with a text as their second entry are read too."""
+        ...
+
+
+class Answered(NamedTuple):
+    """A question and what came back.
+
+    Args:
+        world: the number of the world.
+        day: of the question.
+        kind: of the change that the fact has had, or `unchanged`.
+        question: the question.
+        value: the present value.
+        stale: the other values that were said of this fact, or of a person with a similar name.
+        said: what was said about the fact so far, with the day.
+        texts: what came back.
+        present: the place of the first text with the present value, `None` if there is none.
+        other: the place of the first text with a stale value and not the present one.
+    """
+
+    world: int
+    day: int
+    kind: str
+    question: str
+    value: str
+    stale: frozenset[str]
+    said: tuple[tuple[int, str], ...]
+    texts: tuple[str, ...]
+    present: int | None
+    other: int | None
+
+    @property
+    def rates(self) -> tuple[bool, bool, bool, bool]:
+        """Whether the present value is there, a stale one comes first, both are there, and none is."""
+        shows, shows_stale = self.present is not None, self.other is not None
+        first = self.other is not None and (self.present is None or self.other < self.present)
+        return shows, first, shows and shows_stale, not shows and not shows_stale
+
+
+class KindResult(NamedTuple):
+    """A row: shares of questions, each with its interval over worlds.
+
+    Args:
+        kind: of change.
+        n: the number of questions.
+        rates: by name of `RATES`, the mean, and the lower and upper edge of its 95 % interval.
+    """
+
+    kind: str
+    n: int
+    rates: Mapping[str, tuple[float, float, float]]
+
+
+def _as_mapping(rate: tuple[float, float, float]) -> dict[str, float]:
+    mean, low, high = rate
+    return {"mean": mean, "low": low, "high": high}
+
+
+class MemoryCheck(NamedTuple):
+    """The result of a service.
+
+    Args:
+        name: of the service.
+        rows: by kind of change; kinds without a question are left out.
+        add_ms: the mean time of a call of `add`.
+        search_ms: that of `search`.
+        entries: the mean number of entries at the end, if the service has a length.
+        answered: the questions.
+        error: why the check ended early, if it did.
+    """
+
+    name: str
+    rows: Mapping[str, KindResult]
+    add_ms: float
+    search_ms: float
+    entries: float | None
+    answered: tuple[Answered, ...]
+    error: str | None = None
+
+    def rate(self, name: str) -> float | None:
+        """A rate over all changes that were said; `None` if no question was answered.
+
+        Args:
+            name: one of `RATES`.
+        """
+        return self.rows[CHANGED].rates[name][0] if CHANGED in self.rows else None
+
+    def as_data(self) -> dict[str, Any]:
+        """The result as plain data, without single questions."""
+        rows = {
+            kind: {"n": row.n, **{name: _as_mapping(row.rates[name]) for name in RATES}}
+            for kind, row in self.rows.items()
+        }
+        times = {"add_ms": self.add_ms, "search_ms": self.search_ms, "entries": self.entries}
+        return {"name": self.name, "rows": rows, **times, "error": self.error}
+
+
+def check_memory(
+    make: Callable[[], Any],
+    name: str = "service",
+    *,
+    worlds: int = 30,
+    days: int = 40,
+    k: int = 5,
+    limit: float = 30.0,
+    seed: int = 0,
+) -> MemoryCheck:
+    """Check a memory service.
+
+    Args:
+        make: makes an empty service; called once for each world, in a thread of its own.
+        name: of the service, for messages.
+        worlds: how many worlds; each has two facts of every kind.
+        days: of each world, on each of which two questions are asked.
+        k: how many texts a search returns.
+        limit: seconds after which a call counts as hanging.
+        seed: of the worlds and of the days of changes.
+
+    Returns:
+        The result; if a call fails, that of the worlds before it, with the error.
+
+    Raises:
+        ArgumentError: if an argument is not positive.
+
+    Example:
+        >>> from drift_agents.stores.in_process import InProcessStore
+        >>> found = check_memory(InProcessStore, worlds=2, days=20)
+        >>> found.error, found.rows["unchanged"].rates["present"][0], found.rate("stale_first") > 0.2
+        (None, 1.0, True)
+    """
+    check_count("worlds", worlds), check_count("days", days), check_count("k", k)
+    check_interval("limit", limit, "(0, 86400]")
+    answered: list[Answered] = []
+    times: dict[str, list[float]] = {"add": [], "search": []}
+    lengths: list[float] = []
+    error = None
+    for world in range(1, worlds + 1):
+        calls = _Calls(name, limit, times)
+        try:
+            service = calls.call("make", make)
+            of_world = list(_play(calls, service, world, days, k, seed))
+            if hasattr(service, "__len__"):
+                lengths.append(float(calls.call("len", lambda service=service: len(service))))
+        except PartError as failed:
+            error = str(failed)
+            break
+        finally:
+            calls.end()
+        answered += of_world
+    rows = {kind: row for kind in ROWS if (row := _summarise(kind, answered)) is not None}
+    means = [1000 * float(np.mean(times[call])) if times[call] else 0.0 for call in ("add", "search")]
+    entries = float(np.mean(lengths)) if lengths else None
+    return MemoryCheck(name, rows, *means, entries, tuple(answered), error)
+
+
+def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int) -> Iterator[Answered]:
+    """The questions of a world."""
+    rng = np.random.default_rng([0xC4EC, seed, world])
+    numbers = tuple(kind * FACTS_OF_A_KIND + place for kind in range(len(FATES)) for place in range(_FACTS))
+    takes_metadata = calls.call("add", lambda: _takes(service, "add", "metadata"))
+    counts, since = dict.fromkeys(KINDS, 0), None
+    said: dict[int, list[tuple[int, str]]] = {number: [] for number in numbers}
+    for day in range(days):
+        for kind in KINDS:
+            # A kind's six facts take turns; the changes of the four that nobody talks about pass at once.
+            if day >= days // 4 and rng.random() < 0.1:
+                step = counts[kind] % FACTS_OF_A_KIND
+                counts[kind] += 1 if step + 1 < _FACTS else 1 + FACTS_OF_A_KIND - _FACTS
+        model = make_model(world, counts)
+        if hasattr(service, "clock"):
+            calls.call("clock", lambda day=day: service.clock(day))
+        news = [(number, text) for number in numbers for text in model.news(day, since, (number,))[:-1]]
+        talk = model.news(day, model.counts, ())[-1]
+        order = sorted(range(len(news)), key=lambda place: (int(rng.integers(1000)) if since is None else 0, place))
+        for number, text in [*(news[place] for place in order), (None, talk)]:
+            if number is not None:
+                said[number].append((day, text))
+            more = {"metadata": {"day": day}} if takes_metadata else {}
+            calls.call("add", lambda text=text, more=more: service.add(text, **more))
+        since = model.counts
+        if hasattr(service, "truth"):
+            service.truth = {
+                model.question(number, wording): model.tell(number, model.value(number))
+                for number in numbers
+                for wording in range(WORDINGS)
+            }
+        for number in rng.choice(numbers, 2, replace=False):
+            yield _ask(calls, service, model, int(number), day, k, said[int(number)])
+
+
+def _ask(
+    calls: _Calls, service: Any, model: FactsModel, number: int, day: int, k: int, said: Sequence[tuple[int, str]]
+) -> Answered:
+    question = model.question(number, (number + day) % WORDINGS)
+    texts = calls.search(service, question, k)
+    value = model.value(number)
+    stale = frozenset(one for _, text in said for one in read_values(text)) - {value}
+    kind = FATES[number // FACTS_OF_A_KIND] if model.version(number) else UNCHANGED
+    present = other = None
+    for place, text in enumerate(texts):
+        values = set(read_values(text))
+        if value in values or (value == NOTHING and values & stale and mentions_end(text)):
+            present = place if present is None else present
+        elif values & stale:
+            other = place if other is None else other
+    return Answered(model.world, day, kind, question, value, stale, tuple(said), texts, present, other)
+
+
+def _takes(service: Any, method: str, option: str) -> bool:
+    """Whether a method takes an option."""
+    try:
+        parameters = signature(getattr(service, method)).parameters
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return option in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+
+
+class _Calls:
+    """Calls of a service in a thread of its own, timed and limited: a hanging one is left behind.
+
+    Args:
+        name: of the service, for messages.
+        limit: of a call, in seconds.
+        times: where the seconds of calls are added, by name.
+    """
+
+    def __init__(self, name: str, limit: float, times: dict[str, list[float]]) -> None:
+        self._name, self._limit, self._times = name, limit, times
+        self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            try:
+                self._done.put((work(), None))
+            except BaseException as error:  # noqa: BLE001 - foreign code; raised in the caller's thread
+                self._done.put((None, error))
+
+    def call(self, name: str, work: Callable[[], Any]) -> Any:
+        """Make a call.
+
+        Raises:
+            PartError: if it raises, or does not return in time.
+        """
+        start = time.perf_counter()
+        self._work.put(work)
+        try:
+            result, error = self._done.get(timeout=self._limit)
+        except queue.Empty:
+            raise PartError(f"{self._name}: `{name}` should return within {self._limit:g} s, and does not") from None
+        if error is not None:
+            if is_interruption(error):
+                raise error
+            raise PartError(f"{self._name}: `{name}` raises {describe_error(error)}") from error
+        self._times.setdefault(name, []).append(time.perf_counter() - start)
+        return result
+
+    def search(self, service: Any, question: str, k: int) -> tuple[str, ...]:
+        """The texts that a search returns.
+
+        Raises:
+            PartError: if it fails, or returns something else.
+        """
+        found = self.call("search", lambda: service.search(question, k))
+        if not isinstance(found, (list, tuple)):
+            raise PartError(f"{self._name}: `search` should return a list of texts. Received {type(found).__name__}")
+        if len(found) > MOST_HITS:
+            raise PartError(f"{self._name}: `search` should return at most {MOST_HITS} texts. Received {len(found)}")
+        texts = tuple(one[1] if isinstance(one, tuple) and len(one) == 3 else one for one in found)
+        wrong = next((one for one in texts if not isinstance(one, str)), None)
+        if wrong is not None:
+            raise PartError(f"{self._name}: `search` should return texts. Received one of type {type(wrong).__name__}")
+        if (letters := sum(map(len, texts))) > MOST_LETTERS:
+            raise PartError(f"{self._name}: `search` should return at most {MOST_LETTERS} letters. Received {letters}")
+        return texts
+
+    def end(self) -> None:
+        """End the thread after the call that it is in."""
+        self._work.put(None)
+
+
+def _summarise(kind: str, answered: Sequence[Answered]) -> KindResult | None:
+    """The row of a kind, with intervals by a bootstrap over worlds."""
+    left_out = (UNCHANGED, UNSAID) if kind == CHANGED else ()
+    asked = [one for one in answered if one.kind == kind or (kind == CHANGED and one.kind not in left_out)]
+    if not asked:
+        return None
+    worlds, places = np.unique([one.world for one in asked], return_inverse=True)
+    n = np.bincount(places)
+    draws = np.random.default_rng(0).integers(len(worlds), size=(_RESAMPLES, len(worlds)))
+    rates = {}
+    for index, name in enumerate(RATES):
+        hits = np.bincount(places, weights=[one.rates[index] for one in asked])
+        low, high = np.quantile(hits[draws].sum(1) / n[draws].sum(1), (0.025, 0.975))
+        rates[name] = (float(hits.sum() / n.sum()), float(low), float(high))
+    return KindResult(kind, len(asked), rates)
