@@ -110,7 +110,7 @@ def matching_names() -> tuple[str, ...]:
 
     Example:
         >>> matching_names()
-        ('exact', 'mountain_car', 'minigrid', 'miniwob', 'house', 'tools', 'facts', 'webshop')
+        ('exact', 'mountain_car', 'minigrid', 'miniwob', 'house', 'tools', 'tau2', 'facts', 'webshop')
     """
     return (Exact.name, *(one.name for one in environments() if one.matching != EXACT))
 
