@@ -73,18 +73,16 @@ class DriftEffect(NamedTuple):
             found = np.where(share > 0, index, found)
         return found
 
-    def pick(self, position: int) -> DriftEffect:
-        """The effect at one of the ticks, as arrays of length 1."""
-        cut = slice(position, position + 1)
-        return DriftEffect(self.done[cut], tuple((index[cut], share[cut]) for index, share in self.partial))
+    def pick(self, ticks: slice | np.ndarray) -> DriftEffect:
+        """The effect at some of the ticks."""
+        return DriftEffect(self.done[ticks], tuple((index[ticks], share[ticks]) for index, share in self.partial))
 
-    def equals(self, other: DriftEffect) -> bool:
-        """Whether both say the same, whatever is written beside weights of 0."""
-        return self._content() == other._content()
-
-    def _content(self) -> list[object]:
-        shares = [(index.tolist(), share.tolist()) for index, share in self.partial if share.any()]
-        return [self.done.tolist(), shares]
+    def differs(self, other: DriftEffect) -> np.ndarray:
+        """At which ticks both say something else, whatever is written beside weights of 0."""
+        found: np.ndarray = self.done != other.done
+        for (index, share), (other_index, other_share) in zip(self.partial, other.partial, strict=True):
+            found = found | (share != other_share) | ((share > 0) & (index != other_index))
+        return found
 
 
 class DriftRamp:

@@ -30,8 +30,10 @@ from drift_envs.schedule.values import Column, DriftLayer, NumberColumn, ObjectC
 __all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
 
 _BLOCK = 512  # ticks that are computed at once where values change often
+_BATCH = 4096  # changes whose causes are found at once
 _KEPT = 4
 
+_Step = tuple[int, Mapping[str, Value], Mapping[str, Value]]
 Row = tuple[Value, ...]
 """Values in the order of the driven knobs."""
 
@@ -223,13 +225,10 @@ class Timeline:
 
     def changes(self, start: int, stop: int) -> list[KnobChange]:
         """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""
+        steps = self._steps(self._checked(start), min(stop, MAX_TICK + 1))
         found: list[KnobChange] = []
-        segment = self.segment(self._checked(start))
-        while segment.stop < min(stop, MAX_TICK + 1):
-            following = self.segment(segment.stop)
-            if following.values is not segment.values:
-                found += self._changed(segment.stop, segment.values, following.values)
-            segment = following
+        while batch := list(itertools.islice(steps, _BATCH)):
+            found += self._changed(batch)
         return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Timeline:
@@ -350,26 +349,43 @@ class Timeline:
         self._recent = [values, *self._recent[: 2 * _KEPT]]
         return values
 
-    def _changed(self, tick: int, old: Mapping[str, Value], new: Mapping[str, Value]) -> list[KnobChange]:
-        ticks = np.array([tick - 1, tick], np.int64)
+    def _steps(self, start: int, stop: int) -> Iterator[_Step]:
+        """The ticks with start < tick < stop at which values change, with the values before and from then on."""
+        segment = self.segment(start)
+        while segment.stop < stop:
+            following = self.segment(segment.stop)
+            if following.values is not segment.values:
+                yield segment.stop, segment.values, following.values
+            segment = following
+
+    def _changed(self, steps: Sequence[_Step]) -> list[KnobChange]:
+        """The changes of single knobs at these ticks."""
+        ticks = np.array([(tick - 1, tick) for tick, _, _ in steps], np.int64).ravel()
         effects = {id(ramp): ramp.effect(ticks) for ramp in self._ramps}
+        causes = [self._causes(column, effects, len(steps)) for column in self._columns]
         return [
-            KnobChange(tick, name, old[name], new[name], self._cause(column, effects))
-            for name, column in zip(self.names, self._columns, strict=True)
+            KnobChange(tick, name, old[name], new[name], cause[number])
+            for number, (tick, old, new) in enumerate(steps)
+            for name, cause in zip(self.names, causes, strict=True)
             if old[name] != new[name]
         ]
 
-    def _cause(self, column: Column, effects: Mapping[int, DriftEffect]) -> str:
-        """The drifts without whose change the value would differ; all that changed, if there is none."""
+    def _causes(self, column: Column, effects: Mapping[int, DriftEffect], count: int) -> list[str]:
+        """The drifts without whose change a value would differ; all that changed, if there is none."""
+        names = [layer.ramp.drift.name for layer in column.layers]
+        if len(names) < 2:
+            return (names or [""]) * count
         pairs = [effects[id(layer.ramp)] for layer in column.layers]
-        before, after = [pair.pick(0) for pair in pairs], [pair.pick(1) for pair in pairs]
-        changed = [position for position, effect in enumerate(before) if not effect.equals(after[position])]
-        if len(changed) > 1:
-            value = column.values(after, 1)
-            needed = [
-                position
-                for position in changed
-                if column.values([*after[:position], before[position], *after[position + 1 :]], 1) != value
-            ]
-            changed = needed or changed
-        return "+".join(column.layers[position].ramp.drift.name for position in changed)
+        before, after = ([pair.pick(slice(first, None, 2)) for pair in pairs] for first in (0, 1))
+        changed = np.stack([old.differs(new) for old, new in zip(before, after, strict=True)])
+        needed = np.zeros_like(changed)
+        several = np.flatnonzero(changed.sum(axis=0) > 1)
+        if len(several):
+            before, after = ([effect.pick(several) for effect in side] for side in (before, after))
+            values = column.values(after, len(several))
+            for place in np.flatnonzero(changed[:, several].any(axis=1)).tolist():
+                without = column.values([*after[:place], before[place], *after[place + 1 :]], len(several))
+                differs = [one != other for one, other in zip(without, values, strict=True)]
+                needed[place, several] = changed[place, several] & differs
+        blamed = np.where(needed.any(axis=0), needed, changed)
+        return ["+".join(names[place] for place in np.flatnonzero(row)) for row in blamed.T]
