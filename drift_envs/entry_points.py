@@ -17,16 +17,14 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from drift_envs.errors import ArgumentError, ScheduleError, UnknownArgumentError
+from drift_envs.errors import ArgumentError, UnknownArgumentError
+from drift_envs.other_packages import make_plain
 from drift_envs.parts import EnvParts
 from drift_envs.registration import IDS
 from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
-
-MOST_STEPS = 1000
-"""The step limit of an environment of another package that has none."""
 
 _Env = gym.Env[Any, Any]
 _NAMES = {entry.declaration.partition(":")[2].lower(): env_id for env_id, entry in IDS.items()}
@@ -144,7 +142,8 @@ def make_from_schedule(
 ) -> _Env:
     """Make the environment that a schedule names, of this package or any other that is registered with Gymnasium.
 
-    An id that was registered without a step limit gets `MOST_STEPS`, so that every episode ends.
+    An id of another package that was registered without a step limit gets one of 1,000, so that every episode ends.
+    `gym.make(env.spec)` makes an environment with the same drift.
 
     Args:
         schedule: what `load_schedule` takes; its `env` names the environment, as `CartPole-v1` or `my_package:Mine-v0`.
@@ -154,7 +153,7 @@ def make_from_schedule(
         overlay: whether pictures show phase, tick and changes; by default those of `human` do.
 
     Raises:
-        ArgumentError: if the schedule names no environment, or one that does not exist.
+        ArgumentError: if the schedule names no environment, or one that does not exist or cannot be made.
         ScheduleError: if the schedule can't be used.
 
     Example:
@@ -173,14 +172,15 @@ def make_from_schedule(
         env: _Env = gym.make(loaded.env, schedule=schedule, **options)
         return env
     wrappers = WrapperOptions(**options)
+    if isinstance(schedule, os.PathLike):
+        schedule = os.fspath(schedule)  # so that the spec can be written as JSON
+    folder = os.path.dirname(split_suffix(schedule)[0]) if isinstance(schedule, str) else None
     try:
-        base = gym.make(loaded.env, render_mode=wrappers.base_mode(loaded))
-        if base.spec is not None and base.spec.max_episode_steps is None:
-            base = gym.wrappers.TimeLimit(base, MOST_STEPS)
-    except (gym.error.Error, ImportError) as error:
-        raise ArgumentError(f"`env` of {loaded.name}: there is no environment {loaded.env!r}: {error}") from error
+        base = make_plain(loaded.env, wrappers.base_mode(loaded), folder)
+    except ArgumentError as error:
+        raise type(error)(f"`env` of {loaded.name}: {error}") from error
     try:
-        return wrappers.wrap(base, schedule)
-    except (ArgumentError, ScheduleError):
+        return wrappers.wrap(base, schedule, is_built_in=False)
+    except BaseException:
         base.close()
         raise

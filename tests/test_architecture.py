@@ -44,7 +44,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["wrappers"],
         ["functional", "metrics", "oracle", "vector"],
         ["envs"],
-        ["registration"],
+        ["other_packages", "registration"],
         ["entry_points"],
         ["datasets", "integrations"],
         ["cli"],

@@ -217,7 +217,11 @@ def refuse(option: str, rule: str, value: object) -> typer.BadParameter:
 
 
 def run_app(
-    app: typer.Typer, program: str, arguments: Sequence[str] | None, status_of: Callable[[Exception], int | None]
+    app: typer.Typer,
+    program: str,
+    arguments: Sequence[str] | None,
+    status_of: Callable[[Exception], int | None],
+    words_of: Callable[[Exception], str] = str,
 ) -> int:
     """Run a command.
 
@@ -227,6 +231,7 @@ def run_app(
         arguments: the words after the program's name; by default those of this process. Commands find them in
             `typer.Context.obj`.
         status_of: the exit status of an error that a user can cause; `None` for any other error, which is raised.
+        words_of: what is printed of such an error.
 
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
@@ -256,7 +261,7 @@ def run_app(
         if DEBUG in words:
             traceback.print_exc()
         else:
-            print(f"{program}: {error}", file=sys.stderr)
+            print(f"{program}: {words_of(error)}", file=sys.stderr)
         return status
     if status == INTERRUPTED:
         print(f"{program}: interrupted", file=sys.stderr)

@@ -52,13 +52,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         frozen_lake/null: ok, 3 phases
         0
     """
-    return run_app(app, "drift-envs", arguments, _status_of)
+    return run_app(app, "drift-envs", arguments, _status_of, _words_of)
 
 
 def _status_of(error: Exception) -> int | None:
     if isinstance(error, (UnknownScheduleError, UnknownChoiceError)):
         return WRONG_USAGE
-    return FAILED if isinstance(error, (DriftEnvsError, OSError)) else None
+    if isinstance(error, (DriftEnvsError, OSError)):
+        return FAILED
+    from drift_envs.other_packages import describe_error
+
+    return None if describe_error(error) is None else FAILED
+
+
+def _words_of(error: Exception) -> str:
+    """An error in one line; one of another package's environment names the package."""
+    if isinstance(error, DriftEnvsError):
+        return str(error)
+    from drift_envs.other_packages import describe_error
+
+    return describe_error(error) or str(error)
 
 
 def _make_console() -> Console:
@@ -157,6 +170,37 @@ EnvOption = Annotated[
 ]
 
 
+def _import_all(names: list[str] | None) -> list[str]:
+    """Import modules, and let those of folders be imported; they are searched after all others."""
+    import sys
+    from importlib import import_module
+
+    for name in names or ():
+        if Path(name).is_dir():
+            sys.path.append(str(Path(name).resolve()))
+            continue
+        try:
+            import_module(name)
+        except Exception as error:  # whatever a module raises when it is imported
+            text = f"{type(error).__name__}: {error}"
+            raise typer.BadParameter(
+                f"should be a folder, or a module that can be imported. Received {name!r} ({text})",
+                param_hint="--import",
+            ) from error
+    return names or []
+
+
+ImportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE|DIR",
+        callback=_import_all,
+        help="Import the module that `env: MODULE:ID` names, or find it in a folder. This runs its code.",
+    ),
+]
+
+
 def _choose_schedule(name: str | None, schedule: str | None, env: str | None) -> tuple[str, str | None]:
     """The schedule of `show` and `plot`, and its environment if one is given: `NAME`, `ID` or `ID --schedule NAME`."""
     from drift_envs.registration import IDS
@@ -218,8 +262,17 @@ def _show(
     name: NameOrId = None,
     schedule: ShownScheduleOption = None,
     seed: SeedOption = 0,
-    phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to show.")] = 6,
+    phases: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST_PHASES,
+            metavar="N",
+            help="Number of phases to show (default: 6, and the first one of each later drift).",
+        ),
+    ] = None,
     env: EnvOption = None,
+    imports: ImportOption = None,
     json: Json = False,
 ) -> None:
     """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
@@ -227,7 +280,7 @@ def _show(
     from drift_envs.cli.show import describe_phases, print_phases
 
     chosen, env_id = _choose_schedule(name, schedule, env)
-    scheduled = open_schedule(chosen, seed, env_id)
+    scheduled = open_schedule(chosen, seed, env_id, may_import=bool(imports))
     if json:
         print_json(describe_phases(scheduled, phases))
     else:
@@ -244,14 +297,16 @@ def _validate(
         list[str],
         typer.Argument(metavar="FILE...", autocompletion=_complete_schedules, help="Files or shipped schedules."),
     ],
+    imports: ImportOption = None,
 ) -> int:
     """Check schedule files, knobs and variants included; every mistake is reported with file, line and key.
 
-    The exit status is 1 if there is any.
+    The exit status is 1 if there is any. Without --import, no module that a file names is imported, and the knobs of
+    its environment are not checked.
     """
     from drift_envs.cli.schedules import validate_schedules
 
-    return 0 if validate_schedules(files) else FAILED
+    return 0 if validate_schedules(files, may_import=bool(imports)) else FAILED
 
 
 @app.command(
@@ -278,16 +333,22 @@ def _check(
     name: Name,
     episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes on each side.")] = 5,
     steps: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Cut an episode after N steps.")] = 200,
+    phases: Annotated[
+        int,
+        typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Phases to compare, beside one of each later drift."),
+    ] = 9,
     seed: SeedOption = 0,
+    imports: ImportOption = None,
 ) -> None:
     """Play both sides of every drift with the same random actions, and print when each changed knob was first seen.
 
-    A knob that nothing showed gets a warning: the environment may have read it once, at its construction, or random
-    actions do not reach what it changes.
+    Each side is played twice, so that an environment that is not reproducible is told as such. Where ticks are steps,
+    each knob is changed within an episode too. A knob that nothing showed gets a warning: the environment may have read
+    it once, at its construction, or random actions do not reach what it changes.
     """
     from drift_envs.cli.check import check_schedule
 
-    check_schedule(_make_console(), name, seed, episodes, steps)
+    check_schedule(_make_console(), name, seed, episodes, steps, phases)
 
 
 @app.command(
@@ -302,12 +363,13 @@ def _plot(
     ticks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ticks to draw (default: few phases).")] = None,
     seed: SeedOption = 0,
     env: EnvOption = None,
+    imports: ImportOption = None,
 ) -> None:
     """Draw the knobs of a schedule over its ticks: as text, or with --out as a picture."""
     from drift_envs.cli.plot import plot_schedule
 
     chosen, env_id = _choose_schedule(name, schedule, env)
-    plot_schedule(_make_console(), chosen, out, ticks, seed, env_id)
+    plot_schedule(_make_console(), chosen, out, ticks, seed, env_id, may_import=bool(imports))
 
 
 @app.command(
@@ -322,6 +384,7 @@ def _severity(
     ],
     seed: SeedOption = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file with the figures.")] = None,
+    imports: ImportOption = None,
     json: Json = False,
 ) -> None:
     """Measure drifts by the oracle: the share of the transition table that changes, and of optimal ways that meet it.
@@ -368,6 +431,7 @@ def _play(
         ),
     ] = 1,
     seed: SeedOption = 0,
+    imports: ImportOption = None,
 ) -> None:
     """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
     from drift_envs.cli.play import play_in_terminal, play_in_window
@@ -419,6 +483,7 @@ def _record(
         int | None, typer.Option(min=1, max=240, metavar="N", help="Frames per second (default: the env's).")
     ] = None,
     seed: SeedOption = 0,
+    imports: ImportOption = None,
 ) -> None:
     """Record an episode of each phase without a display.
 
@@ -446,6 +511,7 @@ def _diff(
     ] = None,
     seed: SeedOption = 0,
     env: EnvOption = None,
+    imports: ImportOption = None,
     json: Json = False,
 ) -> None:
     """Show what differs between two phases of a schedule: each knob in words, and maps side by side.
@@ -456,7 +522,7 @@ def _diff(
     from drift_envs.cli.scheduled import open_schedule
     from drift_envs.metrics import compare_phases, score_statement
 
-    scheduled = open_schedule(name, seed, env)
+    scheduled = open_schedule(name, seed, env, may_import=bool(imports))
     if score is not None:
         found = score_statement(compare_phases(scheduled.timeline, before, after), read_statement(score))
         if json:
@@ -494,6 +560,7 @@ def _dataset(
     epsilon: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="Share of random actions.")] = 0.0,
     minari: Annotated[bool, typer.Option("--minari", help="Write Minari's form too.")] = False,
     seed: SeedOption = 0,
+    imports: ImportOption = None,
 ) -> None:
     """Record lifetimes as Parquet, with phase, tick, knobs and changes of every step; needs the extra `dataset`.
 

@@ -61,7 +61,7 @@ def print_difference(console: Console, scheduled: ScheduledEnv, before: str, aft
         console.print("nothing differs")
     if any(one.knob == "map" for one in differences):
         timeline = scheduled.timeline
-        phases = [timeline.phase(timeline.first_tick(name)) for name in (before, after)]
+        phases = [timeline.phase_named(name) for name in (before, after)]
         console.print()
         console.print(Columns(list(draw_maps(scheduled, phases)), padding=(0, 3)))
 

@@ -55,7 +55,14 @@ class KnobSeries:
 
 
 def plot_schedule(
-    console: Console, name: str, out: Path | None, ticks: int | None, seed: int, env_id: str | None
+    console: Console,
+    name: str,
+    out: Path | None,
+    ticks: int | None,
+    seed: int,
+    env_id: str | None,
+    *,
+    may_import: bool = False,
 ) -> None:
     """Print the plot of a schedule, or write it to a file.
 
@@ -66,13 +73,14 @@ def plot_schedule(
         ticks: how many to draw; `None` for those of the first phases.
         seed: of the instance.
         env_id: the environment, for a schedule that names none.
+        may_import: whether the module that `env` names may be imported.
 
     Raises:
         ArgumentError: if the format is unknown or there are too many ticks.
     """
     if out is not None and out.suffix.lower() not in PICTURES:
         raise ArgumentError(f"`--out` should end in one of {', '.join(PICTURES)}. Received {str(out)!r}")
-    scheduled = open_schedule(name, seed, env_id)
+    scheduled = open_schedule(name, seed, env_id, may_import=may_import)
     stop = ticks or default_stop(scheduled)
     if stop > MAX_TICKS:
         raise ArgumentError(f"`--ticks` should be at most {MAX_TICKS}. Received {stop}")
@@ -107,10 +115,15 @@ def collect_series(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]
 
 
 def default_stop(scheduled: ScheduledEnv) -> int:
-    """The number of ticks that shows what a schedule does: its first phases, and the beginning of the last."""
+    """The number of ticks that shows what a schedule does: its first phases, and the beginning of the last.
+
+    Drifts that begin later are shown too, as long as these are at most `MAX_TICKS`.
+    """
     phases = scheduled.phases(MAX_PHASES)
     last = phases[-1]
-    return last.stop if last.stop != NEVER else max(scheduled.full_tick(last), last.start) + TAIL
+    stop = last.stop if last.stop != NEVER else scheduled.full_tick(last) + TAIL
+    later = [scheduled.full_tick(phase) + TAIL for phase in scheduled.main_phases(MAX_PHASES)[len(phases) :]]
+    return min(max([stop, *later]), MAX_TICKS)
 
 
 def _series(label: str, values: list[Any]) -> KnobSeries:

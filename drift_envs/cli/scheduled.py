@@ -17,6 +17,7 @@ import gymnasium as gym
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
+from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.registration import IDS, check_id, knob_table_of
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule
@@ -45,7 +46,23 @@ class ScheduledEnv(NamedTuple):
 
     def full_tick(self, phase: Phase) -> int:
         """The first tick of full weight of a phase, or its last tick if it ends earlier."""
-        return min(self.timeline.first_tick(phase.id), phase.stop - 1)
+        return self.timeline.full_tick(phase)
+
+    def main_phases(self, most: int) -> list[Phase]:
+        """The first phases, at most `most`, and after them the first phase of each drift that begins later."""
+        found = self.phases(most)
+        reached = {phase.drift for phase in found}
+        for drift in self.schedule.drifts:
+            if drift.name not in reached and (drift.at or 0) <= self.timeline.last_phase_tick:
+                try:
+                    found.append(self.timeline.phase_named(drift.name))
+                except UnknownChoiceError:  # others begin at the same ticks, or its random times never come
+                    continue
+        return sorted(found, key=lambda phase: phase.start)
+
+    def before(self, phase: Phase) -> Phase:
+        """The phase before one; the first phase for itself."""
+        return self.timeline.phase(max(phase.start - 1, 0))
 
     def make_env(self, render_mode: str, *, text: bool = False) -> gym.Env[Any, Any]:
         """Make the environment, with phase, tick and changes on its pictures.
@@ -58,24 +75,27 @@ class ScheduledEnv(NamedTuple):
         return make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
 
 
-def open_schedule(name: str | Schedule, seed: int = 0, env_id: str | None = None) -> ScheduledEnv:
+def open_schedule(
+    name: str | Schedule, seed: int = 0, env_id: str | None = None, *, may_import: bool = False
+) -> ScheduledEnv:
     """Read a schedule, with its environment, timeline and oracle.
 
     Args:
         name: a shipped name or the path of a file, or a schedule that was read.
         seed: the seed of its instance.
         env_id: the environment; `None` for the one that the schedule names.
+        may_import: whether the module that `env` names may be imported, which runs its code.
 
     Raises:
         ScheduleError: if the schedule breaks a rule.
-        ArgumentError: if no environment is named.
+        ArgumentError: if no environment is named, or its module may not be imported.
         UnknownChoiceError: if there is no such environment.
     """
     schedule = read_schedule(name, None)
     chosen = env_id or schedule.env
     if chosen is None:
         raise ArgumentError(f"{name} names no environment; give one with `--env ID`")
-    table = table_of(chosen, schedule)
+    table = table_of(chosen, schedule, may_import=may_import)
     schedule = read_schedule(name, table)
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
     return ScheduledEnv(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
@@ -108,26 +128,35 @@ def read_schedule(name: str | Schedule, table: Tables) -> Schedule:
     return schedule
 
 
-def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
+def table_of(env_id: str, schedule: Schedule | None = None, *, may_import: bool = False) -> KnobTable:
     """The knobs of an environment by its id, of this package or any other.
 
     Args:
         env_id: the id.
         schedule: whose declarations of knobs are added.
+        may_import: whether the module that the id names may be imported, which runs its code.
 
     Raises:
         UnknownChoiceError: if there is no such environment.
+        ArgumentError: if it cannot be made, or its module may not be imported.
     """
     if env_id in IDS:
         return knob_table_of(env_id)
-    try:
-        env = gym.make(env_id)
-    except (gym.error.Error, ModuleNotFoundError) as error:
-        raise UnknownChoiceError(f"there is no environment `{env_id}`: {error}") from None
+    module = None if may_import else module_to_import(env_id)
+    if module is not None:
+        raise ArgumentError(f"`{env_id}` was not made, since {ask_import(module)}")
+    env = make_plain(env_id)
     try:
         return knob_table(env, schedule)
     finally:
         env.close()
+
+
+def ask_import(module: str) -> str:
+    """Why a module was not imported, and the option that imports it."""
+    return (
+        f"its module `{module}` is imported only with `--import {module}`, or `--import DIR` if it stands in a folder"
+    )
 
 
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:

@@ -8,30 +8,41 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
-
-from drift_envs.cli.scheduled import open_schedule, read_schedule
-from drift_envs.errors import DeclaredKnobsError, Problem, ScheduleError, UnknownScheduleError
+from drift_envs.cli.scheduled import ask_import, read_schedule
+from drift_envs.errors import (
+    ArgumentError,
+    DeclaredKnobsError,
+    DriftWarning,
+    ScheduleError,
+    UnknownScheduleError,
+)
 from drift_envs.knobs import KnobTable
+from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
 from drift_envs.schedule.files import split_suffix, variants_of
-from drift_envs.schedule.model import MAX_TICK
+from drift_envs.schedule.model import MAX_TICK, Schedule
+from drift_envs.schedule.phases import PhaseTable
+from drift_envs.schedule.ramps import DriftRamp
 from drift_envs.schedule.reach import limits_of
+from drift_envs.schedule.streams import RandomStream
 from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4
 """Phases that `validate` counts; schedules with recurring drifts have any number."""
 
 
-def validate_schedules(names: Sequence[str]) -> bool:
+def validate_schedules(names: Sequence[str], *, may_import: bool = False) -> bool:
     """Check schedules with their variants; print every finding to standard error.
 
     Args:
         names: shipped schedules or paths of files; one with a suffix is checked alone.
+        may_import: whether modules that `env` names may be imported, which runs their code; without, the knobs of
+            their environments are not checked.
 
     Returns:
         Whether all are valid.
@@ -39,30 +50,44 @@ def validate_schedules(names: Sequence[str]) -> bool:
     Raises:
         UnknownScheduleError: if there is no schedule or variant of a name.
     """
-    printed: set[Problem] = set()  # what is wrong with a file is wrong with each of its variants
+    printed: set[object] = set()  # what is wrong with a file is wrong with each of its variants
+    tables = _Tables(may_import)
+    is_valid = True
     for name in (each for given in names for each in _with_variants(given)):
         try:
-            schedule = read_schedule(name, _table_for)
-            if schedule.env is None:
-                note = "; it names no `env`, so that its knobs were not checked"
-            else:
-                timeline = open_schedule(schedule).timeline
-                count = len(timeline.first_phases(MAX_PHASES + 1))
-                note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
-            limits = limits_of(schedule.drifts)
-            note += f", found for ticks up to {limits.phase}" if limits.phase < MAX_TICK else ""
-            note += f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else ""
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", DriftWarning)
+                schedule = read_schedule(name, tables)
+            findings: list[object] = [f"warning: {one.message}" for one in caught]
         except UnknownScheduleError:
             raise
         except ScheduleError as error:
-            for problem in error.problems:
-                if problem not in printed:
-                    print(problem, file=sys.stderr)
-                printed.add(problem)
+            is_valid, findings = False, list(error.problems)
         else:
             # Not by rich, which would wrap paths and interpret brackets as markup.
-            print(f"{name}: ok{note}")
-    return not printed
+            print(f"{name}: ok{_describe(schedule, may_import)}")
+        for finding in findings:
+            if finding not in printed:
+                print(finding, file=sys.stderr)
+            printed.add(finding)
+    return is_valid
+
+
+def _describe(schedule: Schedule, may_import: bool) -> str:
+    """How many phases a valid schedule has, how far its ticks reach, and what was not checked."""
+    module = None if may_import else module_to_import(schedule.env)
+    streams = (RandomStream(schedule.seed or 0, index) for index in range(len(schedule.drifts)))
+    phases = PhaseTable([DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, streams, strict=True)])
+    if schedule.env is None:
+        note = "; it names no `env`, so that its knobs were not checked"
+    elif module is not None:
+        note = f"; its knobs were not checked: {ask_import(module)}"
+    else:
+        count = len(phases.first(MAX_PHASES + 1))
+        note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+    limits = limits_of(schedule.drifts, phases)
+    note += f", found for ticks up to {limits.phase}" if limits.phase < MAX_TICK else ""
+    return note + (f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else "")
 
 
 def _with_variants(name: str) -> list[str]:
@@ -75,21 +100,41 @@ def _with_variants(name: str) -> list[str]:
         return [name]
 
 
-def _table_for(content: Mapping[str, Any]) -> KnobTable | None:
-    """The knobs of the environment that a schedule names: structure and knobs are checked in one pass."""
-    env_id = content.get("env")
-    if not isinstance(env_id, str):
-        return None
-    if env_id in IDS and "knobs" not in content:
-        return knob_table_of(env_id)
-    try:
-        env = gym.make(env_id)
-    except (gym.error.Error, ModuleNotFoundError) as error:
-        raise DeclaredKnobsError([(("env",), f"there is no such environment: {error}")]) from None
-    try:
-        return declared_knob_table(env, content)
-    finally:
-        env.close()
+class _Tables:
+    """The knobs of the environment that a schedule names: structure and knobs are checked in one pass.
+
+    Variants of a file have one environment, which is made once.
+
+    Args:
+        may_import: whether modules that `env` names may be imported.
+    """
+
+    def __init__(self, may_import: bool) -> None:
+        self._may_import = may_import
+        self._known: dict[str, KnobTable | None] = {}
+
+    def __call__(self, content: Mapping[str, Any]) -> KnobTable | None:
+        """The knobs for the content of a schedule; `None` if they cannot be told from it."""
+        env_id = content.get("env")
+        if not isinstance(env_id, str) or (not self._may_import and module_to_import(env_id) is not None):
+            return None
+        key = json.dumps([env_id, content.get("knobs")], sort_keys=True)
+        if key not in self._known:
+            self._known[key] = self._make(env_id, content)
+        return self._known[key]
+
+    def _make(self, env_id: str, content: Mapping[str, Any]) -> KnobTable | None:
+        if env_id in IDS and "knobs" not in content:
+            return knob_table_of(env_id)
+        try:
+            env = make_plain(env_id)
+        except ArgumentError as error:
+            rule = str(error).replace(f"no environment `{env_id}`", "no such environment", 1)
+            raise DeclaredKnobsError([(("env",), rule)]) from None
+        try:
+            return declared_knob_table(env, content)
+        finally:
+            env.close()
 
 
 def print_schema() -> None:

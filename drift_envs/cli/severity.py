@@ -51,7 +51,7 @@ def measure_schedules(names: Sequence[str], seed: int) -> list[MeasuredDrift]:
     for name in names:
         schedule = read_schedule(name, None)
         if schedule.env is not None:
-            schedule = read_schedule(name, table_of(schedule.env, schedule))
+            schedule = read_schedule(name, table_of(schedule.env, schedule, may_import=True))
         for one in measure_drifts(schedule, seed):
             rows.append(MeasuredDrift(schedule.name, one.phase, one.severity, one.visibility, one.loss))
     return rows

@@ -22,6 +22,12 @@ from drift_envs.oracle import ChangeEffect
 from drift_envs.schedule import NEVER, Phase
 from drift_envs.wrappers.overlay.overlay import describe_change, show_value
 
+FIRST = 6
+"""The first phases that are shown unless their number is given."""
+
+MOST = 20
+"""The most phases that are shown then, with those of later drifts."""
+
 MEASURED = 10_000
 """Columns of a console in which nothing is broken."""
 
@@ -36,16 +42,16 @@ LEGEND = (
 REPLAYED = "replayed: score of their action sequences, played open-loop."
 
 
-def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
+def print_phases(console: Console, scheduled: ScheduledEnv, count: int | None) -> None:
     """Print the first phases of a schedule.
 
     Args:
         console: where to print.
         scheduled: the schedule.
-        count: how many phases.
+        count: how many phases; `None` for `FIRST`, and the first phase of each drift that begins later.
     """
-    schedule, phases = scheduled.schedule, scheduled.phases(count + 1)
-    is_cut, phases = len(phases) > count, phases[:count]
+    schedule, phases = scheduled.schedule, _choose(scheduled, count)
+    is_cut = phases[-1].stop != NEVER and bool(scheduled.phases(phases[-1].index + 2)[phases[-1].index + 1 :])
     console.print(Text(schedule.name, style="bold"))
     if schedule.description:
         console.print(schedule.description, markup=False)
@@ -61,6 +67,8 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
         console.print(_table(scheduled, phases, effects, with_knobs=True))
     else:  # the knobs below, where words would be broken
         console.print(rest, "", _knob_table(scheduled, phases))
+    if any(one.stop != other.start for one, other in pairwise(phases)):
+        console.print(Text("phases between later drifts are left out; --phases N shows the first N", style="dim"))
     if is_cut:
         console.print(Text(f"and more from tick {phases[-1].stop} on; --phases N shows them", style="dim"))
     if "map" in scheduled.timeline.names:
@@ -72,18 +80,18 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int) -> None:
         console.print(Text(f"{LEGEND} {REPLAYED}" if is_car else LEGEND, style="dim"))
 
 
-def describe_phases(scheduled: ScheduledEnv, count: int) -> dict[str, Any]:
+def describe_phases(scheduled: ScheduledEnv, count: int | None) -> dict[str, Any]:
     """The first phases of a schedule as JSON has them.
 
     Args:
         scheduled: the schedule.
-        count: how many phases.
+        count: how many phases; `None` for `FIRST`, and the first phase of each drift that begins later.
 
     Returns:
         The schedule with its environment, and for each phase its ticks, its knob values, and what it changes against
         the phase before; `stop` is the first tick after it, `None` of the last one.
     """
-    schedule, phases = scheduled.schedule, scheduled.phases(count)
+    schedule, phases = scheduled.schedule, _choose(scheduled, count)
     effects = _effects(scheduled, phases)
     described: list[dict[str, Any]] = []
     for index, phase in enumerate(phases):
@@ -122,8 +130,13 @@ def _effects(scheduled: ScheduledEnv, phases: list[Phase]) -> list[ChangeEffect]
     """What each phase changes against the one before; nothing without an oracle."""
     if scheduled.oracle is None:
         return []
-    ticks = [scheduled.full_tick(phase) for phase in phases]
-    return [scheduled.oracle.effect(old, new) for old, new in pairwise([ticks[0], *ticks])]
+    full = scheduled.full_tick
+    return [scheduled.oracle.effect(full(scheduled.before(phase)), full(phase)) for phase in phases]
+
+
+def _choose(scheduled: ScheduledEnv, count: int | None) -> list[Phase]:
+    """The phases to show."""
+    return scheduled.main_phases(FIRST)[:MOST] if count is None else scheduled.phases(count)
 
 
 def _table(scheduled: ScheduledEnv, phases: list[Phase], effects: list[ChangeEffect], *, with_knobs: bool) -> Table:
@@ -173,7 +186,7 @@ def _knobs(scheduled: ScheduledEnv, phases: list[Phase], index: int) -> str:
     values = scheduled.timeline.values(scheduled.full_tick(phases[index]))
     if index == 0:
         return ", ".join(_value(name, value) for name, value in values.items()) or "all at their defaults"
-    before = scheduled.timeline.values(scheduled.full_tick(phases[index - 1]))
+    before = scheduled.timeline.values(scheduled.full_tick(scheduled.before(phases[index])))
     changes = [describe_change(name, before[name], values[name]) for name in values if before[name] != values[name]]
     return ", ".join(changes) or "nothing"
 

@@ -55,7 +55,7 @@ class StatementScore(NamedTuple):
 
 
 def compare_phases(timeline: Timeline, before: str, after: str) -> tuple[KnobDifference, ...]:
-    """The knobs whose values differ between two phases, each at its first tick of full weight.
+    """The knobs whose values differ between two phases, each at its first tick of full weight, or its last tick.
 
     Args:
         timeline: of the schedule, with a seed.
@@ -73,7 +73,7 @@ def compare_phases(timeline: Timeline, before: str, after: str) -> tuple[KnobDif
         >>> compare_phases(timeline, "source", "reversal")[0].words
         'goal_rewards 3,5: 1 -> 0.5, goal_rewards 5,5: 0.5 -> 1'
     """
-    old, new = (timeline.values(timeline.first_tick(phase)) for phase in (before, after))
+    old, new = (timeline.values(timeline.full_tick(timeline.phase_named(phase))) for phase in (before, after))
     return tuple(
         KnobDifference(name, thaw(old[name]), thaw(new[name]), describe_change(name, old[name], new[name]))
         for name in timeline.names

@@ -59,6 +59,9 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
     check_integer("episodes", episodes, 1)
     if schedule.env is None:
         raise NoOracleError(f"`{schedule.name}` names no environment, so that it has no oracle")
+    spec = gym.registry.get(schedule.env)
+    if spec is None or not str(spec.entry_point).startswith("drift_envs."):
+        raise NoOracleError(f"there is no oracle for `{schedule.env}`, which is an environment of another package")
     env = gym.make(schedule.env, schedule=schedule, text=True)
     try:
         env.reset(seed=seed)
@@ -68,7 +71,7 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
         timeline: Timeline = env.get_wrapper_attr("timeline")
         found = []
         for old, new in pairwise(timeline.first_phases(drifts + 1)):
-            before, after = (min(timeline.first_tick(one.id), one.stop - 1) for one in (old, new))
+            before, after = (timeline.full_tick(one) for one in (old, new))
             effect = oracle.effect(before, after)
             if isinstance(oracle, SeesVisibility):
                 visibility = oracle.visibility(before, after)

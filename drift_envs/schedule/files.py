@@ -123,7 +123,7 @@ def read_mapping(data: Mapping[Any, Any]) -> Document:
     Raises:
         ScheduleError: if what is extended can't be read.
     """
-    document = Document({"name": "unnamed", **data}, Mark("<dict>", None))
+    document = _check_section(Document({"name": "unnamed", **data}, Mark("<dict>", None)))
     return choose_variant(_extend(document, None, ()), None)
 
 
@@ -135,8 +135,7 @@ def choose_variant(document: Document, suffix: str | None) -> Document:
         suffix: the variant; `None` for the file itself.
 
     Returns:
-        The content, with what is wrong with the section among its problems. The name of a variant is that of the file
-        with the suffix.
+        The content. The name of a variant is that of the file with the suffix.
 
     Raises:
         KeyError: if there is no such variant; with the suffixes that there are.
@@ -153,8 +152,7 @@ def choose_variant(document: Document, suffix: str | None) -> Document:
     if not isinstance(data, Mapping) or SECTION not in data:
         return document
     rest = {key: value for key, value in data.items() if key != SECTION}
-    problems = [_problem(mark, path, rule) for path, rule in _section_findings(section)]
-    document = replace(document, data=rest, problems=document.problems + problems)
+    document = replace(document, data=rest)
     if suffix is None or not isinstance(section[suffix], Mapping):  # the latter is among the problems
         return document
     own = {key: value for key, value in section[suffix].items() if key not in FIXED_KEYS}
@@ -166,6 +164,14 @@ def choose_variant(document: Document, suffix: str | None) -> Document:
         mark=Mark(mark.where, mark.line, marks),
         prefixes=dict.fromkeys(own, (SECTION, suffix)),
     )
+
+
+def _check_section(document: Document) -> Document:
+    """The content with what is wrong with the section `variants` among its problems."""
+    if not isinstance(document.data, Mapping) or SECTION not in document.data:
+        return document
+    findings = _section_findings(document.data[SECTION])
+    return replace(document, problems=[*document.problems, *(_problem(document.mark, *each) for each in findings)])
 
 
 def _section_findings(section: Any) -> Iterator[Finding]:
@@ -272,8 +278,10 @@ def _parse(where: str, file: Path | Traversable, extending: Mark | None) -> Docu
         raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
 
 
-# A file is read for each of its variants; no caller changes the document.
-_parse_text = lru_cache(maxsize=128)(parse_yaml)
+@lru_cache(maxsize=128)
+def _parse_text(text: str, where: str) -> Document:
+    """The content of a file, which is read for each of its variants; no caller changes the document."""
+    return _check_section(parse_yaml(text, where))
 
 
 def _read_text(where: str, file: Path | Traversable, extending: Mark | None) -> str:

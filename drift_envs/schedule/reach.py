@@ -134,11 +134,12 @@ def _apply(
     return {name: _settled(table[name], value) for name, value in values.items()}, findings
 
 
-def limits_of(drifts: Sequence[Drift]) -> Limits:
+def limits_of(drifts: Sequence[Drift], phases: PhaseTable | None = None) -> Limits:
     """The last ticks of some drifts; where their times are random, those of one seed.
 
     Args:
         drifts: those of a schedule.
+        phases: their phases, if they were made already.
 
     Example:
         >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "walk": {"slip": 0.05}})
@@ -151,8 +152,8 @@ def limits_of(drifts: Sequence[Drift]) -> Limits:
             value = min(value, (drift.at or 0) + int(MOST_EVENTS / drift.rate))
         elif drift.every is not None and (drift.walk or drift.choice):
             value = min(value, (drift.at or drift.every) + MOST_EVENTS * drift.every)
-    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(drifts)]
-    return Limits(PhaseTable(ramps).last_tick, value)
+    phases = phases or PhaseTable([DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(drifts)])
+    return Limits(phases.last_tick, value)
 
 
 def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]:

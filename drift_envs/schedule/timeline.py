@@ -221,7 +221,25 @@ class Timeline:
         Raises:
             ArgumentError: if there is no such phase, or it ends before the ramp of its drift is up.
         """
-        return self._phases.full(self._phases.named(phase_id))
+        phase = self._phases.named(phase_id)
+        tick = self._phases.full(phase)
+        if tick >= phase.stop:
+            raise ArgumentError(
+                f"phase `{phase.id}` ends at tick {phase.stop}, before the ramp of its drift is up at tick {tick}"
+            )
+        return tick
+
+    def full_tick(self, phase: Phase) -> int:
+        """The first tick of a phase at which its drift has its full weight, or its last one if it ends earlier."""
+        return min(self._phases.full(phase), phase.stop - 1)
+
+    def phase_named(self, phase_id: str) -> Phase:
+        """The phase of that id.
+
+        Raises:
+            ArgumentError: if there is no such phase.
+        """
+        return self._phases.named(phase_id)
 
     def changes(self, start: int, stop: int) -> list[KnobChange]:
         """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""

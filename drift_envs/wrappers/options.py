@@ -54,19 +54,28 @@ class WrapperOptions(NamedTuple):
         """The render mode of the innermost environment: an overlay on `human` needs arrays, not a window."""
         return "rgb_array" if self.render_mode == "human" and self.has_overlay(schedule) else self.render_mode
 
-    def wrap(self, env: _Env, schedule: Source) -> _Env:
-        """The environment inside the wrappers of this package."""
-        drifting: _Env = mark_internal(DriftWrapper(env, schedule, make_oracle, self.notify))
+    def wrap(self, env: _Env, schedule: Source, *, is_built_in: bool = True) -> _Env:
+        """The environment inside the wrappers of this package.
+
+        Args:
+            env: the environment.
+            schedule: the schedule, or `None`.
+            is_built_in: whether the id's entry point adds them, so that its spec leaves them out; the spec of an
+                environment of another package names them.
+        """
+        mark = mark_internal if is_built_in else lambda wrapper: wrapper
+        oracle = make_oracle if is_built_in else None
+        drifting: _Env = mark(DriftWrapper(env, schedule, oracle, self.notify))
         if self.has_overlay(schedule):
             from drift_envs.wrappers.overlay.overlay import DriftOverlay, ScreenWindow
 
-            drifting = mark_internal(DriftOverlay(drifting))
+            drifting = mark(DriftOverlay(drifting))
             if self.render_mode == "human":
-                drifting = mark_internal(ScreenWindow(drifting))
+                drifting = mark(ScreenWindow(drifting))
         if self.text and not isinstance(env.observation_space, gym.spaces.Text):
             from drift_envs.wrappers.text import TextObservation
 
-            drifting = mark_internal(TextObservation(drifting))
+            drifting = mark(TextObservation(drifting))
         return drifting
 
 
