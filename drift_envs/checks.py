@@ -2,6 +2,7 @@
 
 * `check_integer`, `check_number`, `check_flag`, `check_choice` - return the value, or raise `ArgumentError`
 * `check_count`, `check_interval` - an integer from 1 to `LARGEST_COUNT`, and a number of an interval with open ends
+* `check_reward` - a reward as one number
 * `check_action`, `check_force` - actions of a `Discrete` space, and of a `Box` of one number
 * `is_integer`, `is_number` - the same type tests as predicates; NumPy's numbers count, `True` and `False` do not
 """
@@ -113,6 +114,33 @@ def check_integer(
     comma = "," if most is None else ""
     raise error(
         f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {_show(value)}"
+    )
+
+
+def check_reward(reward: Any) -> float:
+    """Return a reward as one number.
+
+    Args:
+        reward: of an environment; a number, or an array that holds one.
+
+    Raises:
+        ArgumentError: if it is a vector, as in environments of several objectives.
+
+    Example:
+        >>> check_reward(np.array([0.5]))
+        0.5
+        >>> check_reward(np.array([1.0, -1.0]))
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: the reward should be one number: wrap the environment so that it weighs its \
+objectives. Received [1.0, -1.0]
+    """
+    if isinstance(reward, (bool, np.bool_)) or is_number(reward):
+        return float(reward)
+    shown = reward.tolist() if isinstance(reward, np.ndarray) else reward
+    if isinstance(reward, np.ndarray) and reward.size == 1:
+        return float(reward.item())
+    raise ArgumentError(
+        f"the reward should be one number: wrap the environment so that it weighs its objectives. Received {shown!r}"
     )
 
 

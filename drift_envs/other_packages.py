@@ -71,7 +71,7 @@ def module_to_import(env_id: str | None) -> str | None:
     """The module that an id names and that is not yet imported.
 
     Example:
-        >>> module_to_import("thermo:Thermostat-v0"), module_to_import("CartPole-v1"), module_to_import("gymnasium:A-v0")
+        >>> module_to_import("thermo:Thermostat-v0"), module_to_import("CartPole-v1"), module_to_import("gymnasium:A")
         ('thermo', None, None)
     """
     module = (env_id or "").rpartition(":")[0]

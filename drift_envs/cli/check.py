@@ -2,14 +2,16 @@
 
 * `check_schedule` - the command
 * `KnobFinding` - what it finds of one knob in one drift
-* `compare_knob` - whether episodes differ before and after one knob changed
+* `KnobComparison` - plays episodes before and after one knob changed
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,19 +20,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.scheduled import open_schedule
+from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.entry_points import make_from_schedule
-from drift_envs.errors import ScheduleError
+from drift_envs.errors import DriftWarning, ScheduleError
 from drift_envs.knobs import Value, thaw
 from drift_envs.registration import IDS
+from drift_envs.schedule import NEVER, Phase
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.overlay.overlay import describe_change
 
-MOST_PHASES = 9
-"""The phases that are compared, from the first."""
+MOST_LATER = 50
+"""The most later drifts whose first phase is compared beside the first phases."""
+
+LATE = 1_000_000
+"""The tick of the other side, which no episode reaches."""
 
 
-class KnobFinding(NamedTuple):
+@dataclass(frozen=True)
+class KnobFinding:
     """What was found of one knob in one drift.
 
     Args:
@@ -38,8 +45,11 @@ class KnobFinding(NamedTuple):
         knob: the knob.
         old: its value in the phase before.
         new: its value in this phase.
-        step: the first step, over all episodes, after which an observation, a reward or an end of an episode differed;
-            `None` if none did.
+        step: the first step, over all episodes, after which an observation, a reward or an end of an episode differed
+            (0: at a reset); `None` if none did.
+        is_reproducible: whether both sides, played again, gave the same episodes up to that step.
+        is_seen_within: whether something differed in an episode in which the knob changed after the first step;
+            `None` if that was not tried.
     """
 
     phase: str
@@ -47,9 +57,19 @@ class KnobFinding(NamedTuple):
     old: Value
     new: Value
     step: int | None
+    is_reproducible: bool = True
+    is_seen_within: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """When the change was first seen."""
+        if not self.is_reproducible:
+            return "not reproducible"
+        seen = "never" if self.step is None else f"step {self.step}"
+        return f"{seen}, not within an episode" if self.is_seen_within is False else seen
 
 
-def check_schedule(console: Console, name: str, seed: int, episodes: int, steps: int) -> int:
+def check_schedule(console: Console, name: str, seed: int, episodes: int, steps: int, phases: int = 9) -> int:
     """Play both sides of every drift with the same random actions, and print what differed.
 
     Args:
@@ -58,102 +78,171 @@ def check_schedule(console: Console, name: str, seed: int, episodes: int, steps:
         seed: of the instance; episode `i` is seeded with `seed + i`.
         episodes: how many episodes are played on each side.
         steps: the maximum of steps of an episode.
+        phases: how many phases are compared, beside the first one of each later drift.
 
     Returns:
-        The number of knobs whose change nothing showed.
+        The number of warnings.
 
     Raises:
         ArgumentError: if the environment does not exist.
         ScheduleError: if the schedule breaks a rule.
     """
+    opened = open_schedule(name, seed, may_import=True)
+    chosen = opened.main_phases(phases)[: phases + MOST_LATER]
     table = Table("phase", "first seen", "change", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    unseen = []
-    for finding in _findings(name, seed, episodes, steps):
-        seen = "never" if finding.step is None else f"step {finding.step}"
-        change = describe_change(finding.knob, finding.old, finding.new)
-        table.add_row(finding.phase, Text(seen, style="yellow" if finding.step is None else ""), Text(change))
-        unseen += [finding] if finding.step is None else []
+    findings = list(_findings(opened, chosen, KnobComparison(opened.schedule, range(seed, seed + episodes), steps)))
+    for one in findings:
+        is_good = one.is_reproducible and one.step is not None and one.is_seen_within is not False
+        change = describe_change(one.knob, one.old, one.new)
+        table.add_row(one.phase, Text(one.words, style="" if is_good else "yellow"), Text(change))
     console.print(table)
-    for finding in unseen:
-        console.print(
-            f"warning: {finding.phase}: `{finding.knob}` changed, and {episodes} episodes with random actions showed "
-            "no difference. Does the environment read it after its construction? Do random actions reach what it "
-            "changes? --episodes N plays more.",
-            style="yellow",
-            markup=False,
-            soft_wrap=True,
+    told = [*_warn(findings, episodes), *_left_out(opened, chosen)]
+    for line in told:
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
+    return sum(line.startswith("warning: ") for line in told)
+
+
+def _warn(findings: Sequence[KnobFinding], episodes: int) -> Iterator[str]:
+    for one in findings:
+        if not one.is_reproducible:
+            yield (
+                f"warning: {one.phase}: the environment is not reproducible: with equal knobs, seeds and actions its "
+                f"episodes differ, so that it cannot be told what `{one.knob}` changes. Does its `reset` seed all "
+                "that it draws from?"
+            )
+        elif one.step is None:
+            yield (
+                f"warning: {one.phase}: `{one.knob}` changed, and {episodes} episodes with random actions showed "
+                "no difference. Does the environment read it after its construction? Do random actions reach what it "
+                "changes? --episodes N plays more."
+            )
+        elif one.is_seen_within is False:
+            yield (
+                f"warning: {one.phase}: `{one.knob}` changed after the first step of {episodes} episodes, and nothing "
+                "differed until the next reset. Does the environment read it in its `reset` alone? A schedule with "
+                "`clock: episode` changes it between episodes."
+            )
+
+
+def _left_out(opened: ScheduledEnv, chosen: Sequence[Phase]) -> Iterator[str]:
+    """Which phases and which drifts were not compared."""
+    reached = {phase.drift for phase in chosen}
+    missing = [drift.name for drift in opened.schedule.drifts if drift.name not in reached]
+    if missing:
+        yield f"not reached: {', '.join(missing)}, which begin no phase of their own with this seed, or too late"
+    last = next((one for one, other in pairwise(chosen) if one.stop != other.start), chosen[-1])
+    if last.stop != NEVER:
+        yield (
+            f"left out: phases from tick {last.stop} on, but for the first one of each drift; --phases N compares the "
+            "first N"
         )
-    return len(unseen)
 
 
-def _findings(name: str, seed: int, episodes: int, steps: int) -> Iterator[KnobFinding]:
-    opened = open_schedule(name, seed)
-    for before, after in pairwise(opened.phases(MOST_PHASES)):
-        old = opened.timeline.values(opened.full_tick(before))
-        new = opened.timeline.values(opened.full_tick(after))
+def _findings(opened: ScheduledEnv, phases: Sequence[Phase], comparison: KnobComparison) -> Iterator[KnobFinding]:
+    values, full = opened.timeline.values, opened.full_tick
+    tried: set[str] = set()  # knobs that were changed within an episode
+    for after in phases:
+        old, new = values(full(opened.before(after))), values(full(after))
         for knob in new:
-            if old[knob] != new[knob]:
-                step = compare_knob(opened.schedule, old, new, knob, range(seed, seed + episodes), steps)
-                yield KnobFinding(after.id, knob, old[knob], new[knob], step)
+            if old[knob] == new[knob]:
+                continue
+            step, is_reproducible = comparison.play(old, new, knob)
+            within = None
+            if is_reproducible and step is not None and opened.schedule.clock != "episode" and knob not in tried:
+                tried.add(knob)
+                within = comparison.is_seen_within(old, new, knob)
+            yield KnobFinding(after.id, knob, old[knob], new[knob], step, is_reproducible, within)
 
 
-def compare_knob(
-    schedule: Schedule, old: Mapping[str, Value], new: Mapping[str, Value], knob: str, seeds: range, steps: int
-) -> int | None:
-    """The first step after which episodes differ if one knob changes and all others stay.
+class KnobComparison:
+    """Plays episodes with the same seeds and random actions before and after one knob changed.
 
     Where a rule between knobs forbids the change of one alone, all knobs change.
 
     Args:
         schedule: names the environment, and declares its knobs.
-        old: the knobs before.
-        new: the knobs after.
-        knob: the knob that changes.
         seeds: one for each episode.
         steps: the maximum of steps of an episode.
-
-    Returns:
-        The step, counted over all episodes from 1 (0: at a reset), or `None` if nothing differs.
     """
-    one = {**old, knob: new[knob]}
-    sides = (_make(schedule, old), _make_if_allowed(schedule, one) or _make(schedule, new))
-    try:
+
+    def __init__(self, schedule: Schedule, seeds: range, steps: int) -> None:
+        self._schedule, self._seeds, self._steps = schedule, seeds, steps
+
+    def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, bool]:
+        """Play each side twice.
+
+        Args:
+            old: the knobs before.
+            new: the knobs after.
+            knob: the knob that changes.
+
+        Returns:
+            The first step at which the sides differ, counted over all episodes from 1 (0: at a reset), or `None`; and
+            whether neither side differed from itself before.
+        """
+        held = [{"drift_tick": tick, "drift_clock": "hold"} for tick in (0, LATE, 0, LATE)]
+        envs = [self._make("episode", old, new, knob, LATE) for _ in held]
+        for step, (first, other, *again) in self._transitions(envs, held):
+            if not (data_equivalence(first, again[0]) and data_equivalence(other, again[1])):
+                return step, False
+            if not data_equivalence(first, other):
+                return step, True
+        return None, True
+
+    def is_seen_within(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> bool:
+        """Whether episodes differ in which the knob changes after the first step.
+
+        Args:
+            old: the knobs before.
+            new: the knobs after.
+            knob: the knob that changes.
+        """
+        envs = [self._make("episode_step", old, new, knob, at) for at in (LATE, 1)]
+        return any(not data_equivalence(*results) for _, results in self._transitions(envs, [None, None]))
+
+    def _transitions(
+        self, envs: Sequence[gym.Env[Any, Any]], options: Sequence[dict[str, Any] | None]
+    ) -> Iterator[tuple[int, list[Any]]]:
+        """The resets and transitions of all environments, with the actions of the first one."""
         count = 0
-        for seed in seeds:
-            rng = np.random.default_rng([seed, 0xC4EC])
-            sides[0].action_space.seed(seed)
-            (first, info), (second, other) = (env.reset(seed=seed) for env in sides)
-            if not data_equivalence((first, info), (second, other)):
-                return count
-            over = False
-            for _ in range(steps):
-                if over:
-                    break
-                count += 1
-                action = _draw_action(sides[0], info, rng)
-                transition, changed = (env.step(action) for env in sides)
-                if not data_equivalence(transition, changed):
-                    return count
-                over, info = bool(transition[2] or transition[3]), transition[4]
-        return None
-    finally:
-        for env in sides:
-            env.close()
+        try:
+            for seed in self._seeds:
+                rng = np.random.default_rng([seed, 0xC4EC])
+                envs[0].action_space.seed(seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DriftWarning)  # of a schedule that is always rewound
+                    resets = [env.reset(seed=seed, options=each) for env, each in zip(envs, options, strict=True)]
+                yield count, resets
+                info, over = resets[0][1], False
+                for _ in range(self._steps):
+                    if over:
+                        break
+                    count += 1
+                    action = _draw_action(envs[0], info, rng)
+                    results = [env.step(action) for env in envs]
+                    yield count, results
+                    over, info = any(result[2] or result[3] for result in results), results[0][4]
+        finally:
+            for env in envs:
+                env.close()
 
+    def _make(
+        self, clock: str, old: Mapping[str, Value], new: Mapping[str, Value], knob: str, at: int
+    ) -> gym.Env[Any, Any]:
+        """The environment with the knobs of one side, and those of the other from a tick on."""
+        content = {key: value for key, value in self._schedule.to_dict().items() if key in ("env", "knobs", "tasks")}
+        base = {name: thaw(value) for name, value in old.items()}
+        changed = {name: thaw(value) for name, value in new.items() if value != old[name]}
+        parts: dict[str, Any] = {"version": 1, "name": f"{self._schedule.name}-held", "clock": clock, "base": base}
 
-def _make(schedule: Schedule, knobs: Mapping[str, Value]) -> gym.Env[Any, Any]:
-    """The environment with these knobs and no drift."""
-    content = {key: value for key, value in schedule.to_dict().items() if key in ("env", "knobs", "tasks")}
-    base = {name: thaw(value) for name, value in knobs.items()}
-    parts: dict[str, Any] = {"version": 1, "name": f"{schedule.name}-held", "base": base}
-    return make_from_schedule({**content, **parts}, text=_acts_in_words(schedule))
+        def make(values: Mapping[str, Any]) -> gym.Env[Any, Any]:
+            drift = {"name": "other-side", "at": at, "set": values}
+            return make_from_schedule({**content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
 
-
-def _make_if_allowed(schedule: Schedule, knobs: Mapping[str, Value]) -> gym.Env[Any, Any] | None:
-    try:
-        return _make(schedule, knobs)
-    except ScheduleError:
-        return None
+        try:
+            return make({knob: changed[knob]})
+        except ScheduleError:  # a rule between knobs
+            return make(changed)
 
 
 def _acts_in_words(schedule: Schedule) -> bool:

@@ -17,8 +17,8 @@ import gymnasium as gym
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
-from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.oracle import Oracle, PlannedKnobs
+from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS, check_id, knob_table_of
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables

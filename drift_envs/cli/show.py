@@ -51,7 +51,6 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int | None) -
         count: how many phases; `None` for `FIRST`, and the first phase of each drift that begins later.
     """
     schedule, phases = scheduled.schedule, _choose(scheduled, count)
-    is_cut = phases[-1].stop != NEVER and bool(scheduled.phases(phases[-1].index + 2)[phases[-1].index + 1 :])
     console.print(Text(schedule.name, style="bold"))
     if schedule.description:
         console.print(schedule.description, markup=False)
@@ -69,7 +68,7 @@ def print_phases(console: Console, scheduled: ScheduledEnv, count: int | None) -
         console.print(rest, "", _knob_table(scheduled, phases))
     if any(one.stop != other.start for one, other in pairwise(phases)):
         console.print(Text("phases between later drifts are left out; --phases N shows the first N", style="dim"))
-    if is_cut:
+    if phases[-1].stop != NEVER:
         console.print(Text(f"and more from tick {phases[-1].stop} on; --phases N shows them", style="dim"))
     if "map" in scheduled.timeline.names:
         console.print()

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +43,7 @@ def minari_id(manifest: Mapping[str, Any]) -> str:
     def plain(text: str) -> str:
         return "".join(letter if letter.isalnum() or letter == "_" else "-" for letter in text)
 
-    env = plain(manifest["env"].rpartition(":")[2].rpartition("-v")[0])
+    env = plain(re.sub(r"-v\d+\Z", "", manifest["env"].rpartition(":")[2]))
     return f"{NAMESPACE}/{env}/{plain(manifest['schedule']['name'])}-{plain(manifest['policy'])}-v0"
 
 
@@ -85,7 +87,7 @@ def write_minari(
     name = minari_id(manifest)
     env = make_dataset_env(manifest)
     try:
-        with _datasets_path(folder.path / "minari.part") as root:
+        with _datasets_path((folder.path / "minari.part").resolve()) as root:
             dataset = None
             for lifetime in range(manifest["lifetimes"]):
                 for table in folder.tables(lifetime):
@@ -104,13 +106,16 @@ def write_minari(
 def _create(minari: Any, name: str, episodes: list[Any], env: gym.Env[Any, Any], manifest: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():  # of author, mail and a link to code, which a data set of one's own need not have
         warnings.simplefilter("ignore", UserWarning)
-        return minari.create_dataset_from_buffers(
+        create = minari.create_dataset_from_buffers
+        # versions before 0.5.4 have no such argument, and keep arrays as they are
+        plain = {"jpeg_encoding": False} if "jpeg_encoding" in inspect.signature(create).parameters else {}
+        return create(
             name,
             episodes,
             env=env,
             algorithm_name=manifest["policy"],
             description=f"Lifetimes with drifts of {manifest['schedule']['name']}; `infos` has the truth about them.",
-            jpeg_encoding=False,
+            **plain,
         )
 
 

@@ -24,7 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs._version import __version__
-from drift_envs.checks import check_integer, check_number
+from drift_envs.checks import check_integer, check_number, check_reward
 from drift_envs.datasets.columns import column_names, encode, load_pyarrow
 from drift_envs.datasets.folder import DatasetFolder, part_count
 from drift_envs.entry_points import make_from_schedule
@@ -405,14 +405,16 @@ class _PartPlayer:
         """Play an episode; returns the number of its steps."""
         options = {"drift_clock": "continue", "drift_tick": episode.tick}
         observation, info = env.reset(seed=episode.seed, options=options)
+        observation = _copy(observation)
         act, tick, advance, step = episode.act, episode.tick, int(self._clock != "episode"), env.step
         done, count = False, 0
         while not done and count != episode.steps:
             action = act(observation, info, tick)
             following, reward, terminated, truncated, info = step(action)
+            following = _copy(following)
             self._observations.append(observation)
-            self._actions.append(action)
-            self._rewards.append(reward)
+            self._actions.append(_copy(action))
+            self._rewards.append(check_reward(reward))
             self._ends.append((terminated, truncated))
             self._following.append(following)
             self._ticks.append(tick)
@@ -496,6 +498,13 @@ def _as_words(words: Sequence[str], offsets: np.ndarray) -> Any:
     numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
     codes = np.array([numbers[word] for word in words], np.int32)
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes[offsets]), pyarrow.array(list(numbers)))
+
+
+def _copy(value: Any) -> Any:
+    """An observation or action that stays as it is: an environment may write the next one into the same arrays."""
+    if isinstance(value, Mapping):
+        return {key: _copy(part) for key, part in value.items()}
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _as_json(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
-from drift_envs.checks import check_integer
+from drift_envs.checks import check_integer, check_reward
 from drift_envs.errors import ArgumentError
 
 
@@ -101,7 +101,7 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             action: passed on.
         """
         result = self.env.step(action)
-        self._score += float(result[1])
+        self._score += check_reward(result[1])
         self._steps += 1
         if result[2] or result[3]:
             self._store(PhaseReturn(*self._begin, self._score, self._steps))
