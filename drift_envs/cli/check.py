@@ -47,7 +47,7 @@ class KnobFinding:
         new: its value in this phase.
         step: the first step, over all episodes, after which an observation, a reward or an end of an episode differed
             (0: at a reset); `None` if none did.
-        is_reproducible: whether both sides, played again, gave the same episodes up to that step.
+        unlike: the seed with which one of the sides, played again, gave another episode; `None` if there is none.
         is_seen_within: whether something differed in an episode in which the knob changed after the first step;
             `None` if that was not tried.
     """
@@ -57,13 +57,13 @@ class KnobFinding:
     old: Value
     new: Value
     step: int | None
-    is_reproducible: bool = True
+    unlike: int | None = None
     is_seen_within: bool | None = None
 
     @property
     def words(self) -> str:
         """When the change was first seen."""
-        if not self.is_reproducible:
+        if self.unlike is not None:
             return "not reproducible"
         seen = "never" if self.step is None else f"step {self.step}"
         return f"{seen}, not within an episode" if self.is_seen_within is False else seen
@@ -92,7 +92,7 @@ def check_schedule(console: Console, name: str, seed: int, episodes: int, steps:
     table = Table("phase", "first seen", "change", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     findings = list(_findings(opened, chosen, KnobComparison(opened.schedule, range(seed, seed + episodes), steps)))
     for one in findings:
-        is_good = one.is_reproducible and one.step is not None and one.is_seen_within is not False
+        is_good = one.unlike is None and one.step is not None and one.is_seen_within is not False
         change = describe_change(one.knob, one.old, one.new)
         table.add_row(one.phase, Text(one.words, style="" if is_good else "yellow"), Text(change))
     console.print(table)
@@ -104,11 +104,11 @@ def check_schedule(console: Console, name: str, seed: int, episodes: int, steps:
 
 def _warn(findings: Sequence[KnobFinding], episodes: int) -> Iterator[str]:
     for one in findings:
-        if not one.is_reproducible:
+        if one.unlike is not None:
             yield (
-                f"warning: {one.phase}: the environment is not reproducible: with equal knobs, seeds and actions its "
-                f"episodes differ, so that it cannot be told what `{one.knob}` changes. Does its `reset` seed all "
-                "that it draws from?"
+                f"warning: {one.phase}: the environment is not reproducible: with equal knobs and actions its "
+                f"episodes differ with the seed {one.unlike}, so that it cannot be told what `{one.knob}` changes. "
+                "Does `reset(seed=...)` seed all that it draws from?"
             )
         elif one.step is None:
             yield (
@@ -146,12 +146,12 @@ def _findings(opened: ScheduledEnv, phases: Sequence[Phase], comparison: KnobCom
         for knob in new:
             if old[knob] == new[knob]:
                 continue
-            step, is_reproducible = comparison.play(old, new, knob)
+            step, unlike = comparison.play(old, new, knob)
             within = None
-            if is_reproducible and step is not None and opened.schedule.clock != "episode" and knob not in tried:
+            if unlike is None and step is not None and opened.schedule.clock != "episode" and knob not in tried:
                 tried.add(knob)
                 within = comparison.is_seen_within(old, new, knob)
-            yield KnobFinding(after.id, knob, old[knob], new[knob], step, is_reproducible, within)
+            yield KnobFinding(after.id, knob, old[knob], new[knob], step, unlike, within)
 
 
 class KnobComparison:
@@ -168,7 +168,7 @@ class KnobComparison:
     def __init__(self, schedule: Schedule, seeds: range, steps: int) -> None:
         self._schedule, self._seeds, self._steps = schedule, seeds, steps
 
-    def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, bool]:
+    def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, int | None]:
         """Play each side twice.
 
         Args:
@@ -178,16 +178,22 @@ class KnobComparison:
 
         Returns:
             The first step at which the sides differ, counted over all episodes from 1 (0: at a reset), or `None`; and
-            whether neither side differed from itself before.
+            the seed with which a side differed from itself before that, or `None`.
         """
         held = [{"drift_tick": tick, "drift_clock": "hold"} for tick in (0, LATE, 0, LATE)]
         envs = [self._make("episode", old, new, knob, LATE) for _ in held]
-        for step, (first, other, *again) in self._transitions(envs, held):
-            if not (data_equivalence(first, again[0]) and data_equivalence(other, again[1])):
-                return step, False
+        random: set[str] = set()  # keys of `info` that are not reproducible
+        shown: dict[str, int] = {}  # keys of `info` that differ, with the first step
+        for seed, step, results in self._transitions(envs, held):
+            (first, other, first_again, other_again) = (result[:-1] for result in results)
+            if not (data_equivalence(first, first_again) and data_equivalence(other, other_again)):
+                return step, seed
             if not data_equivalence(first, other):
-                return step, True
-        return None, True
+                return step, None
+            first, other, first_again, other_again = (result[-1] for result in results)
+            random |= _differing(first, first_again) | _differing(other, other_again)
+            shown = {**dict.fromkeys(_differing(first, other), step), **shown}
+        return min((step for key, step in shown.items() if key not in random), default=None), None
 
     def is_seen_within(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> bool:
         """Whether episodes differ in which the knob changes after the first step.
@@ -198,12 +204,15 @@ class KnobComparison:
             knob: the knob that changes.
         """
         envs = [self._make("episode_step", old, new, knob, at) for at in (LATE, 1)]
-        return any(not data_equivalence(*results) for _, results in self._transitions(envs, [None, None]))
+        return any(
+            not data_equivalence(first[:-1], other[:-1])
+            for _, _, (first, other) in self._transitions(envs, [None, None])
+        )
 
     def _transitions(
         self, envs: Sequence[gym.Env[Any, Any]], options: Sequence[dict[str, Any] | None]
-    ) -> Iterator[tuple[int, list[Any]]]:
-        """The resets and transitions of all environments, with the actions of the first one."""
+    ) -> Iterator[tuple[int, int, list[Any]]]:
+        """The seed, the step, and all results of resets and transitions with the actions of the first environment."""
         count = 0
         try:
             for seed in self._seeds:
@@ -212,7 +221,7 @@ class KnobComparison:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", DriftWarning)  # of a schedule that is always rewound
                     resets = [env.reset(seed=seed, options=each) for env, each in zip(envs, options, strict=True)]
-                yield count, resets
+                yield seed, count, resets
                 info, over = resets[0][1], False
                 for _ in range(self._steps):
                     if over:
@@ -220,7 +229,7 @@ class KnobComparison:
                     count += 1
                     action = _draw_action(envs[0], info, rng)
                     results = [env.step(action) for env in envs]
-                    yield count, results
+                    yield seed, count, results
                     over, info = any(result[2] or result[3] for result in results), results[0][4]
         finally:
             for env in envs:
@@ -243,6 +252,18 @@ class KnobComparison:
             return make({knob: changed[knob]})
         except ScheduleError:  # a rule between knobs
             return make(changed)
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """The keys whose values differ."""
+    return {key for key in (*one, *other) if not (key in one and key in other and _is_equal(one[key], other[key]))}
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(data_equivalence(one, other))
+    except (TypeError, ValueError):  # objects that do not compare; their text may still tell them apart
+        return repr(one) == repr(other)
 
 
 def _acts_in_words(schedule: Schedule) -> bool:

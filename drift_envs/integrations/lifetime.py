@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import check_choice, check_integer, check_reward
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.metrics.adaptation import recovery, summarise_recoveries
 from drift_envs.registration import IDS
@@ -170,7 +170,7 @@ class TextLifetime:
         chosen = self._parse(_spell(action))
         observation, reward, terminated, truncated, info = self._env.step(chosen)
         self._step += 1
-        result = self._show(observation, info, float(reward), bool(terminated or truncated))
+        result = self._show(observation, info, check_reward(reward), bool(terminated or truncated))
         if result["ended"]:
             self._finish("terminated" if terminated else "truncated")
         return result

@@ -11,6 +11,7 @@ import gymnasium as gym
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
+from drift_envs.checks import check_reward
 from drift_envs.knobs import Tunable
 from drift_envs.wrappers.describe import find_describer, read_action
 from drift_envs.wrappers.internal import InternalWrapper
@@ -106,7 +107,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         if isinstance(action, str):
             action = read_action(self.env.action_space, action)
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._score = self._describer.score(self._score, float(reward), terminated)
+        self._score = self._describer.score(self._score, check_reward(reward), terminated)
         text, extended = self._describe(observation, info)
         return text, reward, terminated, truncated, extended
 

@@ -61,7 +61,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self._drift = drift
         self._marks = find_marks(env)
-        self._score = 0.0
+        self._score: Any = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, its trail and its score."""
@@ -77,7 +77,8 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         if "score" in info:  # that of the text form
             self._score = float(info["score"])
         else:
-            self._score = self._marks.score(self._score, float(reward), terminated)
+            # that of an environment of several objectives is a vector, and so is its score
+            self._score = self._marks.score(self._score, reward if np.size(reward) > 1 else float(reward), terminated)
         self._marks.note(action)
         return result
 
@@ -91,7 +92,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
             "episode_step": f"episode {state.episode}, step {state.tick}",
         }
         time = times[timeline.schedule.clock]
-        first = f"phase {state.phase}, {time}, score {self._score:.4g}"
+        first = f"phase {state.phase}, {time}, score {_show_score(self._score)}"
         old = self._before()
         if old is None:
             return first, "nothing has changed yet" if phase.index == 0 else ""
@@ -114,6 +115,10 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         """The knobs at the end of the phase before; `None` in the first one."""
         start = self._drift.phase.start
         return None if start == 0 else self._drift.timeline.values(start - 1)
+
+
+def _show_score(score: Any) -> str:
+    return f"{score:.4g}" if np.ndim(score) == 0 else ", ".join(f"{one:.4g}" for one in np.ravel(score))
 
 
 class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):

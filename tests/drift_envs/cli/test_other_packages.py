@@ -1,0 +1,190 @@
+"""Every command on environments of other packages, which stand in a module of one's own here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+from drift_envs import make_from_schedule
+from drift_envs.cli.app import main
+
+MODULE = '''
+import random
+import gymnasium as gym
+import numpy as np
+
+print("the module was imported")
+
+
+class Tank(gym.Env):
+    """A tank without `render_mode`; `leak` counts at once, `inflow` is read by `reset` alone."""
+
+    metadata = {"render_modes": []}
+
+    def __init__(self, noise=False, fails=False):
+        if fails:
+            raise ZeroDivisionError("no tank is left")
+        self.leak, self.inflow, self.noise = 0.1, 1.0, noise
+        self.observation_space = gym.spaces.Box(-100, 100, (2,))
+        self.action_space = gym.spaces.Discrete(2)
+        self._buffer = np.zeros(2, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._now = self.inflow
+        self._level = 10.0
+        self._buffer[:] = self._level, 0
+        return self._buffer, {"luck": random.random()}
+
+    def step(self, action):
+        if action == 1 and self._level > 1e9:
+            raise RuntimeError("overflow")
+        self._level += self._now * action - self.leak + (random.random() if self.noise else 0)
+        self._buffer[:] = self._level, action
+        return self._buffer, float(self._level), False, False, {"luck": random.random()}
+
+
+class Two(Tank):
+    def step(self, action):
+        return (*super().step(action)[:1], np.array([1.0, 2.0]), False, False, {})
+
+
+class Dry(Tank):
+    def step(self, action):
+        raise KeyError("the pump")
+
+
+for name, entry, arguments in (
+    ("Tank", "Tank", {}),
+    ("Two", "Two", {}),
+    ("Dry", "Dry", {}),
+    ("Noisy", "Tank", {"noise": True}),
+    ("Failing", "Tank", {"fails": True}),
+):
+    gym.register(name, f"{__name__}:{entry}", kwargs=arguments, disable_env_checker=True)
+'''
+SCHEDULE = """
+version: 1
+env: {module}:{env}
+clock: {clock}
+knobs:
+  leak: {{attribute: leak, bounds: [0, 5]}}
+  inflow: {{attribute: inflow, bounds: [0, 5]}}
+drifts:
+  - {{name: leaky, at: 2, set: {{leak: 0.7}}}}
+  - {{name: rain, at: 4, set: {{inflow: 2.5}}}}
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Iterator[str]:
+    name = f"tanks_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    path = list(sys.path)
+    yield name
+    sys.path[:] = path
+    sys.modules.pop(name, None)
+    for env_id in ("Tank", "Two", "Dry", "Noisy", "Failing"):
+        gym.registry.pop(env_id, None)
+
+
+def write(folder: Path, module: str, env: str = "Tank", clock: str = "episode", more: str = "") -> str:
+    file = folder / f"{env}.yaml"
+    file.write_text(SCHEDULE.format(module=module, env=env, clock=clock) + more, encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize("command", ["validate", "show", "plot", "diff"])
+def test_reading_a_file_imports_nothing_unless_told(
+    command: str, module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [command, write(tmp_path, module), *(["source", "rain"] if command == "diff" else [])]
+    assert main(words) == (0 if command == "validate" else 1)
+    printed = capsys.readouterr()
+    assert f"`{module}` is imported only with `--import {module}`" in printed.out + printed.err
+    assert module not in sys.modules
+    assert main([*words, "--import", str(tmp_path)]) == 0
+    assert "the module was imported" in capsys.readouterr().out
+
+
+def test_the_message_says_what_finds_a_module(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", write(tmp_path, module)]) == 2
+    assert f"the module `{module}` stands in '.'" in (shown := capsys.readouterr().err)
+    assert "`--import .`" in shown
+    assert main(["check", write(tmp_path, "no_such_package")]) == 2
+    assert "install the package that registers `Tank`" in capsys.readouterr().err
+    assert main(["validate", write(tmp_path, module), "--import", "no_such_package"]) == 2
+    assert "--import: should be a folder, or a module that can be imported" in capsys.readouterr().err
+
+
+def test_a_folder_hides_no_other_module(module: str, tmp_path: Path) -> None:
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('hidden')", encoding="utf-8")
+    sys.modules.pop("colorsys", None)
+    assert main(["validate", write(tmp_path, module), "--import", str(tmp_path)]) == 0
+    import colorsys
+
+    assert str(tmp_path) not in str(colorsys.__file__)
+
+
+def test_check_tells_apart_what_counts_at_once_and_what_at_a_reset(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--import", str(tmp_path), "--steps", "20", "--episodes", "2"]
+    assert main(["check", write(tmp_path, module, clock="step"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("warning: ") == 1
+    assert "rain: `inflow` changed after the first step of 2 episodes, and nothing differed" in shown
+    assert main(["check", write(tmp_path, module), *words]) == 0
+    assert "warning" not in capsys.readouterr().out, "`luck` in `info` is random, which accuses no one"
+    assert main(["check", write(tmp_path, module, "Noisy"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("not reproducible") == 4
+    assert "differ with the seed 0" in shown
+
+
+def test_check_reaches_drifts_behind_many_phases(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "  - {name: weekly, every: 7, for: 2, set: {leak: 0.2}}\n  - {name: late, at: 9000, set: {inflow: 0.3}}\n"
+    words = ["--import", str(tmp_path), "--steps", "9", "--episodes", "1"]
+    assert main(["check", write(tmp_path, module, more=more), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "late " in shown
+    assert "left out: phases from tick" in shown
+    for command, expected in (("show", "late "), ("plot", "ticks 0 to 9019")):
+        assert main([command, str(tmp_path / "Tank.yaml")]) == 0
+        assert expected in capsys.readouterr().out
+
+
+def test_exceptions_of_other_packages_are_one_line(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--import", str(tmp_path)]
+    assert main(["validate", write(tmp_path, module, "Failing"), *words]) == 1
+    shown = capsys.readouterr().err
+    assert f"env: {module}:Failing cannot be made: {module}: ZeroDivisionError: no tank is left" in shown
+    assert main(["check", write(tmp_path, module, "Dry"), *words]) == 1
+    assert capsys.readouterr().err == f"drift-envs: {module}: KeyError: 'the pump'\n"
+    out = ["--out", str(tmp_path / "film.png"), "--policy", "random"]
+    assert main(["record", f"{module}:Tank", "--schedule", write(tmp_path, module), *out]) == 1
+    assert f"`render_mode` of {module}:Tank should be one of its own: none" in capsys.readouterr().err
+    assert main(["severity", write(tmp_path, module)]) == 1
+    assert "there is no oracle for" in capsys.readouterr().err
+
+
+def test_the_spec_drifts(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    env = make_from_schedule(Path(write(tmp_path, module)), text=True)
+    assert env.spec is not None
+    for spec in (env.spec, gym.envs.registration.EnvSpec.from_json(env.spec.to_json())):
+        again = gym.make(spec)
+        again.reset(seed=0, options={"drift_tick": 4})
+        assert (again.unwrapped.leak, again.unwrapped.inflow) == (0.7, 2.5)  # type: ignore[attr-defined]
+        assert again.spec == spec
