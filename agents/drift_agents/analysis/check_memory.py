@@ -256,11 +256,16 @@ def _ask(
     present = other = None
     for place, text in enumerate(texts):
         values = set(read_values(text))
-        if value in values or (value == NOTHING and values & stale and mentions_end(text)):
+        if value in values or (value == NOTHING and _says_nothing(text, bool(values & stale))):
             present = place if present is None else present
         elif values & stale:
             other = place if other is None else other
     return Answered(model.world, day, kind, question, value, stale, tuple(said), texts, present, other)
+
+
+def _says_nothing(text: str, names_stale: bool) -> bool:
+    """Whether a text says that a value was withdrawn."""
+    return mentions_end(text) if names_stale else NOTHING in text.lower()
 
 
 def _takes(service: Any, method: str, option: str) -> bool:
@@ -325,9 +330,9 @@ class _Calls:
         if len(found) > MOST_HITS:
             raise PartError(f"{self._name}: `search` should return at most {MOST_HITS} texts. Received {len(found)}")
         texts = tuple(one[1] if isinstance(one, tuple) and len(one) == 3 else one for one in found)
-        wrong = next((one for one in texts if not isinstance(one, str)), None)
-        if wrong is not None:
-            raise PartError(f"{self._name}: `search` should return texts. Received one of type {type(wrong).__name__}")
+        wrong = [type(one).__name__ for one in texts if not isinstance(one, str)]
+        if wrong:
+            raise PartError(f"{self._name}: `search` should return texts. Received one of type {wrong[0]}")
         if (letters := sum(map(len, texts))) > MOST_LETTERS:
             raise PartError(f"{self._name}: `search` should return at most {MOST_LETTERS} letters. Received {letters}")
         return texts

@@ -1,6 +1,7 @@
 """Sentences about facts, and days, as agents read them.
 
 * `FactClaim`, `read_claim` - what a sentence says
+* `read_about` - the fact that a sentence is about
 * `ShownDay`, `read_day` - a state from its JSON text
 * `mentions_end` - whether a sentence says that a value no longer holds
 """
@@ -71,6 +72,17 @@ class ShownDay(NamedTuple):
     about: tuple[str, str]
 
 
+def read_about(sentence: str) -> tuple[str, str] | None:
+    """The person and the attribute that a sentence or a question is about; `None` if there is none.
+
+    Example:
+        >>> read_about("What is Ana's workspace?")
+        ('Ana', 'office')
+    """
+    found = _ABOUT.search(sentence)
+    return None if found is None else (found[1], SYNONYMS.get(found[2], found[2]))
+
+
 @lru_cache(maxsize=8192)
 def read_claim(sentence: str) -> FactClaim | None:
     """What a sentence says about a fact; `None` if it is about none.
@@ -84,7 +96,7 @@ def read_claim(sentence: str) -> FactClaim | None:
         >>> read_claim("It is over with bolitu as Ana's dentist.").value
         'nothing'
     """
-    about, values, date = _ABOUT.search(sentence), _VALUE.findall(sentence.lower()), _DATE.search(sentence)
+    about, values, date = read_about(sentence), _VALUE.findall(sentence.lower()), _DATE.search(sentence)
     if about is None:
         return None
     if len(values) < 2 and (_ENDED.search(sentence) or NOTHING in sentence.lower()):
@@ -92,7 +104,7 @@ def read_claim(sentence: str) -> FactClaim | None:
     if not values:
         return None
     return FactClaim(
-        (about[1], SYNONYMS.get(about[2], about[2])),
+        about,
         values[-1],
         None if date is None else int(date[1]),
         _HEARSAY.search(sentence) is not None,
@@ -118,11 +130,11 @@ def read_day(state: str) -> ShownDay | None:
         day, asked = int(shown["day"]), int(shown["asked"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    about = _ABOUT.search(question)
+    about = read_about(question)
     if about is None:
         return None
     claims = tuple(claim for claim in map(read_claim, heard) if claim is not None)
-    return ShownDay(day, heard, claims, asked, question, (about[1], SYNONYMS.get(about[2], about[2])))
+    return ShownDay(day, heard, claims, asked, question, about)
 
 
 def mentions_end(sentence: str) -> bool:

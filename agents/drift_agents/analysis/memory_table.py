@@ -1,0 +1,215 @@
+"""The table of `drift-agents check-memory`, for the terminal and as a page.
+
+* `find_service` - what makes a service, by the name of a store or from a Python file
+* `REFERENCES` - what a service is compared with
+* `tabulate_check`, `tabulate_references` - the tables
+* `write_timelines` - the worst questions of a check as a page: what was said when, and what came back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, Answered, MemoryCheck
+from drift_agents.embedding.base import Embedding, Vectors, make_embedding
+from drift_agents.envs.facts.statements import read_about, read_claim
+from drift_agents.errors import UnknownNameError
+from drift_agents.experiment.folder import write_text
+from drift_agents.part_file import PartFile
+from drift_agents.registry import STORES
+from drift_agents.stores.base import StoreProtocol
+from drift_agents.stores.services import CommonWords, Everything
+
+WORST = 10
+"""Questions on the page."""
+
+
+class FactIndex:
+    """An index by fact: the newest statement about each, without hearsay; the best that is possible without asking.
+
+    Example:
+        >>> index = FactIndex()
+        >>> for text in ("Ana's office is bolitu.", "News of day 2: Ana's office was nofeze on that day."):
+        ...     index.add(text)
+        >>> index.search("What is Ana's office?", 5)
+        ["Ana's office is bolitu."]
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], str] = {}
+
+    def __len__(self) -> int:
+        """The number of facts."""
+        return len(self._texts)
+
+    def add(self, text: str) -> None:
+        """Store a statement, if it is about a fact and not older than what is known."""
+        claim = read_claim(text)
+        if claim is None or (claim.about in self._texts and (claim.is_hearsay or claim.day is not None)):
+            return
+        self._texts[claim.about] = text
+
+    def search(self, query: str, k: int) -> list[str]:
+        """The statement about the fact of a question."""
+        about = read_about(query)
+        return [self._texts[about]] if about in self._texts else []
+
+
+class Asking:
+    """Asks each time: what the check sets as `truth`."""
+
+    truth: Mapping[str, str] = {}
+
+    def add(self, text: str) -> None:
+        """Do nothing."""
+
+    def search(self, query: str, k: int) -> list[str]:
+        """The present value."""
+        return [self.truth[query]]
+
+
+REFERENCES: Mapping[str, Callable[[], Any]] = {
+    "newest first": CommonWords,
+    "oldest first": lambda: CommonWords(newest=False),
+    "everything": Everything,
+    "index by fact": FactIndex,
+    "asking each time": Asking,
+}
+"""What a service is compared with: common words of question and text, all texts, and the best that is possible."""
+
+
+class _CachedEmbedding:
+    """An embedding that computes equal texts once."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        self._embedding, self._known = embedding, dict[str, Vectors]()
+        self.name, self.dimension = embedding.name, embedding.dimension
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One vector for each text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedding.embed(new), strict=True))
+        return np.array([self._known[text] for text in texts]).reshape(len(texts), self.dimension)
+
+
+class _StoreTexts:
+    """A store as a service of two methods."""
+
+    def __init__(self, store: StoreProtocol) -> None:
+        self._store = store
+        self._added = 0
+
+    def __len__(self) -> int:
+        return self._added
+
+    def add(self, text: str, metadata: Mapping[str, Any] | None = None) -> str:
+        self._added += 1
+        return self._store.add(text, metadata or {})
+
+    def search(self, query: str, k: int) -> Sequence[Any]:
+        return self._store.search(query, k)
+
+
+def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
+    """What makes a service.
+
+    Args:
+        name: of a store, as `chroma`, or a class or function of a Python file, as `mine.py:MyMemory`.
+        embedding: of stores.
+
+    Raises:
+        UnknownNameError: if it is neither, or there is no embedding of that name.
+        PartError: if the file cannot be used.
+    """
+    file = PartFile.read(name)
+    if file is not None:
+        made: Callable[[], Any] = (file if file.sha256 else file.pin()).load()
+        return made
+    if name not in STORES.names():
+        raise UnknownNameError("store", name, STORES.names())
+    cached = _CachedEmbedding(make_embedding(embedding))
+    return lambda: _StoreTexts(STORES.make(name, embedding=cached))
+
+
+_COLUMNS = {"present": "present value", "stale_first": "stale first", "both": "both", "nothing": "nothing"}
+
+
+def _write_rate(rate: tuple[float, float, float]) -> str:
+    mean, low, high = (round(100 * one) for one in rate)
+    return f"{mean} % [{low}, {high}]"
+
+
+def tabulate_check(check: MemoryCheck) -> Table:
+    """The rows of a service by kind of change, with its times below.
+
+    Args:
+        check: its result.
+    """
+    held = "" if check.entries is None else f", {check.entries:.0f} entries"
+    times = f"{check.add_ms:.2f} ms an `add`, {check.search_ms:.2f} ms a `search`{held}"
+    table = Table(title=check.name, caption=times, title_justify="left", caption_justify="left")
+    for column in ("change", "n", *_COLUMNS.values()):
+        table.add_column(column, justify="left" if column == "change" else "right")
+    for kind, row in check.rows.items():
+        table.add_row(kind, str(row.n), *(_write_rate(row.rates[name]) for name in RATES))
+    return table
+
+
+def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
+    """A row for each service: changed facts, and the unchanged ones beside them.
+
+    Args:
+        checks: the results.
+    """
+    table = Table(title="Changed facts, compared", title_justify="left")
+    for column in ("memory", *_COLUMNS.values(), "unchanged: present value"):
+        table.add_column(column, justify="left" if column == "memory" else "right")
+    for check in checks:
+        if CHANGED in check.rows:
+            rates = [_write_rate(check.rows[CHANGED].rates[name]) for name in RATES]
+            same = _write_rate(check.rows[UNCHANGED].rates["present"]) if UNCHANGED in check.rows else "-"
+            table.add_row(check.name, *rates, same)
+    return table
+
+
+def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
+    """Write the worst questions of each service: what was said when, and what came back.
+
+    Args:
+        checks: the results.
+        path: the file.
+
+    Raises:
+        ExperimentError: if it cannot be written.
+    """
+    parts = ['<!doctype html><meta charset="utf-8"><title>check-memory</title>']
+    parts.append(
+        "<style>body{font:15px sans-serif;max-width:50em;margin:2em auto}.new{color:#067}.old{color:#b30}</style>"
+    )
+    for check in checks:
+        parts.append(f"<h1>{escape(check.name)}</h1>")
+        wrong = [one for one in check.answered if one.rates[1] or one.rates[3]]
+        for one in sorted(wrong, key=lambda one: (one.present is not None, one.world, one.day))[:WORST]:
+            parts.append(_write_question(one))
+    write_text(path, "\n".join(parts) + "\n")
+
+
+def _write_question(one: Answered) -> str:
+    def mark(text: str) -> str:
+        marked = escape(text)
+        for value in {one.value, *one.stale}:
+            kind = "new" if value == one.value else "old"
+            marked = marked.replace(value, f'<b class="{kind}">{value}</b>')
+        return marked
+
+    said = "".join(f"<li>day {day}: {mark(text)}</li>" for day, text in one.said)
+    came = "".join(f"<li>{mark(text)}</li>" for text in one.texts)
+    title = f"{escape(one.kind)}, world {one.world}, day {one.day}: {escape(one.question)}"
+    return f"<h2>{title}</h2><p>True: {mark(one.value)}</p><p>Said:</p><ul>{said}</ul><p>Returned:</p><ol>{came}</ol>"

@@ -1,0 +1,160 @@
+"""`check_memory`: what is counted, what bad services cause, and the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.analysis.check_memory import MemoryCheck, check_memory
+from drift_agents.analysis.memory_table import REFERENCES, Asking, FactIndex, find_service
+from drift_agents.cli.app import main
+from drift_agents.envs.facts.statements import read_claim
+from drift_agents.errors import UnknownNameError
+from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
+
+from drift_envs.envs.facts.knobs import KINDS
+from drift_envs.envs.facts.model import FACTS_OF_A_KIND, make_model
+
+
+def check(make: Any, **options: Any) -> MemoryCheck:
+    return check_memory(make, "mine", **{"worlds": 3, "days": 30, **options})
+
+
+def test_references_are_ordered_as_they_have_to_be() -> None:
+    found = {name: check(make) for name, make in REFERENCES.items()}
+    stale = {name: one.rate("stale_first") for name, one in found.items()}
+    assert stale["asking each time"] == stale["index by fact"] == 0.0
+    assert 0.0 < stale["newest first"] < stale["oldest first"]
+    assert found["everything"].rate("present") == 1.0
+    assert all(one.rows["unchanged"].rates["present"][0] == 1.0 for one in found.values())
+    assert found["index by fact"].rows["silent"].rates["stale_first"][0] == 1.0
+    assert found["asking each time"].rows["silent"].rates["present"][0] == 1.0
+
+
+def test_equal_seeds_give_equal_questions() -> None:
+    assert check(CommonWords).answered == check(CommonWords).answered
+    assert check(CommonWords).answered != check(CommonWords, seed=1).answered
+
+
+def test_newest_first_helps_a_store_and_finds_as_much() -> None:
+    plain, wrapped = check(find_service("in_process")), check(lambda: NewestFirst(find_service("in_process")()))
+    for kind in ("change", "return"):
+        assert wrapped.rows[kind].rates["stale_first"][0] < plain.rows[kind].rates["stale_first"][0]
+    assert wrapped.rate("present") == plain.rate("present")
+
+
+def test_replace_forgets_the_stale_statement_and_what_comes_again_is_back() -> None:
+    memory = Replace(CommonWords(newest=False))
+    for text in ("Ana's office is bolitu.", "Ana's office is nofeze.", "Ana's office is bolitu."):
+        memory.add(text)
+    assert set(memory.search("What is Ana's office?", 5)) == {"Ana's office is bolitu."}
+
+
+def test_what_is_old_is_asked_for_once() -> None:
+    asked: list[str] = []
+    memory = AskFirst(CommonWords(), lambda query: asked.append(query) or "Ana's office is nofeze.", age=2)
+    for text in ("Ana's office is bolitu.", "It rained.", "The lift is slow.", "There is cake."):
+        memory.add(text)
+    for _ in range(2):
+        assert memory.search("What is Ana's office?", 1) == ["Ana's office is nofeze."]
+    assert len(asked) == 1
+
+
+class Bad:
+    """A service whose `search` is replaced."""
+
+    result: Any = ()
+
+    def add(self, text: str) -> None: ...
+
+    def search(self, query: str, k: int) -> Any:
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("text", "`search` should return a list of texts. Received str"),
+        ([None], "`search` should return texts. Received one of type NoneType"),
+        (["x"] * 1_000_000, "`search` should return at most 1000 texts. Received 1000000"),
+        (["x" * 10_000_000], "`search` should return at most 1000000 letters. Received 10000000"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_told_in_one_line(result: Any, message: str) -> None:
+    assert check(type("Mine", (Bad,), {"result": result})).error == f"mine: {message}"
+
+
+def test_a_service_that_raises_or_hangs_is_told_and_left_behind() -> None:
+    def fail(self: Any, text: str) -> None:
+        raise ZeroDivisionError("no\nway")
+
+    assert check(type("Mine", (Bad,), {"add": fail})).error == "mine: `add` raises ZeroDivisionError: no way"
+    slow = type("Mine", (Bad,), {"add": lambda self, text: time.sleep(5)})
+    start = time.monotonic()
+    assert check(slow, limit=0.05).error == "mine: `add` should return within 0.05 s, and does not"
+    assert time.monotonic() - start < 3
+    assert check(lambda: 1 / 0).error == "mine: `make` raises ZeroDivisionError: division by zero"
+
+
+def test_the_command_prints_writes_and_fails_above(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, page = tmp_path / "mine.py", tmp_path / "worst.html"
+    file.write_text("class Mine:\n    def add(self, text): ...\n    def search(self, query, k): return 3\n")
+    short = ["--worlds", "2", "--days", "20"]
+    assert main(["check-memory", "in_process", *short, "--html", str(page)]) == 0
+    assert "stale first" in capsys.readouterr().out
+    assert "<h2>" in page.read_text("utf-8")
+    assert main(["check-memory", "in_process", *short, "--no-references", "--fail-above", "stale_first=0.01"]) == 1
+    assert "in_process: `stale_first` should be at most 0.01. Received" in capsys.readouterr().err
+    assert main(["check-memory", f"{file}:Mine", "in_process", *short, "--no-references", "--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["services"][1]["rows"]["unchanged"]["present"]["mean"] == 1.0
+    assert re.search("`search` should return a list of texts. Received int", shown["failed"][0])
+    assert main(["check-memory", "in_process", "--fail-above", "present=2"]) == 2
+    assert main(["check-memory", "no_such"]) == 2
+
+
+def test_an_unknown_store_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="no_such"):
+        find_service("no_such")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_agents_read_every_wording(kind: str, held_out: bool) -> None:
+    """The new value of each sentence, also in the wording that is held out."""
+    number = KINDS.index(kind) * FACTS_OF_A_KIND
+    old = make_model(3, {})
+    for version in (1, 2):
+        new = make_model(3, {kind: (version - 1) * FACTS_OF_A_KIND + 1})
+        for day in range(3):
+            said = new.news(day, old.counts, (number,), held_out)[:-1]
+            claims = [read_claim(text) for text in said]
+            assert all(claims)
+            fact = new.facts[number]
+            if kind == "silent":
+                assert not said
+            elif kind == "confuse":
+                assert claims[0].about[0] != fact.who
+            elif kind == "hearsay":
+                assert claims[0].is_hearsay
+                assert claims[0].value != new.value(number)
+            else:
+                assert claims[0].about == (fact.who, fact.what)
+                assert claims[0].value == new.value(number)
+            if kind == "late":
+                assert claims[1].value == old.value(number)
+                assert claims[1].day == max(day - 3, 0)
+        old = new
+
+
+def test_the_index_keeps_facts_apart() -> None:
+    index = FactIndex()
+    for text in ("Anna's office is bolitu.", "Ana's office is nofeze.", "Omar says that Ana's office is tedude."):
+        index.add(text)
+    assert index.search("Which one is Ana's workspace?", 5) == ["Ana's office is nofeze."]
+    assert index.search("Which one is Ana's locker?", 5) == []
+    assert not hasattr(Asking(), "__len__")
