@@ -18,6 +18,7 @@ is answered.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import json
 import os
@@ -256,6 +257,10 @@ def run_app(
         return DONE
     except Exception as error:
         status = status_of(error)
+        if status is None and (reason := _describe_output(error)):
+            print(f"{program}: standard output cannot be written: {reason}", file=sys.stderr)
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # flushed when the interpreter ends
+            return FAILED
         if status is None:
             raise
         if DEBUG in words:
@@ -266,6 +271,14 @@ def run_app(
     if status == INTERRUPTED:
         print(f"{program}: interrupted", file=sys.stderr)
     return int(status or DONE)
+
+
+def _describe_output(error: Exception) -> str:
+    """Why standard output cannot be written, if that is the error; else empty."""
+    if sys.stdout is None or sys.stdout.closed:
+        return "it is closed"
+    is_error_of_stream = isinstance(error, OSError) and error.filename is None
+    return str(error.strerror) if is_error_of_stream and error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO) else ""
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]

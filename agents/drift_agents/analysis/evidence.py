@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from drift_agents.errors import EvidenceError, ExperimentError, MissingDependencyError
-from drift_agents.experiment.folder import EPISODES, MANIFEST, read_manifest
+from drift_agents.experiment.folder import EPISODES, MANIFEST, check_merged, read_manifest
 from drift_agents.experiment.logs import TEST, iterate_rows
 from drift_agents.types import SUPERVISION
 
@@ -188,7 +188,9 @@ def _read_run(folder: Path) -> EvidenceTable:
     if not (folder / EPISODES).exists():
         raise EvidenceError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     try:
-        return gather_evidence(read_manifest(folder), iterate_rows(folder / EPISODES))
+        manifest = read_manifest(folder)
+        check_merged(folder, manifest)
+        return gather_evidence(manifest, iterate_rows(folder / EPISODES))
     except ExperimentError as error:  # lines of another version: the wrong source, not failed work
         raise EvidenceError(str(error)) from error
 

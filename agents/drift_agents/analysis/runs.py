@@ -125,7 +125,7 @@ def read_run(folder: Path) -> tuple[dict[str, Any], list[LoggedRow]]:
     if not (folder / EPISODES).exists():
         raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     rows = read_rows(folder / EPISODES)
-    check_merged(folder)
+    check_merged(folder, manifest)
     return manifest, rows
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -190,7 +191,7 @@ def describe_totals(totals: Totals) -> str:
 
 def _describe_resume(options: RunOptions, folder: Path) -> str:
     """How to continue the run; empty if nothing has been played."""
-    if not (folder / MANIFEST).exists():
+    if not os.path.exists(folder / MANIFEST):  # `Path.exists` raises where the name is too long
         return ""
     words = shlex.join(word for word in options.words if word not in ("--fresh", "--resume"))
     return f"What is done is kept; continue with: drift-agents {words} --resume"

@@ -392,6 +392,11 @@ class Experiment(_Model):
 
     def config_hash(self) -> str:
         """SHA-256 of the content in a canonical form, 16 hexadecimal digits; `about` and `trace` do not count."""
-        data = {key: value for key, value in self.to_dict().items() if key not in ("about", "trace")}
-        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hash_content(self.to_dict())
+
+
+def hash_content(experiment: Mapping[str, Any]) -> str:
+    """The `config_hash` of an experiment as plain data."""
+    data = {key: value for key, value in experiment.items() if key not in ("about", "trace")}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

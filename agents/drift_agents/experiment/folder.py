@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -33,6 +34,7 @@ import numpy
 import scipy
 
 from drift_agents.errors import ExperimentError, PartError
+from drift_agents.experiment.config import hash_content
 from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
@@ -228,6 +230,7 @@ class RunFolder:
 
     def _check_same(self, manifest: Mapping[str, Any]) -> None:
         found = read_manifest(self.path)
+        _check_experiment(self.path, found)
         self._check_part_files(found.get("experiment"), manifest["experiment"])
         played, with_versions = compare_manifests(found, manifest)
         if played or found["config_hash"] != manifest["config_hash"]:
@@ -321,12 +324,17 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def check_merged(folder: Path) -> None:
-    """Check the lines of a finished run against their hash, where it is beside them.
+def check_merged(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Check the lines of a finished run, and what it played, against the hashes beside them.
+
+    Args:
+        folder: of the run.
+        manifest: the content of its `run.json`.
 
     Raises:
-        ExperimentError: if `episodes.jsonl` was changed, or cannot be read.
+        ExperimentError: if one of them was changed, or `episodes.jsonl` cannot be read.
     """
+    _check_experiment(folder, manifest)
     path, beside = folder / EPISODES, folder / EPISODES_HASH
     try:
         if beside.exists() and beside.read_bytes() != _describe_hash(path).encode():
@@ -336,6 +344,21 @@ def check_merged(folder: Path) -> None:
             )
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _check_experiment(folder: Path, manifest: Mapping[str, Any]) -> None:
+    stated, experiment = manifest["config_hash"], manifest.get("experiment")
+    if not _HASH.fullmatch(str(stated)):  # lines that are not of a run
+        return
+    found = hash_content(experiment) if isinstance(experiment, dict) else None
+    if found != stated:
+        raise ExperimentError(
+            f"{folder / MANIFEST}: is not what the run wrote: the hash of `experiment` should be {stated}. "
+            f"Received {found}. Put it back"
+        )
+
+
+_HASH = re.compile("[0-9a-f]{16}")
 
 
 def _describe_hash(path: Path) -> str:

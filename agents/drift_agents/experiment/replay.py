@@ -59,6 +59,7 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
     experiment = parse_experiment(manifest.get("experiment"), str(folder / MANIFEST))
     planned = plan_cells(experiment)
     there = _read_cells(folder)
+    check_merged(folder, manifest)
     if len(there) != len(planned):
         raise ExperimentError(
             f"{folder / EPISODES}: should have lines of {len(planned)} cells. Received those of {len(there)}"
@@ -98,7 +99,6 @@ def _read_cells(folder: Path) -> list[list[dict[str, Any]]]:
         if row["episode"] == 0 or not cells:
             cells.append([])
         cells[-1].append(row)
-    check_merged(folder)
     return cells
 
 

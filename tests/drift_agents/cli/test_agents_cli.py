@@ -223,6 +223,17 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
 
 
 @pytest.mark.integration
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.parametrize(("redirection", "reason"), [(">&-", "it is closed"), ("> /dev/full", "No space left")])
+def test_an_output_that_cannot_be_written(redirection: str, reason: str) -> None:
+    command = f"{sys.executable} -m drift_agents list {redirection}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"drift-agents: standard output cannot be written: {reason}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.integration
 def test_help_imports_no_part() -> None:
     code = (
         "import sys; from drift_agents.cli.app import main; main(['run', '--help']); "

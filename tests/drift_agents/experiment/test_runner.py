@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.evidence import read_evidence
 from drift_agents.analysis.runs import read_run
-from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import RunFolder, read_manifest
 from drift_agents.experiment.loader import parse_experiment
@@ -143,6 +144,23 @@ def test_changed_lines_are_not_reported(experiment: Experiment, tmp_path: Path, 
         read_run(tmp_path / "whole")
     run_experiment(experiment, tmp_path / "whole", resume=True)
     assert len(read_run(tmp_path / "whole")[1]) == len(whole.splitlines())
+
+
+def test_a_changed_experiment_is_not_reported_nor_continued(
+    experiment: Experiment, tmp_path: Path, whole: bytes
+) -> None:
+    path = tmp_path / "whole" / "run.json"
+    content = json.loads(path.read_text())
+    content["experiment"]["rounds"] += 1
+    path.write_text(json.dumps(content))
+    message = rf"run\.json: is not what the run wrote: the hash of `experiment` should be {content['config_hash']}"
+    for read in (
+        lambda: read_run(tmp_path / "whole"),
+        lambda: read_evidence([tmp_path / "whole"]),
+        lambda: run_experiment(experiment, tmp_path / "whole", resume=True),
+    ):
+        with pytest.raises(DriftAgentsError, match=message):
+            read()
 
 
 @pytest.mark.integration
