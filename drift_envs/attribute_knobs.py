@@ -180,10 +180,15 @@ class AttributeKnobs:
 
     def has_changed(self) -> bool:
         """Whether any attribute that was set, derived or a part of what is derived has changed; fast."""
+        env = self._env
         try:
-            return any(_mark(find(self._env)) != mark for find, mark in self._marks)
+            for find, mark in self._marks:
+                found = find(env)
+                if found is not mark and _mark(found) != mark:  # an attribute that nobody sets is the same object
+                    return True
         except (AttributeError, LookupError, TypeError, KnobError):
             return True
+        return False
 
     def refuse_lost(self, at: str = "") -> None:
         """Refuse that an attribute does not have the value that was set. A changed part of what is derived is taken.

@@ -136,6 +136,10 @@ class DeclaredKnobs:
         self._env.set_knobs(values)
         self._set.update(values)
 
+    def has_changed(self) -> bool:
+        """Whether a knob does not have the value that was set."""
+        return bool(self._lost())
+
     def refuse_lost(self, at: str = "") -> None:
         """Refuse that a knob does not have the value that was set.
 
@@ -221,6 +225,11 @@ class KnobBinder:
     def keeps(self) -> bool:
         """Whether the environment's knobs can be lost: by its own `reset`, in a copy, or from outside."""
         return self._keeper is not None
+
+    @property
+    def has_changed(self) -> Callable[[], bool] | None:
+        """Whether a driven knob may have been lost; `None` if only a reset and what sets it from outside can do that."""
+        return self._keeper.has_changed if self.is_foreign else None
 
     def refuse_lost(self, at: str) -> None:
         """Refuse that a driven knob does not have the value that was set last.

@@ -142,7 +142,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._notifies = notify != "none"
         self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
         self._keeps = binder.keeps
-        self._finishes = self._notifies or binder.is_foreign or binder.effects is not None
+        self._has_changed = binder.has_changed
+        self._has_effects = binder.effects is not None
+        self._finishes = self._notifies or self._has_changed is not None or self._has_effects
         self._is_plain = not self._finishes and not self._keeps  # a reset has to advance the clock and nothing else
         self._notified: Mapping[str, Value] | None = None
         self._idle_rewinds = IdleRewinds(self._effective_schedule.name)
@@ -437,9 +439,10 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """A transition with its knobs checked, its masks permuted, and the drift in its `info`."""
-        if self._binder.is_foreign:
+        if self._has_changed is not None and self._has_changed():
             self._check_knobs()
-        observation, info = self._permute_masks(observation, info)
+        if self._has_effects:
+            observation, info = self._permute_masks(observation, info)
         if self._notifies:
             info = {**info, "drift": self._drift_info()}
         return observation, reward, terminated, truncated, info
