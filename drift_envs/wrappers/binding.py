@@ -228,7 +228,7 @@ class KnobBinder:
 
     @property
     def has_changed(self) -> Callable[[], bool] | None:
-        """Whether a driven knob may have been lost; `None` if only a reset and what sets it from outside can do that."""
+        """Whether a driven knob may have been lost; `None` where steps cannot lose one."""
         return self._keeper.has_changed if self.is_foreign else None
 
     def refuse_lost(self, at: str) -> None:
