@@ -27,7 +27,7 @@ def load_object(reference: str) -> Any:
 
 
 def find_callable(argument: str, reference: str) -> Any:
-    """The function or class that a user names; the present folder is searched first.
+    """The function or class that a user names; the present folder is searched last, so that it hides no module.
 
     Args:
         argument: the name of the argument, as the message shows it.
@@ -41,7 +41,8 @@ def find_callable(argument: str, reference: str) -> Any:
         'find_callable'
     """
     module, _, name = reference.partition(":")
-    sys.path.insert(0, "")
+    is_added = "" not in sys.path
+    sys.path += [""] * is_added
     try:
         found = getattr(import_module(module), name, None) if module else None
     except ModuleNotFoundError as error:
@@ -49,7 +50,8 @@ def find_callable(argument: str, reference: str) -> Any:
             f"`{argument}` should be 'module:name' of an installed module. Received {reference!r}: {error}"
         ) from error
     finally:
-        sys.path.remove("")
+        if is_added:
+            sys.path.remove("")
     if not callable(found):
         raise UnknownChoiceError(
             f"`{argument}` should be 'module:name' of a function or a class. Received {reference!r}"

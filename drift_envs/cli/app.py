@@ -462,8 +462,9 @@ def _record(
     policy: Annotated[
         str,
         typer.Option(
-            metavar="oracle|random|FILE",
-            help="Policy: the best known one, random actions, or a file of a run's folder `traces`, which is replayed.",
+            metavar="oracle|initial|random|FILE",
+            help="Policy: the best known one, that of the first phase for ever, random actions, or a file of a run's "
+            "folder `traces`, which is replayed.",
         ),
     ] = "oracle",
     phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to record.")] = 3,

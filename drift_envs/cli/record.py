@@ -29,7 +29,7 @@ from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
 SHOP = "DriftWebShop-v0"
-POLICIES = ("oracle", "random")
+POLICIES = ("oracle", "initial", "random")
 RECORDING_SUFFIX = ".jsonl.gz"
 """The ending of files with the steps of a finished run."""
 
@@ -59,7 +59,8 @@ class RecordOptions:
         env_id: an id of this package; with a schedule of any environment.
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
-        policy: `oracle`, `random`, or a file of a run's folder `traces`.
+        policy: `oracle`, `initial` (the optimum of the first tick for ever), `random`, or a file of a
+            run's folder `traces`.
         phases: how many, from the first.
         episodes: so many of each phase, or a range of episodes; `None` for one, of a file for all.
         steps: after which an episode is cut; `None` for none.
@@ -112,14 +113,14 @@ def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
     scheduled = open_schedule(options.schedule or default_schedule(options.env_id), options.seed, options.env_id)
-    if options.policy == "oracle" and scheduled.oracle is None:
+    if options.policy != "random" and scheduled.oracle is None:
         raise ArgumentError(
             f"there is no oracle for {options.env_id} with {scheduled.schedule.name}; use `--policy random`"
         )
     with without_display():
         parts = IDS[options.env_id].parts if options.env_id in IDS else None
         text = parts is not None and (
-            parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
+            parts.text_mode is not None or (options.policy != "random" and parts.text is not None)
         )
         env = scheduled.make_env("rgb_array", text=text)
         try:
@@ -359,6 +360,8 @@ def _policy(env: gym.Env, name: str, seed: int) -> _Act:
         env.action_space.seed(seed)
         return lambda observation, info: env.action_space.sample()
     oracle = env.get_wrapper_attr("oracle")
+    if name == "initial":
+        return lambda observation, info: oracle.action(observation, 0)
     return lambda observation, info: oracle.action(observation, env.get_wrapper_attr("drift_state").tick)
 
 

@@ -18,6 +18,7 @@ from gymnasium.vector import AutoresetMode
 
 from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
 from drift_envs.registration import IDS
+from drift_envs.schedule import Timeline
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, group_by_phase
 
@@ -249,14 +250,15 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         **arguments: those of Stable-Baselines3's `EvalCallback`.
 
     Attributes:
-        evaluations_phases: the phase of each evaluation.
+        evaluations_phases: the phase of each evaluation, of the schedule of the evaluation environment.
         evaluations_ticks: its tick.
 
     Raises:
         ArgumentError: if the evaluation environment can't be held.
 
     Warns:
-        DriftWarning: once, if the training environments are in different phases.
+        DriftWarning: once, if the training environments are in different phases, or the schedule of the evaluation
+            environment is another one.
 
     Example:
         >>> from stable_baselines3 import PPO
@@ -277,7 +279,7 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         self.evaluations_phases: list[str] = []
         self.evaluations_ticks: list[int] = []
         self._follow = follow
-        self._warned = False
+        self._warned = self._warned_of_schedule = False
 
     def _init_callback(self) -> None:
         with warnings.catch_warnings():  # the types differ on purpose: training is vectorized, evaluation is not
@@ -294,6 +296,18 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         states = self.training_env.env_method("get_wrapper_attr", "drift_state")
         state = states[self._follow]
         (timeline,) = self.training_env.env_method("get_wrapper_attr", "timeline", indices=[self._follow])
+        evaluated = self.eval_env.env_method("get_wrapper_attr", "timeline")[0]
+        phase = state.phase
+        if evaluated.schedule != timeline.schedule:
+            phase = Timeline(evaluated.schedule, evaluated.table, timeline.seed).phase(state.tick).id
+            if not self._warned_of_schedule:
+                self._warned_of_schedule = True
+                warnings.warn(
+                    f"the evaluation environment has the schedule `{evaluated.schedule.name}`, that of training "
+                    f"has `{timeline.schedule.name}`; pass `schedule=` to both",
+                    DriftWarning,
+                    stacklevel=2,
+                )
         phases = {other.phase for other in states}
         if len(phases) > 1 and not self._warned:
             self._warned = True
@@ -305,6 +319,6 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
             )
         for hold_at in self.eval_env.env_method("get_wrapper_attr", "hold_at"):
             hold_at(state.tick, timeline.seed)
-        self.evaluations_phases.append(state.phase)
+        self.evaluations_phases.append(phase)
         self.evaluations_ticks.append(state.tick)
         self.logger.record("eval/drift_tick", state.tick)

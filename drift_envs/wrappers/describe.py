@@ -123,7 +123,10 @@ def _choices(space: spaces.MultiDiscrete | spaces.MultiBinary | spaces.Box) -> l
     if isinstance(space, spaces.MultiBinary):
         return [[0, 1]] * int(np.prod(space.shape))
     if isinstance(space, spaces.MultiDiscrete):
-        return [list(range(int(count))) for count in space.nvec.ravel()]
+        starts = np.broadcast_to(space.start, space.nvec.shape).ravel().tolist()
+        return [
+            list(range(start, start + count)) for start, count in zip(starts, space.nvec.ravel().tolist(), strict=True)
+        ]
     if not space.is_bounded():
         return [[0] * (MOST_ACTIONS + 1)]  # refused
     bounds = zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True)

@@ -307,7 +307,7 @@ class Effects(InternalWrapper):
             low, high = space.low, space.high  # type: ignore[attr-defined]
             noisy = seen + noise * self._random.standard_normal(seen.shape)
             noisy = np.rint(noisy) if np.issubdtype(seen.dtype, np.integer) else noisy
-            seen = np.clip(noisy, low, high).astype(space.dtype)
+            seen = np.asarray(np.clip(noisy, low, high), space.dtype)  # a sum of arrays without dimensions is none
         if mask:
             seen.reshape(-1)[[place for place, letter in enumerate(mask) if letter == "0"]] = 0
         return seen

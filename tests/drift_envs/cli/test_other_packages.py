@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from drift_envs import make_from_schedule
@@ -188,3 +190,43 @@ def test_the_spec_drifts(module: str, tmp_path: Path, monkeypatch: pytest.Monkey
         again.reset(seed=0, options={"drift_tick": 4})
         assert (again.unwrapped.leak, again.unwrapped.inflow) == (0.7, 2.5)  # type: ignore[attr-defined]
         assert again.spec == spec
+
+
+def test_data_sets_keep_copies_and_refuse_vectors(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    from drift_envs.datasets import open_dataset
+
+    words = ["--episodes", "1", "-q", "--import", str(tmp_path)]
+    out = tmp_path / "data"
+    assert main(["dataset", f"{module}:Tank", "--schedule", write(tmp_path, module), "--out", str(out), *words]) == 0
+    (table,) = open_dataset(out).tables(0)
+    seen, following = (table.column(name).to_pylist() for name in ("observation", "next_observation"))
+    assert seen[0] == [10.0, 0.0]
+    assert len({level for level, _ in seen}) > 900
+    assert seen[1:] == following[:-1]
+    args = ["dataset", f"{module}:Two", "--schedule", write(tmp_path, module, "Two"), "--out", str(tmp_path / "two")]
+    assert main([*args, *words]) == 1
+    assert "the reward should be one number" in capsys.readouterr().err
+
+
+def test_actions_with_a_start_and_observations_without_dimensions() -> None:
+    from drift_envs.wrappers.describe import _list_actions
+    from drift_envs.wrappers.drift import DriftWrapper
+
+    space = gym.spaces.MultiDiscrete([2, 3], start=[5, -1])
+    actions = _list_actions(space)
+    assert actions == ("[5, -1]", "[5, 0]", "[5, 1]", "[6, -1]", "[6, 0]", "[6, 1]")
+
+    class Single(gym.Env[Any, Any]):
+        observation_space = gym.spaces.Box(-1, 9, ())
+        action_space = gym.spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+            super().reset(seed=seed)
+            return np.array(3, np.float32), {}
+
+    drift = {"at": 0, "set": {"observation_noise": 1.0, "observation_mask": "0"}}
+    env = DriftWrapper(Single(), {"version": 1, "name": "s", "drifts": [drift]})
+    assert env.reset(seed=0)[0] == 0

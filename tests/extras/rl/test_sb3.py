@@ -136,6 +136,15 @@ def test_training_environments_in_different_phases_are_reported_once():
         callback.on_step()
 
 
+def test_another_schedule_of_the_evaluation_is_reported_and_its_phases_are_its_own():
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=1, seed=0, schedule=TURN)
+    callback = EvalCallback(gym.make("DriftFrozenLake-v0", schedule=None), eval_freq=8, n_eval_episodes=1, verbose=0)
+    with pytest.warns(DriftWarning, match="the evaluation environment has the schedule `no-drift`, that of training"):
+        PPO("MlpPolicy", lakes, n_steps=16, batch_size=16, n_epochs=1, seed=0).learn(32, callback)
+    assert set(callback.evaluations_phases) == {"source"}
+    assert callback.evaluations_ticks[-1] > 0
+
+
 def test_evaluation_has_the_drifts_of_training_and_normalization():
     random = {"version": 1, "name": "r", "drifts": [{"rate": 0.3, "choice": {"force": [0.001, 0.002, 0.003]}}]}
     cars = VecNormalize(make_vec_env("DriftMountainCar-v0", n_envs=1, seed=9, schedule=random, max_episode_steps=10))
