@@ -61,7 +61,8 @@ class Facts(CommandEnv[int, FactsEpisode]):
     | `score` | the score |
 
     `world` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects the
-    fact that is asked about, and `day` and `since` (the numbers of changes on the day before) what is heard.
+    fact that is asked about; `day`, `since` (the numbers of changes on the day before) and `about` (the facts that
+    are talked about) say what is heard, so that another instance has the same day.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.
@@ -112,11 +113,12 @@ class Facts(CommandEnv[int, FactsEpisode]):
         tasks = TaskSequence(pool, order, draw, _number_questions)
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
         self._day, self._since = 0, None
-        self._today: tuple[int, Counts | None] = (0, None)
+        self._today: tuple[int, Counts | None, tuple[int, ...] | None] = (0, None, None)
         self._values: frozenset[str] = frozenset()
 
     _since: Counts | None
     _model: FactsModel | None = None
+    _about: tuple[int, ...] = ()
 
     @property
     def task(self) -> int:
@@ -128,7 +130,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         return (
             None
             if self.goal_index is None
-            else {"goal_index": self.goal_index, "day": self._today[0], "since": self._today[1]}
+            else {"goal_index": self.goal_index, "day": self._today[0], "since": self._today[1], "about": self._about}
         )
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -137,7 +139,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         Args:
             seed: seeds the environment's generator, draws a new pool of questions and, unless the knob `world` says
                 which, a new world, whose first day it is.
-            options: `goal_index` is the number of the question; `day` and `since` say what is heard.
+            options: `goal_index` is the number of the question; `day`, `since` and `about` say what is heard.
 
         Returns:
             The observation and `info`.
@@ -152,8 +154,9 @@ class Facts(CommandEnv[int, FactsEpisode]):
             day = check_integer("day", options.pop("day"), 0)
         if "since" in options:
             since = _check_since(options.pop("since"))
+        about = _check_about(options.pop("about")) if "about" in options else None
         before = self._today, self._values
-        self._today = day, since
+        self._today = day, since, about
         if since is None:
             self._values = frozenset()
         try:
@@ -173,8 +176,8 @@ class Facts(CommandEnv[int, FactsEpisode]):
         return world, fact
 
     def _begin(self, place: int, task: int) -> FactsEpisode:
-        model, (day, since) = self._make_model(place), self._today
-        numbers = _facts_of(self._tasks.pool(place))
+        model, (day, since, about) = self._make_model(place), self._today
+        numbers = self._about = _facts_of(self._tasks.pool(place)) if about is None else about
         heard = model.news(day, since, numbers, self.held_out)
         if task not in numbers:
             heard = (*model.news(day, None, (task,), self.held_out)[:1], *heard)
@@ -240,6 +243,12 @@ def _check_since(given: Any) -> Counts | None:
     if not isinstance(given, (tuple, list)) or len(given) != len(KINDS):
         raise ArgumentError(f"`since` should be None or {len(KINDS)} numbers. Received {given!r}")
     return tuple(check_integer("since", one, 0) for one in given)
+
+
+def _check_about(given: Any) -> tuple[int, ...]:
+    if not isinstance(given, (tuple, list)):
+        raise ArgumentError(f"`about` should be a list of facts. Received {given!r}")
+    return tuple(check_integer("about", one, 0, FACTS_OF_A_WORLD - 1) for one in given)
 
 
 for _name in KINDS:  # `return` cannot be written as an attribute in a class body

@@ -1,0 +1,118 @@
+"""Facts that change: what is heard, what pays, and what the oracle knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from drift_envs.envs.facts.env import Facts
+from drift_envs.envs.facts.knobs import EXPLICIT
+from drift_envs.errors import ArgumentError
+from drift_envs.wrappers.twin import twin
+
+SAID = [f"facts/{kind}" for kind in EXPLICIT if kind != "change"] + ["facts/explicit:family", "facts/rush"]
+
+
+def heard(state: str) -> list[str]:
+    found: list[str] = json.loads(state)["heard"]
+    return found
+
+
+@pytest.mark.parametrize("schedule", [*SAID, "facts/implicit", "facts/mixed", "facts/hearsay"])
+def test_the_oracle_scores_what_it_says(schedule: str) -> None:
+    env = gym.make("DriftFacts-v0", schedule=schedule)
+    oracle = env.get_wrapper_attr("oracle")
+    for tick in (0, 20, 41):
+        scores = []
+        env.reset(seed=3)
+        for number in env.unwrapped.task_pool:
+            state, info = env.reset(options={"goal_index": number, "drift_tick": tick})
+            over = False
+            while not over:
+                state, _, over, _, info = env.step(oracle.action(state, tick))
+            scores.append(info["score"])
+        assert sum(scores) / len(scores) == pytest.approx(oracle.value(tick))
+
+
+@pytest.mark.parametrize("schedule", SAID)
+def test_a_change_that_is_said_is_heard_once(schedule: str) -> None:
+    env = gym.make("DriftFacts-v0", schedule=schedule)
+    days = [heard(env.reset(seed=5 if day == 0 else None)[0]) for day in range(22)]
+    if schedule != "facts/rush":
+        assert [len(day) for day in days[1:20]] == [1] * 19
+        assert len(days[20]) > 6
+        assert len(days[21]) == 1
+
+
+def test_nobody_says_a_silent_change_and_asking_tells_it() -> None:
+    env = gym.make("DriftFacts-v0", schedule="facts/implicit")
+    for day in range(45):
+        state, info = env.reset(seed=1 if day == 0 else None)
+        assert day == 0 or len(heard(state)) == 1
+    oracle = env.get_wrapper_attr("oracle")
+    assert not oracle.knows(state, 44)
+    known = set(info["actions"])
+    state, reward, over, _, info = env.step(" ASK ")
+    assert (reward, over) == (-0.1, False)
+    (told,) = set(info["actions"]) - known
+    assert heard(state)[-1].endswith(f"is {told}.")
+    assert env.step(told)[1:3] == (1.0, True)
+
+
+def test_a_wrong_answer_pays_nothing_and_tells_nothing() -> None:
+    env = gym.make("DriftFacts-v0")
+    state, info = env.reset(seed=1)
+    right = env.get_wrapper_attr("oracle").action(state, 0)
+    wrong = next(action for action in info["actions"] if action != right)
+    after, reward, over, _, info = env.step(wrong)
+    assert (after, reward, over, info["actions"]) == (state, 0.0, True, [])
+
+
+def test_false_answers_are_as_frequent_as_the_knob_says() -> None:
+    env = gym.make("DriftFacts-v0", schedule={"version": 1, "name": "t", "base": {"world": 3, "transient": 0.3}})
+    false = 0
+    for day in range(400):
+        state, _ = env.reset(seed=0 if day == 0 else None)
+        right = env.get_wrapper_attr("oracle").action(state, 0)
+        false += not heard(env.step("ask")[0])[-1].endswith(f"is {right}.")
+    assert 90 < false < 150
+
+
+def test_a_twin_hears_the_same_day() -> None:
+    env = gym.make("DriftFacts-v0", schedule="facts/mixed")
+    second = twin(env)
+    for day in range(22):
+        state, _ = env.reset(seed=2 if day == 0 else None)
+        assert second.reset()[0] == state
+
+
+def test_the_wording_that_is_held_out_is_another_one() -> None:
+    seen = []
+    for held_out in (False, True):
+        facts = Facts(pool=6, held_out=held_out)
+        seen.append(heard(facts.reset(seed=4)[0])[:-1])
+    assert not set(seen[0]) & set(seen[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"goal_index": 60}, "`goal_index` should be a question of world 0, which has 54. Received 60"),
+        ({"day": -1}, "`day` should be"),
+        ({"since": [1]}, "`since` should be None or 8 numbers. Received [1]"),
+        ({"task": 1}, "no keys but goal_index. Received task"),
+    ],
+)
+def test_wrong_options_are_refused_and_change_nothing(options: dict[str, Any], message: str) -> None:
+    facts = Facts(pool=3)
+    facts.reset(seed=1)
+    before = facts.save_state()
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        facts.reset(options=options)
+    assert facts.save_state() == before
+    with pytest.raises(ArgumentError, match="`pool` should be at most 54"):
+        Facts(pool=55).reset(seed=0)
