@@ -285,9 +285,9 @@ class AttributeKnobs:
             if model is not None and not any(model is earlier for earlier in models[:place]):
                 self._derive_constants(model)
         self._marks = []
-        for path in dict.fromkeys([*self._expected, *(part for one in self._followers for part in one.parts)]):
-            find = self._finders.get(path) or self._finders.setdefault(path, self._parsed[path].getter(self._env))
-            is_there = path not in self._expected or is_same(self._read(path), self._expected[path])
+        for text in dict.fromkeys([*self._expected, *(part for one in self._followers for part in one.parts)]):
+            find = self._finders.get(text) or self._finders.setdefault(text, self._parsed[text].getter(self._env))
+            is_there = text not in self._expected or is_same(self._read(text), self._expected[text])
             self._marks.append((find, _mark(find(self._env)) if is_there else _MISSING))
 
     def _derive_constants(self, model: Any) -> None:
