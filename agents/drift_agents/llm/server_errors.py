@@ -91,6 +91,7 @@ _TAGS = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^<>]*>")
 
 _LONGEST_QUOTE = 300
 """Characters of a server's message that are quoted."""
+_LONGEST_PAGE = 10_000
 _LONGEST_WORDS = 4000
 """Characters of a server's message that are read."""
 
@@ -119,7 +120,7 @@ class ServerError(NamedTuple):
         """Whether the prompt was too long."""
         if self.status in (400, 422) or self.status >= 500:
             return bool(_TOO_LONG_CODE.search(self.codes) or _TOO_LONG.search(self.message))
-        return self.status == 413
+        return self.status == 413 or (self.status == 429 and "request too large" in self.message.lower())
 
     @property
     def is_form_refusal(self) -> bool:
@@ -174,7 +175,7 @@ def find_error(status: int, content: bytes) -> ServerError | None:
         ended = choice.get("finish_reason")
         reason = f"the reply ends with {ended!r}" if ended else f"the reply has no answer: {json.dumps(body)[:80]}"
         return error._replace(status=502, message=reason)
-    return error._replace(status=_guess(error) if own is None else own)
+    return error._replace(status=_guess(error) if own is None else own, message=message or json.dumps(body)[:80])
 
 
 def _guess(error: ServerError) -> int:
@@ -197,7 +198,7 @@ def _read_body(content: bytes) -> tuple[Any, bool]:
     except (ValueError, RecursionError):
         text = content[: 50 * _LONGEST_WORDS].decode("utf-8", "replace").lstrip("\ufeff").strip()
     if re.match(r"(?:data|event|id|retry)?:", text) is None:
-        return _TAGS.sub(" ", text).strip() if text.startswith("<") else text, False
+        return _TAGS.sub(" ", text[:_LONGEST_PAGE]).strip() if text.startswith("<") else text, False
     for line in text.splitlines():
         if line.startswith("data:") and '"error"' in line:
             try:

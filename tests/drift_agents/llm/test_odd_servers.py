@@ -91,6 +91,13 @@ ODD: list[tuple[str, Response, str | type[ModelError], str]] = [
     ("overflow as text", ok({"error": "exceeds the context window"}), ContextLengthError, "exceeds"),
     ("llama.cpp of 2023", refused(500, "the request exceeds the available context size"), ContextLengthError, "avail"),
     ("nginx", Response(b"<html><h1>413 Too Large</h1></html>", 413), ContextLengthError, "413 Too Large"),
+    (
+        "OpenAI, minute",
+        refused(429, "Request too large for m on TPM: Limit 9, Requested 10"),
+        ContextLengthError,
+        "TPM",
+    ),
+    ("code alone", ok({"error": {"code": 429, "message": None}}), "again", "code 429: .*null"),
     ("bad gateway", Response(b"<html><h1>502 Bad</h1></html>", 502, SOON), "again", "502 Bad"),
     ("FastAPI", Response({"detail": "Not so fast"}, 429, SOON), "again", "Not so fast"),
     ("form as text", Response({"error": "response_format is unknown to this engine"}, 400), "form", ""),
