@@ -19,8 +19,12 @@ from drift_agents.errors import ArgumentError, MissingDependencyError
 from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
 
 COLLECTION = "drift_agents"
-APART = 1e-3
+APART = 3e-3
 """The distance of a stored vector from its text's, relative to its length."""
+LOOKED_AT = 1000
+"""Entries that a search compares."""
+NEIGHBORS = 64
+"""Entries that one is linked to, four times Chroma's default."""
 _IN_RAM = count()
 """Names of collections in RAM: all clients of a process share one database there."""
 
@@ -30,8 +34,8 @@ class ChromaStore:
 
     The index is approximate: of many entries it may miss one of the nearest, and of equally near ones it returns any.
     Among equal vectors it closes on itself: behind some hundred of them no other entry is found. So each vector is
-    moved by a thousandth of its length, in a direction drawn from the entry's number, which changes similarities in
-    the fourth digit. Telemetry is off.
+    moved by a little of its length, in a direction drawn from the entry's number, which changes similarities in the
+    fourth digit, and a search looks at a thousand entries. Telemetry is off.
 
     Args:
         embedding: of texts and queries, the same each time that a folder is opened; hashed words and letters if not
@@ -64,7 +68,8 @@ class ChromaStore:
 
         settings = chromadb.Settings(anonymized_telemetry=False)
         # One thread: the index, and so what it returns, depends on the order in which entries are added.
-        options: Any = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "num_threads": 1}}}
+        index = {"space": "cosine", "num_threads": 1, "ef_search": LOOKED_AT, "max_neighbors": NEIGHBORS}
+        options: Any = {"embedding_function": None, "configuration": {"hnsw": index}}
         if path is not None:
             try:
                 kept: Any = chromadb.PersistentClient(os.fspath(path), settings)
