@@ -14,6 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, Protocol
 
@@ -197,7 +198,7 @@ def check_memory(
             service = calls.call("make", make)
             of_world = list(_play(calls, service, world, days, k, seed))
             if hasattr(service, "__len__"):
-                lengths.append(float(calls.call("len", lambda service=service: len(service))))
+                lengths.append(float(calls.call("len", partial(len, service))))
         except PartError as failed:
             error = str(failed)
             break
@@ -205,9 +206,9 @@ def check_memory(
             calls.end()
         answered += of_world
     rows = {kind: row for kind in ROWS if (row := _summarise(kind, answered)) is not None}
-    means = [1000 * float(np.mean(times[call])) if times[call] else 0.0 for call in ("add", "search")]
+    add_ms, search_ms = (1000 * float(np.mean(times[call])) if times[call] else 0.0 for call in ("add", "search"))
     entries = float(np.mean(lengths)) if lengths else None
-    return MemoryCheck(name, rows, *means, entries, tuple(answered), error)
+    return MemoryCheck(name, rows, add_ms, search_ms, entries, tuple(answered), error)
 
 
 def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int) -> Iterator[Answered]:
@@ -225,7 +226,7 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int)
                 counts[kind] += 1 if step + 1 < _FACTS else 1 + FACTS_OF_A_KIND - _FACTS
         model = make_model(world, counts)
         if hasattr(service, "clock"):
-            calls.call("clock", lambda day=day: service.clock(day))
+            calls.call("clock", partial(service.clock, day))
         news = [(number, text) for number in numbers for text in model.news(day, since, (number,))[:-1]]
         talk = model.news(day, model.counts, ())[-1]
         order = sorted(range(len(news)), key=lambda place: (int(rng.integers(1000)) if since is None else 0, place))
@@ -233,7 +234,7 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int)
             if number is not None:
                 said[number].append((day, text))
             more = {"metadata": {"day": day}} if takes_metadata else {}
-            calls.call("add", lambda text=text, more=more: service.add(text, **more))
+            calls.call("add", partial(service.add, text, **more))
         since = model.counts
         if hasattr(service, "truth"):
             service.truth = {
