@@ -277,8 +277,9 @@ def _describe_output(error: Exception) -> str:
     """Why standard output cannot be written, if that is the error; else empty."""
     if sys.stdout is None or sys.stdout.closed:
         return "it is closed"
-    is_error_of_stream = isinstance(error, OSError) and error.filename is None
-    return str(error.strerror) if is_error_of_stream and error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO) else ""
+    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO):
+        return str(error.strerror)
+    return ""
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, with the field `version`.")]
