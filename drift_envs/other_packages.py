@@ -111,7 +111,7 @@ def _words(error: BaseException) -> str:
 
 def _render_modes(env_id: str) -> list[str] | None:
     """The render modes that an environment's class declares; `None` where only a function is registered."""
-    creator = gym.spec(env_id).entry_point
+    creator: Any = gym.spec(env_id).entry_point
     creator = gym.envs.registration.load_env_creator(creator) if isinstance(creator, str) else creator
     metadata = getattr(creator, "metadata", None)
     return list(metadata.get("render_modes") or ()) if isinstance(metadata, dict) else None

@@ -73,7 +73,8 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step, and note where it led."""
         result = self.env.step(action)
-        _, reward, terminated, _, info = result
+        reward: Any = result[1]
+        terminated, info = result[2], result[4]
         if "score" in info:  # that of the text form
             self._score = float(info["score"])
         else:
