@@ -40,7 +40,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drift_envs  # noqa: F401 - registers the ids
-from drift_envs.cli.schedules import _table_for
+from drift_envs.cli.schedules import _Tables
 from drift_envs.errors import DriftEnvsError
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Timeline, load_schedule
@@ -124,9 +124,11 @@ def shipped(pattern: str) -> list[str]:
 
 
 def schedules(folder: Path) -> Reader:
+    tables = _Tables(may_import=False)
+
     def table_for(content: Any) -> Any:
         # other environments would be imported and made
-        return _table_for(content) if content.get("env") in CORE_IDS and "knobs" not in content else None
+        return tables(content) if content.get("env") in CORE_IDS and "knobs" not in content else None
 
     def read(text: str) -> None:
         schedule = load_schedule(write(folder / "schedule.yaml", text), table=table_for)

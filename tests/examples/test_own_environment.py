@@ -39,7 +39,7 @@ def test_a_copy_is_checked_and_played(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "corridor.yaml: ok, 2 phases" in run("drift_envs", "validate", "corridor.yaml")
+    assert "corridor.yaml: ok, 2 phases" in run("drift_envs", "validate", "corridor.yaml", "--import", "corridor")
     assert "warning" not in run("drift_envs", "check", "corridor.yaml")
     run("drift_agents", "run", "experiment.yaml", "--out", "run", "--jobs", "1", "--trace", "none")
     lines = [json.loads(line) for line in (folder / "run" / "episodes.jsonl").read_text("utf-8").splitlines()]

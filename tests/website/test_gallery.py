@@ -30,8 +30,3 @@ def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     page = gallery.page([*pictures, missing])
     assert "![frozen_lake/thaw](gallery/frozen_lake-thaw.svg)" in page
     assert "`frozen_lake/thaw:walk`: run `pip install something`" in page
-
-
-def test_the_command_needs_a_folder(capsys):
-    assert gallery.main([]) == 2
-    assert "usage" in capsys.readouterr().err

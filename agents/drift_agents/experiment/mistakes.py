@@ -199,8 +199,8 @@ def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
         name: the part's name.
 
     Example:
-        >>> options_of(POLICIES, "planner")
-        (('conflict',), True)
+        >>> options_of(MEMORIES, "vanilla")
+        (('k', 'order', 'matching'), False)
     """
     known, is_open = registry.options(name)
     return (*known, *(MODEL_OPTIONS if registry is POLICIES and "model" in known else ())), is_open

@@ -155,7 +155,10 @@ def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.Capture
     broken, newer = tmp_path / "broken.jsonl.gz", recording(tmp_path / "newer.jsonl.gz", format=3)
     broken.write_bytes(gzip.compress(b"{}\n"))
     for arguments, message in (
-        ([LAKE, "--policy", "best"], "`--policy` should be one of oracle, random, or a file of a run's folder"),
+        (
+            [LAKE, "--policy", "best"],
+            "`--policy` should be one of oracle, initial, random, or a file of a run's folder",
+        ),
         ([LAKE, "--policy", str(tmp_path / "none.jsonl.gz")], "cannot be read: No such file"),
         ([LAKE, "--policy", str(broken)], "does not hold the steps of a run"),
         ([LAKE, "--policy", str(newer)], "`format` should be 2. Received 3"),
