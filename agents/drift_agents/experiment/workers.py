@@ -11,9 +11,9 @@
 from __future__ import annotations
 
 import os
-import pickle
+import pickle  # nosec B403  # between a process and those that it started
 import signal
-import subprocess
+import subprocess  # nosec B404
 import sys
 import threading
 import time
@@ -171,7 +171,7 @@ class _Worker:
         self.connection, theirs = Pipe()
         kept = (theirs.fileno(), -1 if lock is None else lock)
         with theirs:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # nosec B603  # this interpreter, its own words
                 [sys.executable, "-c", _SERVE, *map(str, kept), *sys.path],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[number for number in kept if number >= 0],
