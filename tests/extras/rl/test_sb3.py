@@ -138,8 +138,9 @@ def test_training_environments_in_different_phases_are_reported_once():
 
 def test_another_schedule_of_the_evaluation_is_reported_and_its_phases_are_its_own():
     lakes = make_vec_env("DriftFrozenLake-v0", n_envs=1, seed=0, schedule=TURN)
-    callback = EvalCallback(gym.make("DriftFrozenLake-v0", schedule=None), eval_freq=8, n_eval_episodes=1, verbose=0)
-    with pytest.warns(DriftWarning, match="the evaluation environment has the schedule `no-drift`, that of training"):
+    still = {**TURN, "name": "still", "drifts": []}  # on the same map, as the policy's observations need
+    callback = EvalCallback(gym.make("DriftFrozenLake-v0", schedule=still), eval_freq=8, n_eval_episodes=1, verbose=0)
+    with pytest.warns(DriftWarning, match="the evaluation environment has the schedule `still`, that of training"):
         PPO("MlpPolicy", lakes, n_steps=16, batch_size=16, n_epochs=1, seed=0).learn(32, callback)
     assert set(callback.evaluations_phases) == {"source"}
     assert callback.evaluations_ticks[-1] > 0
