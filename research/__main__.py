@@ -265,11 +265,12 @@ def _evidence(
     epilog=f"Example: {PROGRAM} tables",
 )
 def _tables() -> None:
-    """Compute every number of README, board, map and tools from the lines in results, without playing."""
+    """Compute the numbers of README, board, map and tools from the lines in results; fill the papers' tables."""
+    from research.coverage import write_coverage
     from research.tools_results import write_results
     from research.verify_map.pages import write_tables
 
-    for path in dict.fromkeys((*write_tables(), *write_results())):
+    for path in dict.fromkeys((*write_tables(), *write_results(), *write_coverage())):
         print(f"wrote {path}")
 
 

@@ -32,7 +32,10 @@ LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
 GENERATED = {*FROM_ROOT.values(), "gallery.md", SCHEDULES}
-WIDE = {"rl_board.md", *(f"research/{name}.md" for name in ("leaderboard", "tools_results", "when_to_verify"))}
+WIDE = {
+    "rl_board.md",
+    *(f"research/{name}.md" for name in ("leaderboard", "papers", "tools_results", "when_to_verify")),
+}
 """Pages whose tables get the place of the table of contents."""
 SENTENCE = 40
 """Characters of a cell that holds more than a name."""

@@ -1,0 +1,222 @@
+"""What of the five papers is here: the tables of coverage and of claims, from `coverage.yaml`.
+
+* `write_coverage` - fills the tables of the papers' pages and of the page of all five
+* `render_coverage` - these pages
+* `read_coverage`, `Paper`, `Item`, `Claim` - the file
+
+Every item of a paper (a section, equation, table or figure) has a status, the command that plays or tests it, and
+where its result stands. A claim stands in one of three groups on the page of all five papers: it holds here, it does
+not, or rules cannot test it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from drift_agents.analysis.table import MISSING, escape_html
+from drift_agents.experiment.folder import write_text
+from pydantic import Field, model_validator
+
+from research.verify_map.pages import ROOT, fill_page
+from research.verify_map.rules import FileModel, read_model
+
+FILE = Path(__file__).with_name("coverage.yaml")
+TOGETHER = "docs/research/papers.md"
+"""The page of all five papers."""
+
+FAITHFUL, NOT_HERE = "faithful", "not here"
+
+Text = Annotated[str, Field(min_length=1)]
+Result = Annotated[dict[Text, Text], Field(max_length=1)]
+"""A text, and the file that it links to: a path from the root of the repository, perhaps with an anchor."""
+
+
+class Item(FileModel):
+    """An item of a paper.
+
+    Args:
+        item: what it is.
+        place: section, equation, table or figure.
+        status: `faithful` means as printed.
+        reason: what is missing or different, and why; for every status but `faithful`.
+        command: what plays it, or a test of it; for every status but `not here`.
+        result: where its result stands.
+    """
+
+    item: Text
+    place: Text
+    status: Literal["faithful", "in part", "different on purpose", "not here"]
+    reason: Text | None = None
+    command: Text | None = None
+    result: Result = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Item:
+        if (self.reason is None) != (self.status == FAITHFUL):
+            raise ValueError(f"a `reason` should stand with every status but `{FAITHFUL}`")
+        if (self.command is None) != (self.status == NOT_HERE):
+            raise ValueError(f"a `command` should stand with every status but `{NOT_HERE}`")
+        return self
+
+
+class Claim(FileModel):
+    """A claim of a paper, and what came out here.
+
+    Args:
+        claim: in the paper's sense, in one clause.
+        place: section, table or figure.
+        holds: `yes` or `no` by the interval, or `untestable` by rules, without a language model or its data.
+        here: the figures with their intervals; of an untestable claim the reason.
+        environment: schedules, and the paper's environment where it is another.
+        n: the instances, as in `30`, or with the reason for few.
+        command: what plays it.
+    """
+
+    claim: Text
+    place: Text
+    holds: Literal["yes", "no", "untestable"]
+    here: Text
+    environment: Text | None = None
+    n: Text | None = None
+    command: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Claim:
+        played = (self.environment, self.n, self.command)
+        if any(value is None for value in played) if self.holds != "untestable" else any(played):
+            raise ValueError(
+                "`environment`, `n` and `command` should stand with every claim that is tested, and only there"
+            )
+        return self
+
+
+class Paper(FileModel):
+    """A paper.
+
+    Args:
+        name: its method, in short.
+        page: its page, a path from the root of the repository.
+        items: in the order of the paper.
+        claims: in the order of the paper.
+    """
+
+    name: Text
+    page: Text
+    items: Annotated[tuple[Item, ...], Field(min_length=1)]
+    claims: tuple[Claim, ...] = ()
+
+
+class Coverage(FileModel):
+    """The papers."""
+
+    papers: Annotated[tuple[Paper, ...], Field(min_length=1)]
+
+
+def read_coverage(path: Path = FILE) -> tuple[Paper, ...]:
+    """The papers of a file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        EvidenceError: if it cannot be read, or with everything that is wrong in it, one finding a line.
+
+    Example:
+        >>> [paper.name for paper in read_coverage()]
+        ['GLOVE', 'BeliefMem', 'Management', 'AdaMEM', 'EDV']
+    """
+    return read_model(Coverage, path).papers
+
+
+def write_coverage(root: Path = ROOT) -> list[Path]:
+    """Fill the tables of the papers' pages and of the page of all five.
+
+    Args:
+        root: of the repository.
+
+    Returns:
+        The pages.
+
+    Raises:
+        EvidenceError: if a page names an unknown table.
+        ExperimentError: if a file cannot be written.
+    """
+    pages = render_coverage(root)
+    for path, text in pages.items():
+        write_text(path, text)
+    return list(pages)
+
+
+def render_coverage(root: Path = ROOT) -> dict[Path, str]:
+    """The papers' pages and the page of all five, with their tables.
+
+    Args:
+        root: of the repository.
+
+    Raises:
+        EvidenceError: if a page names an unknown table.
+    """
+    papers = read_coverage()
+    tables = {paper.page: {"coverage": tabulate_items(paper)} for paper in papers}
+    groups = {"claims-held": "yes", "claims-refuted": "no", "claims-untestable": "untestable"}
+    tables[TOGETHER] = {name: tabulate_claims(papers, holds) for name, holds in groups.items()}
+    return {root / page: fill_page((root / page).read_text("utf-8"), own, page) for page, own in tables.items()}
+
+
+def tabulate_items(paper: Paper) -> str:
+    """What of a paper is here, an item a row, as Markdown.
+
+    Args:
+        paper: the paper.
+    """
+    rows = []
+    for one in paper.items:
+        here = one.status if one.reason is None else f"{one.status}: {one.reason}"
+        rows.append((one.item, one.place, here, _code(one.command), _link(one.result, paper.page)))
+    return _tabulate(("item of the paper", "place", "here", "command", "result"), rows)
+
+
+def tabulate_claims(papers: Sequence[Paper], holds: str) -> str:
+    """The claims of one group, all papers in one table, as Markdown.
+
+    Args:
+        papers: the papers.
+        holds: the group: `yes`, `no` or `untestable`.
+    """
+    rows = [
+        (f"[{paper.name}]({_relative(paper.page, TOGETHER)})", f"{one.claim} ({one.place})", one.here)
+        + (() if one.environment is None else (one.environment, one.n or MISSING, _code(one.command)))
+        for paper in papers
+        for one in paper.claims
+        if one.holds == holds
+    ]
+    head = (
+        ("paper", "claim", "why")
+        if holds == "untestable"
+        else ("paper", "claim", "here", "environment", "n", "command")
+    )
+    return _tabulate(head, rows)
+
+
+def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Sentences in columns, which `to_markdown` would align to the right and pad to the longest one."""
+    lines = [head, ["---"] * len(head), *([escape_html(cell).replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _code(command: str | None) -> str:
+    return MISSING if command is None else f"`{command}`"
+
+
+def _link(result: Mapping[str, str], page: str) -> str:
+    return "".join(f"[{text}]({_relative(target, page)})" for text, target in result.items()) or MISSING
+
+
+def _relative(target: str, page: str) -> str:
+    path, mark, anchor = target.partition("#")
+    if path == page:
+        return f"{mark}{anchor}"
+    return PurePosixPath(os.path.relpath(path, PurePosixPath(page).parent)).as_posix() + mark + anchor
