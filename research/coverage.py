@@ -2,7 +2,7 @@
 
 * `write_coverage` - fills the tables of the papers' pages and of the page of all five
 * `render_coverage` - these pages
-* `read_coverage`, `Paper`, `Item`, `Claim` - the file
+* `read_coverage`, `Paper`, `PaperItem`, `PaperClaim` - the file
 
 Every item of a paper (a section, equation, table or figure) has a status, the command that plays or tests it, and
 where its result stands. A claim stands in one of three groups on the page of all five papers: it holds here, it does
@@ -34,7 +34,7 @@ Result = Annotated[dict[Text, Text], Field(max_length=1)]
 """A text, and the file that it links to: a path from the root of the repository, perhaps with an anchor."""
 
 
-class Item(FileModel):
+class PaperItem(FileModel):
     """An item of a paper.
 
     Args:
@@ -54,7 +54,7 @@ class Item(FileModel):
     result: Result = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _check(self) -> Item:
+    def _check(self) -> PaperItem:
         if (self.reason is None) != (self.status == FAITHFUL):
             raise ValueError(f"a `reason` should stand with every status but `{FAITHFUL}`")
         if (self.command is None) != (self.status == NOT_HERE):
@@ -62,7 +62,7 @@ class Item(FileModel):
         return self
 
 
-class Claim(FileModel):
+class PaperClaim(FileModel):
     """A claim of a paper, and what came out here.
 
     Args:
@@ -84,7 +84,7 @@ class Claim(FileModel):
     command: Text | None = None
 
     @model_validator(mode="after")
-    def _check(self) -> Claim:
+    def _check(self) -> PaperClaim:
         played = (self.environment, self.n, self.command)
         if any(value is None for value in played) if self.holds != "untestable" else any(played):
             raise ValueError(
@@ -105,8 +105,8 @@ class Paper(FileModel):
 
     name: Text
     page: Text
-    items: Annotated[tuple[Item, ...], Field(min_length=1)]
-    claims: tuple[Claim, ...] = ()
+    items: Annotated[tuple[PaperItem, ...], Field(min_length=1)]
+    claims: tuple[PaperClaim, ...] = ()
 
 
 class Coverage(FileModel):
