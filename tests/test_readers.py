@@ -31,8 +31,7 @@ from drift_agents.experiment.loader import parse_experiment, parse_text
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
-from drift_agents.llm.scripted import ScriptedModel
-from drift_agents.llm.server_replies import read_reply
+from drift_agents.llm.openai_compatible import read_reply
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import REGISTRIES, _find_entry_points
@@ -45,6 +44,7 @@ from drift_envs.errors import DriftEnvsError
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Timeline, load_schedule
 from tests.core_ids import CORE_IDS
+from tests.drift_agents.llm.scripted import ScriptedModel
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ShopError
 from webshop_server.importer import import_products

@@ -16,7 +16,6 @@ from drift_agents.llm.base import Completion
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.views import freeze
@@ -34,6 +33,7 @@ from drift_agents.types import Usage
 from drift_agents.verifier.base import make_verifier
 
 import drift_envs  # noqa: F401 - registers the environments
+from tests.drift_agents.llm.scripted import ScriptedModel
 from tests.drift_agents.memory.contents import contents
 
 HERE = {"drift_clock": "continue", "drift_tick": 0}

@@ -20,6 +20,9 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.schema import violations
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
+Options = Mapping[str, Any] | None
+"""A schema or the parameters of a request, if it has any."""
+
 CHARACTERS_PER_TOKEN = 4
 """A rough figure for English, used where no server has counted."""
 
@@ -67,11 +70,7 @@ class Model(Protocol):
     name: str
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Answer.
 
@@ -88,7 +87,7 @@ def ask(
     model: Model,
     messages: Sequence[Message],
     schema: Mapping[str, Any],
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Options = None,
     sample_index: int = 0,
 ) -> Completion:
     """Request an answer that must be JSON of a given form, and check it.

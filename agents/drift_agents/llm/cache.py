@@ -1,6 +1,7 @@
 """Recorded replies: no request is sent twice, and a run can be repeated without a server.
 
 * `ReplyStore` - one SQLite file of replies
+* `Reply` - one of them
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from drift_agents.errors import ReplayError
 
@@ -29,6 +32,20 @@ CREATE TABLE IF NOT EXISTS replies (
 INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
 """
 _FORMAT = "drift-agents replies 1"
+
+
+class Reply(BaseModel):
+    """A recorded reply: its text, what it cost but for the money, and why it ends."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    text: str
+    model_calls: NonNegativeInt
+    tokens_in: NonNegativeInt
+    tokens_out: NonNegativeInt
+    milliseconds: NonNegativeInt
+    finish: str
+    tokens_cached: NonNegativeInt = 0
 
 
 class ReplyStore:
@@ -107,18 +124,18 @@ class ReplyStore:
         """The number of replies."""
         return int(self._query("SELECT count(*) FROM replies")[0][0])
 
-    def get(self, key: bytes) -> Mapping[str, Any] | None:
+    def get(self, key: bytes) -> Reply | None:
         """The recorded reply, `None` if there is none.
 
         Raises:
-            ReplayError: if the file cannot be read.
+            ReplayError: if the file cannot be read, or the reply in it is damaged.
         """
         with self._lock:
-            reply = self._read(key)
-            self.hits += reply is not None
-            return reply
+            rows = self._query("SELECT reply FROM replies WHERE key = ?", key)
+            self.hits += bool(rows)
+            return self._parse(key, rows[0][0]) if rows else None
 
-    def put(self, key: bytes, model: str, title: str, question: str, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    def put(self, key: bytes, model: str, title: str, question: str, reply: Reply) -> Reply:
         """Record a reply, unless another process has recorded one meanwhile.
 
         Returns:
@@ -128,23 +145,35 @@ class ReplyStore:
             ReplayError: if the file cannot be written.
         """
         deflated = zlib.compress(question.encode("utf-8", "replace"))
-        row = (key, model, title, deflated, json.dumps(reply, ensure_ascii=False))
+        row = (key, model, title, deflated, reply.model_dump_json(exclude_defaults=True))
         self._query("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", *row)
-        return self._read(key) or reply
+        return self._parse(key, self._query("SELECT reply FROM replies WHERE key = ?", key)[0][0])
 
-    def _read(self, key: bytes) -> Mapping[str, Any] | None:
-        rows = self._query("SELECT reply FROM replies WHERE key = ?", key)
+    def _parse(self, key: bytes, reply: str) -> Reply:
         try:
-            return json.loads(rows[0][0]) if rows else None
-        except ValueError as error:
-            raise self._unusable(error) from error
+            return Reply.model_validate_json(reply)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = "".join(f"`{part}`: " for part in first["loc"])
+            raise self._damaged(key, f"{place}{first['msg']}") from error
 
-    def questions(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """All requests with their replies, in the order of their keys; none before the file is created."""
+    def _damaged(self, key: bytes, rule: str) -> ReplayError:
+        return self._unusable(f"the one with the key {key.hex()[:16]} is not what was recorded: {rule}")
+
+    def questions(self) -> Iterator[tuple[Mapping[str, Any], Reply]]:
+        """All requests with their replies, in the order of their keys; none before the file is created.
+
+        Raises:
+            ReplayError: if one of them is damaged.
+        """
         if self._opened is None and not self.path.is_file():
             return
-        for question, reply in self._query("SELECT question, reply FROM replies ORDER BY key"):
-            yield json.loads(zlib.decompress(question)), json.loads(reply)
+        for key, question, reply in self._query("SELECT key, question, reply FROM replies ORDER BY key"):
+            try:
+                request = dict(json.loads(zlib.decompress(question)))
+            except (zlib.error, TypeError, ValueError) as error:
+                raise self._damaged(key, f"its request: {error}") from error
+            yield request, self._parse(key, reply)
 
     @contextmanager
     def alone(self, key: bytes) -> Iterator[None]:
@@ -157,5 +186,5 @@ class ReplyStore:
         with self._lock:
             self._running.pop(key, None)
 
-    def _unusable(self, error: Exception) -> ReplayError:
+    def _unusable(self, error: object) -> ReplayError:
         return ReplayError(f"{self.path}: the recorded replies cannot be used: {error}")

@@ -1,6 +1,8 @@
 """A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
 * `OpenAICompatible` - one request to the server
+* `read_reply` - a reply as a completion; no client checks its types, so what is missing or of another type is empty
+  or estimated
 
 The package `openai` repeats requests after failures. Repeated here is what a server refuses: a form of the answer,
 after which the next form is requested, and parameters, which are renamed or left out. `drift_agents.llm.reask` repeats
@@ -17,26 +19,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drift_agents.errors import ArgumentError, ModelError
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.answer_format import (
     FORMS,
     TOOL,
     constrain,
+    ends_with_answer,
     function_name,
     instruct,
     read_answer,
     without_surrogates,
+    without_thoughts,
 )
-from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.base import Completion, Message, Options, count_tokens
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
-from drift_agents.llm.server_errors import find_refused, is_unreachable, read_error, translate_error
-from drift_agents.llm.server_replies import read_reply
-from drift_envs.checks import check_choice, check_count, check_interval
+from drift_agents.llm.server_errors import ServerError, find_refused, read_error, translate_error
+from drift_agents.types import Usage
+from drift_envs.checks import check_choice, check_count, check_interval, is_number
 
 RETRIES = 10
 """Default number of repeated requests after failures. Their pauses add up to a minute, over which servers count."""
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens"}
 """The second name of a parameter, used after the first is refused."""
+
+_FINISHES = {
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety", "recitation", "sensitive", "blocklist"), "refusal"),
+}
+"""What the reasons for the end of a reply mean, in lower case; any other is the model's own end."""
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""The parts of a message with the model's thoughts: DeepSeek and vLLM, OpenRouter and newer versions of vLLM."""
+
+LONGEST_REPLY = 100_000
+"""Characters of a reply; what follows is cut."""
+MOST_TOKENS = 10**9
+"""Tokens of one reply that are believed; any other count is replaced by an estimate."""
 
 
 class OpenAICompatible:
@@ -88,7 +105,6 @@ class OpenAICompatible:
         self._opened: Any = None
         self._end: Callable[[], object] = lambda: None
         self._key = ("", "")
-        self._is_reached = False
         self._forms = list(FORMS) if form == "auto" else [form]
         self._names: dict[str, str | None] = {}
 
@@ -120,11 +136,7 @@ class OpenAICompatible:
                 self._opened = None
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Send one request.
 
@@ -152,43 +164,29 @@ class OpenAICompatible:
             instructed = messages if schema is None else instruct(messages, schema, form)
             sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
             own = {second: value for name, value in wanted.items() if (second := self._names.get(name, name))}
-            # With retries a wrong address would be reported after a minute.
-            sender = client if self._is_reached else client.with_options(max_retries=0)
             started = time.perf_counter()
             try:
-                reply = sender.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
-            except openai.OpenAIError as error:
-                if not (self._drops(error, form if fields else "") or self._renames(error, own) or self._begins(error)):
-                    raise self._translate(error) from None  # its own chain may hold the key
-            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
-                raise self._translate(error) from None
-            else:
-                self._is_reached = True
+                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
                 break
+            except (openai.OpenAIError, ValueError, TypeError, RecursionError) as error:  # also of the client's parser
+                found = read_error(error)
+                if not (self._drops(found, form if fields else "") or self._renames(found, own)):
+                    # its own chain may hold the key
+                    raise translate_error(found, self.name, self.base_url, self._key, self.models) from None
         called = function_name(schema) if schema is not None and form == TOOL else None
         answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called, schema)
         return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
 
-    def _begins(self, error: Exception) -> bool:
-        """Whether this is the first failure of a server that is there: from now on requests are sent with retries."""
-        if self._is_reached or not self.retries:
-            return False
-        found = read_error(error)
-        self._is_reached = found.is_transient if found is not None else not is_unreachable(error)
-        return self._is_reached
-
-    def _drops(self, error: Exception, form: str) -> bool:
+    def _drops(self, error: ServerError, form: str) -> bool:
         """Whether the form of the answer was refused, which is then not used again."""
-        found = read_error(error)
-        if not form or self.form != "auto" or found is None or not found.is_form_refusal:
+        if not form or self.form != "auto" or not error.is_form_refusal:
             return False
         self._forms = [other for other in self._forms if other != form]  # another thread may have dropped it already
         return True
 
-    def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:
+    def _renames(self, error: ServerError, sent: Mapping[str, Any]) -> bool:
         """Whether a parameter was refused, which is then renamed or left out."""
-        found = read_error(error)
-        refused = None if found is None else find_refused(found, sent)
+        refused = find_refused(error, sent)
         if refused is None:
             return False
         original = next((first for first, now in self._names.items() if now == refused), refused)
@@ -199,9 +197,6 @@ class OpenAICompatible:
             self._note(f"{self.name!r} at {self.base_url}: {done}, which the server refuses")
         return True
 
-    def _translate(self, error: Exception) -> ModelError:
-        return translate_error(error, self.name, self.base_url, self._key, self.models)
-
     def models(self) -> list[str]:
         """The names of the server's models; empty if it has no such list."""
         openai, client = import_openai(), self._client
@@ -209,3 +204,72 @@ class OpenAICompatible:
             return sorted(str(model.id) for model in client.with_options(max_retries=0).models.list())
         except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
             return []  # not every server has this list, which only completes an error message
+
+
+def read_reply(
+    reply: Any,
+    sent: Sequence[Mapping[str, str]],
+    milliseconds: int,
+    called: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Completion:
+    """Read a server's reply.
+
+    Args:
+        reply: the client's object.
+        sent: the messages of the request, for an estimate of their tokens.
+        milliseconds: the time from the request to the reply.
+        called: the function whose call is the answer; its arguments follow the text.
+        schema: the form of the answer. Servers that take thoughts apart sometimes take the answer for one: thoughts
+            that end with an answer of this form are the text where there is no other.
+    """
+    choices = getattr(reply, "choices", None)
+    choice = choices[0] if isinstance(choices, (list, tuple)) and choices else None
+    message = getattr(choice, "message", None)
+    text = without_surrogates(_read_content(getattr(message, "content", None)))
+    if call := _read_call(message, called):
+        text = f"{without_thoughts(text)}\n{call}".strip()
+    if len(text) > LONGEST_REPLY:
+        text = without_thoughts(text)[:LONGEST_REPLY]
+    reason = getattr(choice, "finish_reason", None)
+    finish = _FINISHES.get(reason.lower(), "stop") if isinstance(reason, str) else "stop"
+    refusal = getattr(message, "refusal", None)
+    if isinstance(refusal, str) and refusal:
+        text, finish = text or without_surrogates(refusal), "refusal"
+    elif schema is not None and finish == "stop" and not without_thoughts(text):
+        thoughts = (without_surrogates(_read_content(getattr(message, name, None))) for name in _THOUGHTS)
+        text = next((thought for thought in thoughts if ends_with_answer(thought[-LONGEST_REPLY:], schema)), text)
+        finish = finish if text.strip() else "empty"
+    elif not text.strip() and finish == "stop":
+        finish = "empty"
+    elif finish == "length" and not without_thoughts(text):
+        finish = "thinking"
+    counts = getattr(reply, "usage", None)
+    tokens_in = _read_count(getattr(counts, "prompt_tokens", None))
+    tokens_out = _read_count(getattr(counts, "completion_tokens", None))
+    cached = _read_count(getattr(getattr(counts, "prompt_tokens_details", None), "cached_tokens", None))
+    if tokens_in is None:
+        tokens_in = count_tokens(message["content"] for message in sent)
+    usage = Usage(1, tokens_in, count_tokens([text]) if tokens_out is None else tokens_out, milliseconds)
+    return Completion(text, None, usage, finish, min(cached or 0, tokens_in))
+
+
+def _read_content(content: Any) -> str:
+    """The text of a message: one text, or the texts of a list of parts."""
+    if not isinstance(content, (list, tuple)):
+        return content if isinstance(content, str) else ""
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _read_call(message: Any, called: str | None) -> str:
+    """The arguments of all calls of a function, which an answer has one of; empty without a call."""
+    calls = getattr(message, "tool_calls", None)
+    functions = [getattr(call, "function", None) for call in calls] if called and isinstance(calls, list) else []
+    found = [getattr(one, "arguments", None) for one in functions if getattr(one, "name", None) == called]
+    return without_surrogates("\n".join(text for text in found if isinstance(text, str)))
+
+
+def _read_count(count: Any) -> int | None:
+    """A number of tokens, `None` if it is none."""
+    return int(count) if is_number(count) and 0 <= count <= MOST_TOKENS else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from drift_agents.errors import ContextLengthError, UnusableAnswersError
 from drift_agents.llm.answer_format import read_answer
-from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.base import Completion, Message, Model, Options
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.schema import violations
 from drift_agents.types import NO_USAGE
@@ -56,11 +56,11 @@ class ReaskingModel:
         ArgumentError: if `reasks` is negative.
 
     Example:
-        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> from drift_agents.llm.rules import RuleModel
         >>> schema = {"title": "steps", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-        >>> model = ReaskingModel(ScriptedModel(["Many.", '{"n": 3}']))
-        >>> answer = model.complete([Message("user", "How many steps?")], schema)
-        >>> answer.data, answer.model_calls, answer.reasks
+        >>> invalid, rules = RuleModel({"steps": lambda text: None}), RuleModel({"steps": lambda text: {"n": 3}})
+        >>> answer = ReaskingModel(invalid, rules=rules).complete([Message("user", "How many steps?")], schema)
+        >>> answer.data, answer.reasks, answer.fallbacks
         ({'n': 3}, 2, 1)
     """
 
@@ -78,11 +78,7 @@ class ReaskingModel:
         self._report: Callable[[bool, bool], object] | None = getattr(model, "report", None)
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Answer; the usage includes all invalid answers."""
         merged = {**self.parameters, **(parameters or {})}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.base import Completion, Message, Options
 
 Rule = Callable[[str], Any]
 """A pure function: the text of the user's messages in, JSON by the schema of that title out."""
@@ -47,11 +47,7 @@ class RuleModel:
         self.rules: Mapping[str, Rule] = dict(rules)
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Answer by rule.
 

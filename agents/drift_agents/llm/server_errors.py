@@ -72,6 +72,8 @@ _GUESSES = tuple(
     )
 )
 """Statuses that codes or words mean, where an error has none of its own; any other is 400, which is not retried."""
+UNREACHABLE = "unreachable"
+"""The code of the error that no connection was made at all."""
 _FAILED = ("error", "network_error", "abort", "aborted", "cancelled", "failed", "insufficient_system_resource")
 """Ends of a reply that are errors of the server: OpenRouter, Zhipu, vLLM, SGLang, DeepSeek."""
 
@@ -101,7 +103,7 @@ class ServerError(NamedTuple):
 
     Args:
         status: of HTTP; where the server's is that of a success, the one that its code or its words mean.
-        sent: the server's own status.
+        sent: the server's own status; 0 without a response that can be read.
         message: its words.
         codes: its codes, types and names of a status, as one text.
         param: the parameter that it names, empty if it names none.
@@ -242,10 +244,12 @@ def _walk(value: Any, key: str = "error", depth: int = 0) -> Iterator[tuple[str,
         yield key, str(value)
 
 
-def read_error(error: Exception) -> ServerError | None:
-    """The server's error that the client has raised; `None` if it got no response that can be read."""
+def read_error(error: Exception) -> ServerError:
+    """The server's error that the client has raised, or an error that stands for a reply which it cannot read."""
     body = getattr(error, "body", None)
-    return ServerError(**body) if isinstance(body, Mapping) and "sent" in body else None
+    if isinstance(body, Mapping) and "sent" in body:
+        return ServerError(**body)
+    return ServerError(503, 0, f"{error} ({type(error).__name__})")
 
 
 def find_refused(error: ServerError, sent: Collection[str]) -> str | None:
@@ -263,18 +267,13 @@ def find_refused(error: ServerError, sent: Collection[str]) -> str | None:
     return error.param if error.param in sent else min(found, key=lambda name: found[name], default=None)
 
 
-def is_unreachable(error: Exception) -> bool:
-    """Whether no connection was made at all."""
-    return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
-
-
 def translate_error(
-    error: Exception, model: str, base_url: str, key: tuple[str, str], list_models: Callable[[], list[str]]
+    found: ServerError, model: str, base_url: str, key: tuple[str, str], list_models: Callable[[], list[str]]
 ) -> ModelError:
-    """Translate an error of the client into one of this package.
+    """Translate a server's error into one of this package.
 
     Args:
-        error: the client's error.
+        found: the server's error.
         model: the model's name.
         base_url: the server's address.
         key: the key, which servers often repeat in their messages, and the place from which it was read.
@@ -285,15 +284,11 @@ def translate_error(
         `ModelUnavailableError` if there was no answer.
     """
     secret, place = key
-    found = read_error(error)
-    if found is None:
-        cause = error.__cause__
-        reason = f"{error} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else str(error)
-        message = _to_line(reason, secret)
-        if is_unreachable(error):
-            return ServerUnreachableError(f"no server answers at {base_url}, is it running? {message}")
-        return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
     message, status = _to_line(found.message, secret), f"status {found.sent}"
+    if found.codes == UNREACHABLE:
+        return ServerUnreachableError(f"no server answers at {base_url}, is it running? {message}")
+    if not found.sent:
+        return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
     if found.status != found.sent:
         status += f", code {found.status}"
     if found.is_too_long:

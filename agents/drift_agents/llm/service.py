@@ -17,15 +17,13 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ContextLengthError, ReplayError, StoppedError
 from drift_agents.llm.answer_format import read_answer
-from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.base import Completion, Message, Model, Options
 from drift_agents.llm.budget import FREE, Budget, Price, check_price
-from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.cache import Reply, ReplyStore
 from drift_agents.llm.openai_compatible import RETRIES, OpenAICompatible
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.types import Usage
 
-_KEPT_USAGE = ("model_calls", "tokens_in", "tokens_out", "milliseconds")
-"""What is recorded of a reply's cost; the money is computed anew from the tokens."""
 _TOO_LONG = "context_too_long"
 """The recorded `finish` of a request that was too long for the model."""
 
@@ -120,7 +118,7 @@ class Service:
         self._counted.add(place)
         for question, reply in self.replies.questions():
             if (question.get("base_url"), question.get("model")) == place:
-                counts = (reply["tokens_in"], reply["tokens_out"], reply.get("tokens_cached", 0))
+                counts = (reply.tokens_in, reply.tokens_out, reply.tokens_cached)
                 tokens, cost = counts[0] + counts[1], price.of(*counts)
                 self._before = (self._before[0] + tokens, self._before[1] + cost)
                 self.budget.spend(tokens, cost)
@@ -156,11 +154,11 @@ class ServedModel:
 
     Example:
         >>> from tempfile import TemporaryDirectory
-        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> from drift_agents.llm.rules import RuleModel
         >>> with TemporaryDirectory() as folder, ReplyStore(f"{folder}/replies.sqlite") as replies:
-        ...     model = ServedModel(ScriptedModel(["yes"]), Service(replies=replies))
-        ...     [model.complete([Message("user", "Is it slippery?")]).text for _ in range(2)]
-        ['yes', 'yes']
+        ...     model = ServedModel(RuleModel({"slip": lambda text: "yes"}), Service(replies=replies))
+        ...     [model.complete([Message("user", "Is it slippery?")], {"title": "slip"}).text for _ in range(2)]
+        ['"yes"', '"yes"']
     """
 
     def __init__(self, model: Model, service: Service, price: Price = FREE) -> None:
@@ -170,11 +168,7 @@ class ServedModel:
         """Requests that were answered, and not from records."""
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Return the recorded reply, or get one from the model and record it.
 
@@ -200,12 +194,7 @@ class ServedModel:
             self.service.monitor.count(is_valid, is_cut)
 
     def _recall(
-        self,
-        replies: ReplyStore,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None,
-        parameters: Mapping[str, Any] | None,
-        sample_index: int,
+        self, replies: ReplyStore, messages: Sequence[Message], schema: Options, parameters: Options, sample_index: int
     ) -> Completion:
         """The recorded reply, after it was requested if there is none."""
         request = {
@@ -231,11 +220,12 @@ class ServedModel:
                     answer = self._send(messages, schema, parameters, sample_index)
                 except ContextLengthError as error:
                     answer = Completion(str(error), finish=_TOO_LONG)
-                reply = replies.put(key, self.name, title, question, _to_record(answer))
-        if reply["finish"] == _TOO_LONG:
-            raise ContextLengthError(reply["text"])
-        usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
-        return self._with_cost(Completion(reply["text"], None, usage, reply["finish"], reply.get("tokens_cached", 0)))
+                recorded = {name: getattr(answer, name) for name in Reply.model_fields}
+                reply = replies.put(key, self.name, title, question, Reply(**recorded))
+        if reply.finish == _TOO_LONG:
+            raise ContextLengthError(reply.text)
+        usage = Usage(reply.model_calls, reply.tokens_in, reply.tokens_out, reply.milliseconds)
+        return self._with_cost(Completion(reply.text, None, usage, reply.finish, reply.tokens_cached))
 
     def _send(self, *request: Any) -> Completion:
         """Send a request within the budget."""
@@ -250,10 +240,3 @@ class ServedModel:
     def _with_cost(self, answer: Completion) -> Completion:
         cost = self.price.of(answer.tokens_in, answer.tokens_out, answer.tokens_cached)
         return replace(answer, usage=answer.usage._replace(cost=cost))
-
-
-def _to_record(answer: Completion) -> dict[str, Any]:
-    """A reply as it is recorded."""
-    used = {name: getattr(answer.usage, name) for name in _KEPT_USAGE}
-    cached = {"tokens_cached": answer.tokens_cached} if answer.tokens_cached else {}
-    return {"text": answer.text, **used, "finish": answer.finish, **cached}

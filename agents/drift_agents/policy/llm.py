@@ -70,9 +70,9 @@ class LanguageModelPolicy:
         ArgumentError: if an argument is outside its range.
 
     Example:
-        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> from drift_agents.llm.rules import RuleModel
         >>> prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
-        >>> policy = LanguageModelPolicy(ScriptedModel(["I take 1.", '{"action": "1"}']))
+        >>> policy = LanguageModelPolicy(RuleModel({"action": lambda text: {"action": "1"}}))
         >>> policy.decide(prompt, np.random.default_rng(0)).text
         '1'
     """

@@ -22,8 +22,7 @@ from drift_agents.errors import (
 )
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import OPENAI, read_key
-from drift_agents.llm.openai_compatible import OpenAICompatible
-from drift_agents.llm.server_replies import LONGEST_REPLY
+from drift_agents.llm.openai_compatible import LONGEST_REPLY, OpenAICompatible
 
 from tests.drift_agents.llm.chat_server import SCHEMA
 

@@ -8,8 +8,9 @@ from drift_agents.llm.base import Completion, Message, ask
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.types import Usage
+
+from tests.drift_agents.llm.scripted import ScriptedModel
 
 ASK = [Message("user", "How many steps?")]
 SCHEMA = {

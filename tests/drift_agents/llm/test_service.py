@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -25,11 +26,11 @@ from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.reask import AnswerMonitor, ReaskingModel
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.llm.service import ServedModel, Service
 from drift_agents.types import Usage
 
 from tests.drift_agents.llm.chat_server import SCHEMA
+from tests.drift_agents.llm.scripted import ScriptedModel
 
 ASK = [Message("user", "Where to?")]
 ONE = '{"action": "1"}'
@@ -55,7 +56,7 @@ def test_a_recorded_request_is_not_sent_again(path: Path) -> None:
         ((question, reply),) = replies.questions()
     assert first == second == Completion(ONE, {"action": "1"}, Usage(1, 30, 4, 250))
     assert question["messages"] == [["user", "Where to?"]]
-    assert reply["text"] == ONE
+    assert reply.text == ONE
 
 
 def test_the_key_of_a_record_is_that_of_earlier_versions(path: Path) -> None:
@@ -167,6 +168,47 @@ def test_other_files_are_refused(path: Path, tmp_path: Path) -> None:
         file.commit()
     with pytest.raises(ReplayError, match=re.escape("should hold recorded replies, format 'drift-agents replies 1'")):
         len(ReplyStore(other))
+
+
+DAMAGED = [
+    ('{"text": "1", "model_cal', "Invalid JSON: EOF while parsing"),
+    ("[1]", "Input should be an object"),
+    ('{"text": "1", "model_calls": 1}', "`tokens_in`: Field required"),
+    (
+        '{"text": 1, "model_calls": 1, "tokens_in": 1, "tokens_out": 1, "milliseconds": 1, "finish": "stop"}',
+        "`text`: Input should be a valid string",
+    ),
+    (
+        '{"text": "1", "model_calls": 1, "tokens_in": -7, "tokens_out": 1, "milliseconds": 1, "finish": "stop"}',
+        "`tokens_in`: Input should be greater than or equal to 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "rule"), DAMAGED)
+def test_a_damaged_reply_is_named_with_its_file_and_rule(path: Path, content: str, rule: str) -> None:
+    with ReplyStore(path) as replies:
+        serve(replies, [ONE]).complete(ASK, SCHEMA)
+    with closing(sqlite3.connect(path)) as file:
+        ((key,),) = file.execute("SELECT lower(substr(hex(key), 1, 16)) FROM replies")
+        file.execute("UPDATE replies SET reply = ?", (content,))
+        file.commit()
+    with ReplyStore(path, read_only=True) as replies:
+        with pytest.raises(ReplayError, match=re.escape(rule)) as error:
+            serve(replies, []).complete(ASK, SCHEMA)
+        assert str(error.value).startswith(f"{path}: the recorded replies cannot be used: the one with the key {key}")
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("question", [b"abc", zlib.compress(b"{"), zlib.compress(b"[1]")])
+def test_a_damaged_request_is_named_where_a_budget_counts_it(path: Path, question: bytes) -> None:
+    with ReplyStore(path) as replies:
+        serve(replies, [ONE]).complete(ASK, SCHEMA)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE replies SET question = ?", (question,))
+        file.commit()
+    with ReplyStore(path) as replies, pytest.raises(ReplayError, match="is not what was recorded: its request: "):
+        Service(replies=replies, budget=Budget(tokens=9)).model("tiny", "http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize(

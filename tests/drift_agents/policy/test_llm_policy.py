@@ -13,7 +13,6 @@ from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavaila
 from drift_agents.llm.base import Completion
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
@@ -21,6 +20,7 @@ from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome, Usage
 
 import drift_envs  # noqa: F401 - registers the environments
+from tests.drift_agents.llm.scripted import ScriptedModel
 
 SEEN = tuple(Recollection('{"at": 1}', "0", Outcome('{"at": 0}', 0.0, False), 1.0, last) for last in range(8))
 VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), SEEN)

@@ -13,7 +13,6 @@ from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.adamem import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
@@ -21,6 +20,7 @@ from drift_agents.prompt.view import PromptView
 from drift_agents.types import Usage
 
 import drift_envs  # noqa: F401 - registers the environments
+from tests.drift_agents.llm.scripted import ScriptedModel
 
 VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), lessons=("Go left.",))
 ASIDE = SideQuestion("refresh", "Is a refresh necessary?")

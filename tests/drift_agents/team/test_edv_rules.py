@@ -9,7 +9,6 @@ import pytest
 from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.consensus.distillation import (
     DISTIL,
     ProposedItem,
@@ -24,6 +23,8 @@ from drift_agents.memory.contamination import swap_outcomes
 from drift_agents.team.rules import RULES
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
+
+from tests.drift_agents.llm.scripted import ScriptedModel
 
 MODEL = RuleModel(RULES)
 Steps = Sequence[tuple[str, str, str, float, bool]]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.random_policy import RandomPolicy
@@ -17,6 +16,7 @@ from drift_agents.team.base import Member, Team, make_team
 from drift_agents.team.edv import EDV, PARADIGMS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
+from tests.drift_agents.llm.scripted import ScriptedModel
 from tests.drift_agents.memory.contents import contents
 
 NAMES = ("a", "b", "c")

@@ -1,4 +1,4 @@
-"""A model with prepared answers: for tests, and to try prompts without a server.
+"""A model with prepared answers.
 
 * `ScriptedModel` - answers from a list, or from a function of the messages
 * `ScriptedRequest` - a request that such a model received
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ModelError
 from drift_agents.llm.answer_format import read_answer
-from drift_agents.llm.base import Completion, Message, count_tokens
+from drift_agents.llm.base import Completion, Message, Options, count_tokens
 from drift_agents.types import Usage
 
 ScriptedAnswer = str | Completion | ModelError
@@ -35,15 +35,6 @@ class ScriptedModel:
     Args:
         answers: the answers, or a function of the messages that returns one.
         name: the model's name.
-
-    Example:
-        >>> model = ScriptedModel(["It is slippery.", '{"action": "2"}'])
-        >>> model.complete([Message("user", "How is it?")]).text
-        'It is slippery.'
-        >>> model.complete([Message("user", "Where to?")], {"title": "action", "type": "object"}).data
-        {'action': '2'}
-        >>> len(model.requests)
-        2
     """
 
     def __init__(
@@ -58,11 +49,7 @@ class ScriptedModel:
         return {"model": self.name}
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
     ) -> Completion:
         """Return the next answer.
 
