@@ -1,7 +1,7 @@
 """Recorded replies: no request is sent twice, and a run can be repeated without a server.
 
 * `ReplyStore` - one SQLite file of replies
-* `Reply` - one of them
+* `RecordedReply` - one of them
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
 _FORMAT = "drift-agents replies 1"
 
 
-class Reply(BaseModel):
+class RecordedReply(BaseModel):
     """A recorded reply: its text, what it cost but for the money, and why it ends."""
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -124,7 +124,7 @@ class ReplyStore:
         """The number of replies."""
         return int(self._query("SELECT count(*) FROM replies")[0][0])
 
-    def get(self, key: bytes) -> Reply | None:
+    def get(self, key: bytes) -> RecordedRecordedReply | None:
         """The recorded reply, `None` if there is none.
 
         Raises:
@@ -135,7 +135,7 @@ class ReplyStore:
             self.hits += bool(rows)
             return self._parse(key, rows[0][0]) if rows else None
 
-    def put(self, key: bytes, model: str, title: str, question: str, reply: Reply) -> Reply:
+    def put(self, key: bytes, model: str, title: str, question: str, reply: RecordedReply) -> RecordedReply:
         """Record a reply, unless another process has recorded one meanwhile.
 
         Returns:
@@ -149,9 +149,9 @@ class ReplyStore:
         self._query("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", *row)
         return self._parse(key, self._query("SELECT reply FROM replies WHERE key = ?", key)[0][0])
 
-    def _parse(self, key: bytes, reply: str) -> Reply:
+    def _parse(self, key: bytes, reply: str) -> RecordedReply:
         try:
-            return Reply.model_validate_json(reply)
+            return RecordedReply.model_validate_json(reply)
         except ValidationError as error:
             first = error.errors()[0]
             place = "".join(f"`{part}`: " for part in first["loc"])
@@ -160,7 +160,7 @@ class ReplyStore:
     def _damaged(self, key: bytes, rule: str) -> ReplayError:
         return self._unusable(f"the one with the key {key.hex()[:16]} is not what was recorded: {rule}")
 
-    def questions(self) -> Iterator[tuple[Mapping[str, Any], Reply]]:
+    def questions(self) -> Iterator[tuple[Mapping[str, Any], RecordedReply]]:
         """All requests with their replies, in the order of their keys; none before the file is created.
 
         Raises:

@@ -19,7 +19,7 @@ from drift_agents.errors import ContextLengthError, ReplayError, StoppedError
 from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model, Options
 from drift_agents.llm.budget import FREE, Budget, Price, check_price
-from drift_agents.llm.cache import Reply, ReplyStore
+from drift_agents.llm.cache import RecordedReply, ReplyStore
 from drift_agents.llm.openai_compatible import RETRIES, OpenAICompatible
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.types import Usage
@@ -220,8 +220,8 @@ class ServedModel:
                     answer = self._send(messages, schema, parameters, sample_index)
                 except ContextLengthError as error:
                     answer = Completion(str(error), finish=_TOO_LONG)
-                recorded = {name: getattr(answer, name) for name in Reply.model_fields}
-                reply = replies.put(key, self.name, title, question, Reply(**recorded))
+                recorded = {name: getattr(answer, name) for name in RecordedReply.model_fields}
+                reply = replies.put(key, self.name, title, question, RecordedReply(**recorded))
         if reply.finish == _TOO_LONG:
             raise ContextLengthError(reply.text)
         usage = Usage(reply.model_calls, reply.tokens_in, reply.tokens_out, reply.milliseconds)
