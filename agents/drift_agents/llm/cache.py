@@ -124,7 +124,7 @@ class ReplyStore:
         """The number of replies."""
         return int(self._query("SELECT count(*) FROM replies")[0][0])
 
-    def get(self, key: bytes) -> RecordedRecordedReply | None:
+    def get(self, key: bytes) -> RecordedReply | None:
         """The recorded reply, `None` if there is none.
 
         Raises:
