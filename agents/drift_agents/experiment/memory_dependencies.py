@@ -20,7 +20,7 @@ from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.registry import MEMORIES
 from drift_agents.text_env import read_outcome, to_env
-from drift_agents.types import AgentClock, Episode, Experience
+from drift_agents.types import AgentClock, Episode, Experience, StepTrace, Verdict
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.twin import twin
 
@@ -56,7 +56,7 @@ class Demonstrator:
         self._limit = None if env.env.spec is None else env.env.spec.max_episode_steps
         self._second: gym.Env[str, Any] | None = None
 
-    def show(self, count: int) -> Sequence[Sequence[Experience]]:
+    def show(self, count: int) -> Sequence[Episode]:
         """So many correct executions from before the first episode.
 
         Args:
@@ -69,28 +69,29 @@ class Demonstrator:
             seed = int(np.random.SeedSequence([self._seed, STREAM, number]).generate_state(1)[0])
             options = {"drift_clock": "continue", "drift_tick": 0}
             # The oracle of this environment: the agent's own has not been seeded yet.
-            shown.append(self._play(env, env.oracle, 0, [AgentClock()], seed, options)[0])
+            shown.append(self._play(env, env.oracle, 0, [AgentClock()], seed, options))
         return shown
 
-    def correct(self, result: Episode) -> Sequence[Experience]:
-        """The correct execution of the task that has just been tried; nothing for an episode without steps.
+    def correct(self, result: Episode) -> Episode:
+        """The correct execution of the task that has just been tried; an episode without steps stays as it is.
 
         Args:
             result: the episode with its steps.
         """
         if not result.trace:
-            return ()
+            return result
         if self._second is None:
             self._second = twin(self._env.env)
         clocks = [step.experience.now for step in result.trace]
         tick = self._env.tick_of(clocks[0].step)
-        best: tuple[Sequence[Experience], float] = ((), -1.0)
+        best = None
         for _ in range(TRIES):
             found = self._play(self._second, self._env.oracle, tick, clocks)
-            best = max(best, found, key=lambda pair: pair[1])
-            if best[1] >= 1.0:
+            if best is None or found.score > best.score:
+                best = found
+            if best.score >= 1.0:
                 break
-        return best[0]
+        return result if best is None else best
 
     def _play(
         self,
@@ -100,12 +101,13 @@ class Demonstrator:
         clocks: Sequence[AgentClock],
         seed: int | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Sequence[Experience], float]:
-        """Play one episode; its steps, at the times of another one's, and its score."""
+    ) -> Episode:
+        """Play one episode, at the times of another one's steps."""
         observation, info = env.reset(seed=seed, options=options)
-        steps: list[Experience] = []
-        score, ended = float(info["score"]), False
-        while not ended and (self._limit is None or len(steps) < self._limit):
+        task, score = str(info["task"]), float(info["score"])
+        steps: list[StepTrace] = []
+        ended = truncated = False
+        while not (ended or truncated) and (self._limit is None or len(steps) < self._limit):
             left = None if self._limit is None else self._limit - len(steps)
             chosen = oracle.action(observation, tick, left)
             action = told_action(env.action_space, info["actions"], chosen)
@@ -113,9 +115,10 @@ class Demonstrator:
             observation, reward, ended, truncated, info = env.step(chosen)
             outcome = read_outcome(observation, ended, info)
             now = clocks[min(len(steps), len(clocks) - 1)]
-            steps.append(Experience(state, action, outcome, float(reward), now))
-            score, ended = outcome.score, ended or truncated
-        return steps, score
+            experience = Experience(state, action, outcome, float(reward), now)
+            steps.append(StepTrace(experience, "", action, (), Verdict()))
+            score = outcome.score
+        return Episode(task, score, len(steps), bool(ended), trace=tuple(steps))
 
 
 def told_action(space: gym.Space[Any], actions: Sequence[str], chosen: Any) -> str:

@@ -88,7 +88,8 @@ class Managed:
         threshold: the least score of a good execution.
         judge: the evaluator of `coarse`: `noisy_oracle` or `model`.
         error_rate: of the noisy oracle, in [0, 1].
-        initial: correct executions in memory before the first episode; requires a teacher.
+        initial: correct executions in memory before the first episode; requires a teacher, and a store that
+            writes them.
         noise: the share of these that are made wrong (`rotate_outcomes`), in [0, 1].
         error_free: whether added executions that were not good are replaced by correct ones (the paper's
             error-free variant); requires a teacher.
@@ -185,13 +186,25 @@ class Managed:
         evaluator = "none" if not self._evaluates else "judge" if self.addition == "coarse" else "own reward"
         return strongest_supervision(self.store.supervision, evaluator, "privileged" if is_taught else "none")
 
-    def _write_demonstrations(self, executions: Sequence[Sequence[Experience]], noise: float) -> None:
-        """Write executions before the first episode; a share of them is wrong."""
+    def _write_demonstrations(self, executions: Sequence[Episode], noise: float) -> None:
+        """Let the store live through executions before the first episode, numbered up to -1; a share is wrong.
+
+        The result is the demonstrated one in either case: a wrong execution in memory does not say that it is.
+
+        Raises:
+            ArgumentError: if the store writes nothing of them.
+        """
         random = np.random.default_rng([self.seed, len(executions)])
         wrong = set(random.permutation(len(executions))[: round(noise * len(executions))].tolist())
         for number, execution in enumerate(executions):
-            steps = rotate_outcomes(execution) if number in wrong else execution
-            self.executions.write(self._write(steps), episode=-1 - number, own=1.0)
+            now = AgentClock(number - len(executions))
+            steps = [step.experience._replace(now=now) for step in execution.trace]
+            written = self._write(rotate_outcomes(steps) if number in wrong else steps)
+            self.store.end_episode(execution, now)
+            self.executions.write(written, now.episode, own=1.0)
+        self._remove_lost_entries()
+        if not len(self.executions):
+            raise ArgumentError(f"`initial` requires a store that writes executions. {self.store.name!r} wrote none")
 
     def _write(self, steps: Iterable[Experience]) -> list[RecordId]:
         written = [self.store.observe(step, step.now) for step in steps]
@@ -262,7 +275,7 @@ class Managed:
         # Before the execution is written, so that its age is counted from now on.
         self.executions.record_uses(self._retrieved(result), evaluation.utility)
         self._latest = evaluation.utility
-        dropped = self._close(result, now, evaluation, added)
+        dropped, result = self._close(result, now, evaluation, added)
         self.store.end_episode(result, now)
         self._remove_lost_entries()
         self.dropped = (*dropped, *self._delete())
@@ -299,20 +312,22 @@ class Managed:
 
     def _close(
         self, result: Episode, now: AgentClock, evaluation: ExecutionJudgement, added: bool
-    ) -> tuple[RecordId, ...]:
-        """Keep or remove the records of the episode; returns the removed ones."""
+    ) -> tuple[tuple[RecordId, ...], Episode]:
+        """Keep or remove the records of the episode; returns the removed ones, and the episode as it is in memory."""
+        is_corrected = added and self._teacher is not None and result.score < self.threshold
         opened, self._open = self._open, {}
         self._decided.update(dict.fromkeys((*opened, now.episode), added))
         dropped: tuple[RecordId, ...] = ()
         for episode, written in opened.items():
             kept = written
-            if not added or (self._teacher is not None and result.score < self.threshold):
+            if not added or is_corrected:
                 dropped += self.store.remove(written).records
                 kept = []
             self.executions.write(kept, episode, evaluation.utility)
-        if added and self._teacher is not None and result.score < self.threshold:
-            self.executions.write(self._write(self._teacher.correct(result)), now.episode, 1.0)
-        return dropped
+        if is_corrected and self._teacher is not None:
+            result = self._teacher.correct(result)
+            self.executions.write(self._write(step.experience for step in result.trace), now.episode, 1.0)
+        return dropped, result
 
     def _delete(self) -> tuple[RecordId, ...]:
         """Delete by the policies; returns the deleted records."""

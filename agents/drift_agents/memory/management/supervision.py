@@ -121,14 +121,17 @@ RULES: Mapping[str, Rule] = {JUDGEMENT["title"]: judge_by_end}
 
 @runtime_checkable
 class DemonstrationSource(Protocol):
-    """A privileged source of correct executions; agents have no access to it."""
+    """A privileged source of correct executions; agents have no access to it.
 
-    def show(self, count: int) -> Sequence[Sequence[Experience]]:
-        """`count` correct executions, for memory before the first episode."""
+    An execution is an episode with its steps: task, score and end are part of what a store learns from.
+    """
+
+    def show(self, count: int) -> Sequence[Episode]:
+        """`count` correct executions, for memory before the first episode, which sets their times."""
         ...
 
-    def correct(self, result: Episode) -> Sequence[Experience]:
-        """The correct execution of the task of this episode."""
+    def correct(self, result: Episode) -> Episode:
+        """The correct execution of the task of this episode, at its times."""
         ...
 
 

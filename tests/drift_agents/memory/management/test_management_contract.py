@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -14,11 +15,12 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.base import make_controller
 from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory
-from drift_agents.memory.management.management import Managed
+from drift_agents.memory.management.management import Managed, make_store
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import FocusedMemory
-from drift_agents.types import AgentClock, Experience, Outcome
+from drift_agents.registry import MEMORIES
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given, settings
 
 import drift_envs  # noqa: F401 - registers the environments
@@ -148,3 +150,76 @@ def test_a_copy_delegates_to_its_own_store() -> None:
     twin.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))  # type: ignore[attr-defined]
     assert twin.store.history(AgentClock()) == [("a", "1")]  # type: ignore[attr-defined]
     assert memory.store.history(AgentClock()) == []  # type: ignore[attr-defined]
+
+
+def lake(place: int) -> str:
+    return json.dumps({"cur_pos": [place, place]})
+
+
+WAY = [(lake(1), "2", Outcome(lake(2), 0.0, False)), (lake(2), "1", Outcome(lake(3), 1.0, True))]
+"""A correct execution; the agent of the test takes another way."""
+
+
+def lived_by(memory: Memory, steps: Sequence[tuple[str, str, Outcome]], score: float, now: AgentClock) -> Episode:
+    """Live an episode of these steps, all at one time."""
+    trace = []
+    for state, action, outcome in steps:
+        retrieved = memory.retrieve(state, None, now).ids
+        experience = Experience(state, action, outcome, 0.0, now)
+        memory.observe(experience, now)
+        trace.append(StepTrace(experience, "", action, retrieved, Verdict()))
+    result = Episode("Reach the goal.", score, len(steps), True, trace=tuple(trace))
+    memory.end_episode(result, now)
+    return result
+
+
+class Shown:
+    """A teacher of one correct execution."""
+
+    def show(self, count: int) -> list[Episode]:
+        return [lived_by(make_memory("none"), WAY, 1.0, AgentClock(50, 7))] * count
+
+    def correct(self, result: Episode) -> Episode:
+        return lived_by(make_memory("none"), WAY, 1.0, result.trace[0].experience.now)
+
+
+def shown_of(memory: Memory) -> tuple[list[Any], list[str]]:
+    """What the prompt of the next episode shows of a memory, whatever the numbers of its records."""
+    records, notes = [], []
+    for state in (lake(1), lake(2)):
+        found = memory.retrieve(state, None, AgentClock(9, 9))
+        records += [
+            (one.state, one.action, one.outcomes, w) for one, w in zip(found.records, found.weights, strict=True)
+        ]
+        notes += [note.text for note in found.notes]
+    return records, notes
+
+
+TAUGHT: tuple[Any, ...] = (
+    *(name for name in MEMORIES.names() if name not in ("none", "managed")),
+    {"voyager": {"mode": "skills"}},
+    {"reasoning_bank": {"pool": "all"}},
+    {"managed": {"store": "synapse"}},
+)
+"""All memories that keep anything."""
+
+
+@pytest.mark.parametrize("store", TAUGHT, ids=json.dumps)
+def test_every_store_gets_from_a_demonstration_what_it_gets_from_an_episode_of_its_own(store: Any) -> None:
+    taught = Managed(store=store, addition="fixed", initial=1, teacher=Shown())
+    itself = make_store(store, None, None)
+    lived_by(itself, WAY, 1.0, AgentClock(-1))
+    assert shown_of(taught) == shown_of(itself)
+    assert any(shown_of(taught)), "and that is not nothing"
+    lived_by(taught, [(lake(1), "0", Outcome(lake(7), 0.0, True))], 0.0, AgentClock())
+    assert lake(7) not in repr(shown_of(taught)), "fixed"
+
+
+@pytest.mark.parametrize("store", TAUGHT, ids=json.dumps)
+def test_every_store_learns_from_the_correct_execution_in_place_of_a_wrong_one(store: Any) -> None:
+    twin = Managed(store=store, addition="all", error_free=True, teacher=Shown())
+    itself = make_store(store, None, None)
+    lived_by(twin, [(lake(1), "0", Outcome(lake(7), 0.0, True))], 0.0, AgentClock())
+    lived_by(itself, WAY, 1.0, AgentClock())
+    assert shown_of(twin) == shown_of(itself)
+    assert any(shown_of(twin))

@@ -14,7 +14,7 @@ from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.management.executions import ExecutionStore
 from drift_agents.memory.management.management import Managed
 from drift_agents.memory.management.supervision import JUDGEMENT, judge_by_end, noisy_oracle, render_execution
-from drift_agents.types import AgentClock, Episode, Experience, Outcome
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given
 
 
@@ -137,18 +137,24 @@ def test_the_lowest_utility_is_deleted_at_capacity(live) -> None:
     assert states_of(memory) == ["a", "c"], "what does not fit by itself pushes nothing out"
 
 
+def episode_of(task: str, steps: list[Experience]) -> Episode:
+    """A success with these steps."""
+    return Episode(task, 1.0, len(steps), True, trace=tuple(StepTrace(s, "", s.action, (), Verdict()) for s in steps))
+
+
 class Teacher:
     """A teacher with two executions."""
 
     def __repr__(self) -> str:
         return "Teacher()"  # it stands in the names of tests, which are the same in every process
 
-    def show(self, count: int) -> list[list[Experience]]:
+    def show(self, count: int) -> list[Episode]:
         way = [Experience(s, "1", Outcome(t, 0.0, False), 0.0, AgentClock()) for s, t in ("ab", "bc", "cd")]
-        return [way] * count
+        return [episode_of("Reach the goal.", way)] * count
 
-    def correct(self, result: Episode) -> list[Experience]:
-        return [Experience("right", "2", Outcome("goal", 1.0, True), 1.0, result.trace[0].experience.now)]
+    def correct(self, result: Episode) -> Episode:
+        now = result.trace[0].experience.now
+        return episode_of(result.task, [Experience("right", "2", Outcome("goal", 1.0, True), 1.0, now)])
 
 
 def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones(live) -> None:
@@ -200,10 +206,14 @@ def test_its_supervision(options: dict[str, Any], supervision: str) -> None:
         ({"capacity": 0}, "`capacity` should be a whole number, at least 1, or None. Received 0"),
         ({"period": True}, "`period` should be a whole number, at least 1. Received True"),
         ({"alpha": -1}, "`alpha` should be a whole number, at least 0. Received -1"),
+        ({"uses": 0}, "`uses` should be a whole number, at least 1. Received 0"),
         ({"beta": 1.5}, "`beta` should be in the interval [0, 1]. Received 1.5"),
+        ({"threshold": -0.1}, "`threshold` should be in the interval [0, 1]. Received -0.1"),
+        ({"noise": 1.2}, "`noise` should be in the interval [0, 1]. Received 1.2"),
         ({"error_rate": "much"}, "`error_rate` should be in the interval [0, 1]. Received 'much'"),
         ({"error_free": 1}, "`error_free` should be true or false. Received 1"),
         ({"initial": 2}, "`initial` requires a `teacher`"),
+        ({"initial": 1, "store": "none", "teacher": Teacher()}, "`initial` requires a store that writes executions"),
         ({"error_free": True}, "`error_free` requires a `teacher`"),
         ({"store": 3}, "`store` should be a memory's name, or one with its options. Received 3"),
         ({"store": {"voyager": {"model": "gpt"}}}, "the option `model` of a store should be 'rules'"),
