@@ -1,6 +1,6 @@
 """Experience following and misaligned replay, over the cells of an experiment.
 
-* `watch_cell` - play a cell and keep its executions
+* `WatchedCell`, `watch_cell` - play a cell and keep its executions, those that memory began with too
 * `measure` - what they say, as a table
 * `run` - the command `python -m research experience deletion --seeds 3`
 
@@ -11,13 +11,17 @@ own, from 0, so that the instances that a study is played on stay unseen.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
-from drift_agents.analysis.table import MISSING, Table, to_markdown
+from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.table import MISSING, Table, format_estimate, to_markdown
 from drift_agents.experiment.config import ScheduleSettings
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.memory_dependencies import Demonstrator
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.matching.base import Exact
 from drift_agents.types import Episode
@@ -25,6 +29,7 @@ from drift_agents.types import Episode
 from research.experience.curves import draw_following
 from research.experience.following import (
     Execution,
+    ExecutionStep,
     Pair,
     correlation,
     execution_of,
@@ -35,6 +40,8 @@ from research.experience.following import (
 
 HEADS = (
     "schedule, memory",
+    "success",
+    "records\nat the end",
     "executions\nfollowed",
     "input\nalike",
     "output\nalike",
@@ -45,8 +52,25 @@ HEADS = (
 )
 
 
-def watch_cell(cell: Cell, settings: ScheduleSettings) -> list[Execution]:
+class WatchedCell(NamedTuple):
+    """What was seen of a cell.
+
+    Args:
+        executions: all of it, in order; those that memory began with have negative numbers.
+        success: of its episodes.
+        size: records in memory at the end.
+    """
+
+    executions: tuple[Execution, ...]
+    success: tuple[bool, ...]
+    size: int
+
+
+def watch_cell(cell: Cell, settings: ScheduleSettings) -> WatchedCell:
     """Play a cell and keep its executions.
+
+    An execution is retrieved where the memory's own rule counts it: when a record is recalled in the state that it
+    is about, or, with `counts: shown`, in any state, as the paper's query-execution pairs are.
 
     Args:
         cell: the cell.
@@ -56,32 +80,61 @@ def watch_cell(cell: Cell, settings: ScheduleSettings) -> list[Execution]:
 
     def note(setup: CellSetup, index: int, episode: Episode) -> None:
         key = getattr(setup.agent, "matching", Exact()).state_key
+        if getattr(setup.memory, "counts", "here") == "shown":
+            key = _anywhere
+        if not executions:
+            executions.extend(_began_with(cell, setup, key))
         executions.append(execution_of(index, episode, getattr(setup.memory, "dropped", ()), key))
 
-    for _ in play(cell, settings, note):
-        pass
-    return executions
+    rows = list(play(cell, settings, note))
+    return WatchedCell(tuple(executions), tuple(bool(row["success"]) for row in rows), rows[-1]["memory_size"])
 
 
-def measure(runs: Mapping[str, Sequence[Sequence[Execution]]]) -> Table:
-    """What the executions say; instances are put together.
+def _anywhere(_: str) -> Hashable:
+    """One place for all states."""
+    return None
+
+
+def _began_with(cell: Cell, setup: CellSetup, key: Callable[[str], Hashable]) -> Iterator[Execution]:
+    """The executions that were in memory before the first episode."""
+    records = [record for record in setup.memory.records() if record.now.episode < 0]
+    if records:
+        shown = Demonstrator(setup.env, setup.schedule, cell.seed).show(cell.memory.options["initial"])
+        for number, steps in groupby(records, lambda record: record.now.episode):
+            about = shown[number]
+            path = tuple(ExecutionStep(one.state, one.action, one.id, (), key(one.state)) for one in steps)
+            yield Execution(number, about.task, about.score, path)
+
+
+def measure(runs: Mapping[str, Sequence[WatchedCell]]) -> Table:
+    """What the executions say: success and correlations with intervals over instances, the rest put together.
 
     Args:
-        runs: by name of who played where, the executions of each instance.
+        runs: by name of who played where, what was seen of each instance.
     """
     table = Table("Experience following, and which executions were deleted later", HEADS)
     for name, instances in runs.items():
-        pairs = [pair for one in instances for pair in follow_executions(one)]
-        by_step = [pair for one in instances for pair in follow_steps(one)]
-        deleted: list[Pair] = []
-        retained: list[Pair] = []
-        for one in instances:
-            gone, kept = split_by_fate(one, follow_executions(one, by="output"))
-            deleted += gone
-            retained += kept
-        cells = [str(len(pairs)), *_means(pairs), _show(correlation(pairs)), _show(correlation(by_step))]
-        table.add(name, *cells, _group(deleted), _group(retained))
+        following = [follow_executions(one.executions) for one in instances]
+        by_step = [follow_steps(one.executions) for one in instances]
+        fates = [split_by_fate(one.executions, follow_executions(one.executions, by="output")) for one in instances]
+        pairs = [pair for one in following for pair in one]
+        table.add(
+            name,
+            format_estimate(estimate([100 * sum(one.success) / len(one.success) for one in instances])),
+            format_estimate(estimate([one.size for one in instances])),
+            str(len(pairs)),
+            *_means(pairs),
+            _correlation(following),
+            _correlation(by_step),
+            *(_group([pair for one in fates for pair in one[side]]) for side in (0, 1)),
+        )
     return table
+
+
+def _correlation(instances: Sequence[Sequence[Pair]]) -> str:
+    """The mean correlation within instances; missing where a similarity never changes."""
+    found = estimate([correlation(pairs) for pairs in instances])
+    return format_estimate(found, 2) if found.n else MISSING
 
 
 def _means(pairs: Sequence[Pair]) -> tuple[str, str]:
@@ -110,15 +163,14 @@ def run(name: str, seeds: int, plot: Path | None = None) -> None:
         DriftAgentsError: if the experiment cannot be played.
     """
     experiment = load_experiment(name, {"seeds": list(range(seeds))})
-    played: dict[str, dict[str, list[list[Execution]]]] = {}
+    played: dict[str, dict[str, list[WatchedCell]]] = {}
     for cell in plan_cells(experiment):
         if cell.reference is None:
             verifier = "" if cell.labels[1] == "none" else f" + {cell.labels[1]}"
-            executions = watch_cell(cell, experiment.settings_of(cell.schedule))
-            who = f"{cell.labels[0]}{verifier}"
-            played.setdefault(cell.place, {}).setdefault(who, []).append(executions)
+            watched = watch_cell(cell, experiment.settings_of(cell.schedule))
+            played.setdefault(cell.place, {}).setdefault(f"{cell.labels[0]}{verifier}", []).append(watched)
     if plot is not None:
         for place, players in played.items():
-            draw_following(place, players, plot)
+            draw_following(place, {who: [one.executions for one in found] for who, found in players.items()}, plot)
     runs = {f"{place}, {who}": found for place, players in played.items() for who, found in players.items()}
     print(to_markdown(measure(runs)))

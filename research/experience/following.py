@@ -36,7 +36,7 @@ class ExecutionStep(NamedTuple):
         action: what it did.
         wrote: the id under which it was remembered, if it was.
         retrieved: the ids of the records in the prompt.
-        place: the state by the agent's matching rule; states of equal places are the same.
+        place: the state by the agent's matching rule; a record counts as retrieved in steps of its own place.
     """
 
     state: str
@@ -144,8 +144,7 @@ def follow_executions(
 
     An execution is beside the one of those retrieved in it whose input (`by="input"`, figure 3) or output
     (`by="output"`, figure 5) is most like its own; of equals the newest. It is retrieved when one of its records is
-    recalled in the state that the record is about, as for the deletion policies. Executions that retrieved none
-    are left out.
+    recalled in a step of its own place, as for the deletion policies. Executions that retrieved none are left out.
 
     Args:
         executions: those of one cell, in order.

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.plan import plan_cells
 
 from research.__main__ import main
+from research.experience.command import watch_cell
 from research.experience.curves import cumulative, so_far
 from research.experience.following import (
     Execution,
@@ -95,16 +98,34 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
     plots = tmp_path / "new" / "plots"
     assert main(["experience", str(path), "--seeds", "2", "--plot", str(plots)]) == 0
     titles = {"Experience following on frozen_lake/explicit:family", "step by step", "input alike, mean so far"}
+    titles |= {"output by input", "score by input", "score by episode", "by what became of the source"}
     (drawn,) = plots.glob("*-following.svg")
     assert titles | {"managed"} <= texts_of(drawn)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| frozen_lake")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    followed, *numbers = cells[1:6]
+    followed, *numbers = cells[3:8]
     assert int(followed) == 34, "all but the first of 18 episodes, twice"
-    assert all(-1.0 <= float(number) <= 1.0 for number in numbers if number != "-")
-    assert cells[6].count("/") == 2
+    assert all(-1.0 <= float(number.split()[0]) <= 1.0 for number in numbers if number != "-")
+    assert cells[8].count("/") == 2
     assert main(["experience", "no-such-experiment"]) == 2
     assert "no-such-experiment" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_executions_that_memory_began_with_are_followed_and_follow_none() -> None:
+    memory = {"managed": {"store": {"synapse": {"k": 2}}, "counts": "shown", "addition": "fixed", "initial": 3}}
+    experiment = load_experiment(
+        {"name": "few", "schedules": "house/null", "seeds": [4], "rounds": 3}
+        | {"agents": {"memory": memory, "policy": "planner"}}
+    )
+    (cell,) = plan_cells(experiment)
+    watched = watch_cell(cell, experiment.settings_of(cell.schedule))
+    assert [one.number for one in watched.executions][:4] == [-3, -2, -1, 0]
+    assert len({one.task for one in watched.executions[:3]}) > 1, "tasks of their own"
+    pairs = follow_executions(watched.executions)
+    assert [pair.number for pair in pairs] == list(range(len(watched.success)))
+    assert {pair.source for pair in pairs} <= {-3, -2, -1}, "nothing else is in memory"
+    assert watched.size == sum(len(one.steps) for one in watched.executions[:3])
 
 
 def test_curves_begin_with_the_first_pair_and_go_on_where_nothing_is_recalled() -> None:
