@@ -53,7 +53,10 @@ def _status_of(error: Exception) -> int | None:
 )
 def _study(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="belief-correction, belief-convergence or belief-corpus.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="belief-correction, belief-convergence, belief-corpus or management-stream."
+        ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the study (default: runs/NAME).")] = None,
     seeds: Annotated[
@@ -64,7 +67,7 @@ def _study(
 
     Writes a file of JSON lines and a Markdown report into the folder.
     """
-    from research.belief.registry import run_study
+    from research.studies import run_study
 
     path = run_study(name, out or Path("runs") / name, seeds)
     print(path.read_text("utf-8"))

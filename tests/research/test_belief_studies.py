@@ -17,7 +17,7 @@ from research.belief import corpus as belief_corpus
 from research.belief.banks import METHODS, History, RecalledOutcome, find, live, outranks, supports
 from research.belief.convergence import convergence_rows, convergence_tables, find_questions
 from research.belief.correction import UPDATES, VALID, correct, correction_rows, correction_tables, draw, find_flaws
-from research.belief.registry import SEEDS, run_study
+from research.studies import SEEDS, run_study
 
 LAKE, SHOP = "frozen_lake/explicit:family", "webshop/explicit"
 BELIEF, ONE, _, _, NEWEST, FREQUENCY = METHODS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from research.__main__ import main
-from research.belief.registry import STUDIES
+from research.studies import STUDIES
 
 
 @pytest.mark.parametrize("command", [[], ["study"], ["experience"], ["map-tuned"]], ids=lambda words: " ".join(words))

@@ -18,6 +18,7 @@ from drift_agents.experiment.folder import versions, write_text
 from research.belief.convergence import convergence_rows, convergence_tables
 from research.belief.corpus import corpus_rows, corpus_tables
 from research.belief.correction import correction_rows, correction_tables
+from research.experience.traffic import stream_rows, stream_tables
 
 SEEDS = tuple(range(1000, 1030))
 """The instances that nothing was set on."""
@@ -33,11 +34,13 @@ class Study(NamedTuple):
         about: its question, in one sentence.
         rows: instances to lines.
         tables: lines to tables.
+        page: what says what the rows are.
     """
 
     about: str
     rows: Callable[[Sequence[int]], Iterator[dict[str, Any]]]
     tables: Callable[[Lines], list[Table]]
+    page: str = "docs/memories/beliefmem.md"
 
 
 STUDIES: Mapping[str, Study] = {
@@ -48,6 +51,12 @@ STUDIES: Mapping[str, Study] = {
         "whether the true conclusion ranks first as evidence grows", convergence_rows, convergence_tables
     ),
     "belief-corpus": Study("how much a memory has to hold before it stops learning", corpus_rows, corpus_tables),
+    "management-stream": Study(
+        "which executions to keep where an agent classifies what drifts",
+        stream_rows,
+        stream_tables,
+        "docs/memories/management.md",
+    ),
 }
 """All studies, by name."""
 
@@ -79,7 +88,7 @@ def run_study(name: str, folder: Path, seeds: int | None = None) -> Path:
         text += [to_markdown(table), ""]
     text += [
         "Means over instances with a 95 % interval bootstrapped over them. What the rows are stands in "
-        "`docs/memories/beliefmem.md`.",
+        f"`{study.page}`.",
         "",
         f"- Again: `python -m research study {name}{'' if seeds is None else f' --seeds {seeds}'}`",
         f"- Instances: {instances[0]} to {instances[-1]}",
