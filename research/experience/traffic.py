@@ -76,7 +76,7 @@ class _Classes(NamedTuple):
         )
 
     def select(self, rows: NDArray[np.int64]) -> _Classes:
-        return _Classes(*(part[rows] for part in self))
+        return _Classes(self.means[rows], self.chances[rows], self.protocols[rows])
 
     def sample(self, random: np.random.Generator) -> Floats:
         """One feature vector for every row."""
