@@ -4,6 +4,7 @@
 * `check_count`, `check_interval` - an integer from 1 to `LARGEST_COUNT`, and a number of an interval with open ends
 * `check_reward` - a reward as one number
 * `check_action`, `check_force` - actions of a `Discrete` space, and of a `Box` of one number
+* `describe_invalid` - what is wrong with data that a pydantic model refuses
 * `is_integer`, `is_number` - the same type tests as predicates; NumPy's numbers count, `True` and `False` do not
 """
 
@@ -48,6 +49,23 @@ def is_number(value: object) -> TypeGuard[int | float]:
     if isinstance(value, int):
         return not isinstance(value, bool) and value.bit_length() <= MOST_BITS
     return isinstance(value, (float, np.integer, np.floating))
+
+
+def describe_invalid(error: Any) -> str:
+    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
+
+    Example:
+        >>> from pydantic import TypeAdapter, ValidationError
+        >>> try:
+        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, "two"]}')
+        ... except ValidationError as error:
+        ...     print(describe_invalid(error))
+        `goals.1`: input should be a valid integer, unable to parse string as an integer. Received 'two'
+    """
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    received = "" if first["type"] in ("missing", "json_invalid") else f". Received {_show(first['input'])[:60]}"
+    return f"{f'`{place}`: ' if place else ''}{first['msg'][0].lower()}{first['msg'][1:]}{received}"
 
 
 @overload

@@ -14,41 +14,53 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
+from pydantic import BaseModel, Field, ValidationError
 
+from drift_envs.checks import describe_invalid
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, load_schedule
 
-FORMAT = 2
+
+class _Step(BaseModel):
+    action: str
+    reward: float | None
 
 
-@dataclass(frozen=True)
-class RecordedEpisode:
+class RecordedEpisode(BaseModel):
     """One episode.
 
     Args:
         number: its number in the run.
         seed: of its random stream.
         tick: the tick at its reset.
-        actions: of its steps, as text.
-        rewards: of its steps; `None` where the run has none.
+        steps: its actions and rewards.
+        stage: what it was played for; episodes of other stages than `test` have another environment.
     """
 
-    number: int
+    number: int = Field(alias="episode")
     seed: int
-    tick: int
-    actions: tuple[str, ...]
-    rewards: tuple[float | None, ...]
+    tick: int = Field(alias="start")
+    steps: tuple[_Step, ...]
+    stage: str = "test"
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions of its steps, as text."""
+        return tuple(step.action for step in self.steps)
+
+    @property
+    def rewards(self) -> tuple[float | None, ...]:
+        """The rewards of its steps; `None` where the run has none."""
+        return tuple(step.reward for step in self.steps)
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(BaseModel):
     """Content of a file.
 
     Args:
@@ -57,13 +69,15 @@ class Recording:
         schedule: the schedule, as plain data.
         seed: the seed of the drift.
         episodes: those whose steps were kept.
+        format: the number of the format.
     """
 
-    path: Path
-    env_id: str
-    schedule: Mapping[str, Any]
+    path: Path = Path()
+    env_id: str = Field(alias="env")
+    schedule: dict[str, Any] = Field(alias="content")
     seed: int
-    episodes: tuple[RecordedEpisode, ...]
+    episodes: tuple[RecordedEpisode, ...] = ()
+    format: Literal[2]
 
 
 def read_recording(path: Path) -> Recording:
@@ -75,29 +89,20 @@ def read_recording(path: Path) -> Recording:
     Raises:
         ArgumentError: if the file cannot be read, or is not a recording.
     """
+    number, episodes = 1, list[RecordedEpisode]()
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            header, *lines = [json.loads(line) for line in file]
-        if header["format"] != FORMAT:
-            raise ArgumentError(f"{path}: `format` should be {FORMAT}. Received {header['format']!r}")
-        episodes = tuple(
-            RecordedEpisode(
-                line["episode"],
-                line["seed"],
-                line["start"],
-                tuple(step["action"] for step in line["steps"]),
-                tuple(step["reward"] for step in line["steps"]),
-            )
-            for line in lines
-            if line.get("stage", "test") == "test"  # episodes of other stages have another environment
-        )
-        return Recording(path, header["env"], header["content"], header["seed"], episodes)
-    except OSError as error:
-        raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, ArgumentError):
-            raise
-        raise ArgumentError(f"{path}: does not hold the steps of a run") from error
+        with gzip.open(path) as file:
+            recording = Recording.model_validate_json(file.readline())
+            for line in file:
+                number += 1
+                episodes.append(RecordedEpisode.model_validate_json(line))
+    except ValidationError as error:
+        rule = describe_invalid(error)
+        raise ArgumentError(f"{path}:{number}: does not hold the steps of a run: {rule}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ArgumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    tested = tuple(episode for episode in episodes if episode.stage == "test")
+    return recording.model_copy(update={"path": path, "episodes": tested})
 
 
 def as_schedule(recording: Recording) -> Schedule | None:

@@ -17,16 +17,16 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.logs import SUCCESS, TEST
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
+from drift_envs.checks import describe_invalid
 
 if TYPE_CHECKING:  # what reads a file does not import what plays
     from drift_agents.experiment.episode import CellSetup
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # what reads a file does not import what plays
 TRACE = ("all", "failures", "none")
 """What may be kept: the steps of all episodes, of those without success, or of none."""
 
-FORMAT = 2
+FORMAT: Literal[2] = 2
 SUFFIX = ".jsonl.gz"
 
 _LEVEL = 6
@@ -67,7 +67,7 @@ class TraceHeader(NamedTuple):
     seed: int
     kept: str
     content: Mapping[str, Any]
-    format: int = FORMAT
+    format: Literal[2] = FORMAT
     controller: str = "direct"
     team: str = "solo"
 
@@ -276,7 +276,7 @@ class EpisodeTrace:
     member: str = ""
 
 
-_EPISODE = TypeAdapter(EpisodeTrace)
+_HEADER, _EPISODE = TypeAdapter(TraceHeader), TypeAdapter(EpisodeTrace)
 
 
 def read_header(path: Path) -> TraceHeader:
@@ -288,8 +288,8 @@ def read_header(path: Path) -> TraceHeader:
     Raises:
         ExperimentError: if it does not hold the steps of a cell.
     """
-    with _named(path), gzip.open(path, "rt", encoding="utf-8") as file:
-        return _parse_header(file.readline(), path)
+    header: TraceHeader = next(_read_lines(path))
+    return header
 
 
 def read_trace(path: Path) -> Iterator[EpisodeTrace]:
@@ -301,27 +301,22 @@ def read_trace(path: Path) -> Iterator[EpisodeTrace]:
     Raises:
         ExperimentError: if it does not hold the steps of a cell.
     """
-    with _named(path), gzip.open(path, "rt", encoding="utf-8") as file:
-        _parse_header(file.readline(), path)
-        for line in file:
-            yield _EPISODE.validate_json(line)
+    lines = _read_lines(path)
+    next(lines)
+    yield from lines
 
 
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the file in what goes wrong with it."""
+def _read_lines(path: Path) -> Iterator[Any]:
+    """The header of a file, then its episodes."""
+    number = 0
     try:
-        yield
-    except ExperimentError:
-        raise
-    except OSError as error:
+        with gzip.open(path) as file:
+            for number, line in enumerate(file, start=1):
+                yield (_HEADER if number == 1 else _EPISODE).validate_json(line)
+    except ValidationError as error:
+        rule = describe_invalid(error)
+        raise ExperimentError(f"{path}:{number}: does not hold the steps of a cell: {rule}") from error
+    except (OSError, EOFError, zlib.error) as error:
         raise ExperimentError(f"{path}: cannot be read: {error}") from error
-    except (EOFError, zlib.error, ValueError, TypeError, RecursionError) as error:
-        raise ExperimentError(f"{path}: does not hold the steps of a cell: {error}") from error
-
-
-def _parse_header(line: str, path: Path) -> TraceHeader:
-    header = TraceHeader(**json.loads(line))
-    if header.format != FORMAT:
-        raise ExperimentError(f"{path}: `format` should be {FORMAT}. Received {header.format!r}")
-    return header
+    if not number:
+        raise ExperimentError(f"{path}: does not hold the steps of a cell: it is empty")

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from drift_agents.errors import ReplayError
+from drift_envs.checks import describe_invalid
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -153,9 +154,7 @@ class ReplyStore:
         try:
             return RecordedReply.model_validate_json(reply)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = "".join(f"`{part}`: " for part in first["loc"])
-            raise self._damaged(key, f"{place}{first['msg']}") from error
+            raise self._damaged(key, describe_invalid(error)) from error
 
     def _damaged(self, key: bytes, rule: str) -> ReplayError:
         return self._unusable(f"the one with the key {key.hex()[:16]} is not what was recorded: {rule}")

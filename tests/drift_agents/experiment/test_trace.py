@@ -136,33 +136,40 @@ def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=re.escape("`trace` should be one of all, failures, none. Received 'some'")):
         run_experiment(load_experiment(data), tmp_path / "run", trace="some")
     path = tmp_path / "a.jsonl.gz"
-    header = TraceHeader("e", "s", "m", "v", "p", 0, "all", {}, 9)
-    path.write_bytes(gzip.compress(json.dumps(header._asdict()).encode() + b"\n"))
-    with pytest.raises(ExperimentError, match=re.escape("`format` should be 2. Received 9")):
+    header = TraceHeader("e", "s", "m", "v", "p", 0, "all", {})
+    path.write_bytes(gzip.compress(json.dumps({**header._asdict(), "format": 9}).encode() + b"\n"))
+    with pytest.raises(ExperimentError, match=re.escape("`format`: input should be 2. Received 9")):
         list(read_trace(path))
 
 
+EPISODE = json.dumps({"episode": 0, "seed": 1, "start": 0, "task": "", "steps": []})
 HEADER = json.dumps(TraceHeader("e", "s", "m", "v", "p", 0, "all", {})._asdict())
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "place", "rule"),
     [
-        b"no gzip",
-        gzip.compress(HEADER.encode() * 9)[:-12],
-        gzip.compress(HEADER.encode() * 9)[:40] + b"\0" * 40,
-        gzip.compress(b'{"format": 2}\n'),
-        gzip.compress(b"[]\n"),
-        *(
-            gzip.compress(f"{HEADER}\n{line}\n".encode())
-            for line in ("3", "[", "{}", '{"episode": 0, "task": "", "steps": [{"tick": 1}]}', "[" * 99_999)
-        ),
+        (b"no gzip", "", "cannot be read: Not a gzipped file"),
+        (gzip.compress(HEADER.encode() * 9)[:-12], "", "cannot be read: Compressed file ended before the end"),
+        (gzip.compress(HEADER.encode() * 9)[:40] + b"\0" * 40, "", "cannot be read: "),
+        (gzip.compress(b""), "(:1)?", "(it is empty|invalid JSON)"),
+        (gzip.compress(b'{"format": 2}\n'), ":1", "`env`: .*required"),
+        (gzip.compress(b"[]\n"), ":1", ""),
+        (gzip.compress(HEADER.replace("2", "9").encode()), ":1", "`format`: input should be 2. Received 9"),
+        (gzip.compress(f"{HEADER}\n3\n".encode()), ":2", "input should be an? object.*Received 3|.*instance of"),
+        (gzip.compress(f"{HEADER}\n{EPISODE}\n[\n".encode()), ":3", "invalid JSON: EOF"),
+        (gzip.compress(f"{HEADER}\n{EPISODE}\n{{}}\n".encode()), ":3", "`episode`: field required"),
+        (gzip.compress(f"{HEADER}\n{EPISODE.replace('[]', '[5]')}\n".encode()), ":2", "`steps.0`: input should be"),
+        (gzip.compress(f"{HEADER}\n{'[' * 99_999}\n".encode()), ":2", "invalid JSON: recursion limit"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_damaged_files_are_named_with_line_and_rule(tmp_path: Path, content: bytes, place: str, rule: str) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(content)
-    with pytest.raises(ExperimentError, match=f"{re.escape(str(path))}: (cannot be read|does not hold the steps)"):
-        list(read_trace(path))
-    with pytest.raises(EnvsArgumentError, match=re.escape(str(path))):
-        read_recording(path)
+    for kind, read in (
+        (ExperimentError, lambda: list(read_trace(path))),
+        (EnvsArgumentError, lambda: read_recording(path)),
+    ):
+        with pytest.raises(kind, match=f"^{re.escape(str(path))}{place}: (does not hold .*: )?{rule}") as error:
+            read()
+        assert "\n" not in str(error.value)

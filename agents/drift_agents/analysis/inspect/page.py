@@ -28,7 +28,7 @@ from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PAGE, TRACES
 from drift_agents.experiment.logs import TRAIN
-from drift_agents.experiment.trace import SUFFIX, read_header
+from drift_agents.experiment.trace import SUFFIX, read_header, read_trace
 
 LARGE = 200 * 2**20
 """Bytes of steps from which a browser is slow to open the file."""
@@ -51,6 +51,7 @@ def write_page(folder: Path, out: Path | None = None) -> Path:
         ExperimentError: if the folder holds no finished run, or the file cannot be written.
     """
     contents = gather(folder)
+    contents.check_steps()
     path = folder / PAGE if out is None else out
     try:
         with open(path, "w", encoding="utf-8") as file:
@@ -147,6 +148,16 @@ class InspectData:
 
     index: dict[str, Any]
     chunks: tuple[Path, ...]
+
+    def check_steps(self) -> None:
+        """Check that a browser can show all steps.
+
+        Raises:
+            ExperimentError: if a file is damaged.
+        """
+        for path in self.chunks:
+            for _ in read_trace(path):
+                pass
 
 
 def gather(folder: Path) -> InspectData:

@@ -55,6 +55,7 @@ def make_server(folder: Path, port: int = 0, allow_hosts: Iterable[str] = ()) ->
         ExperimentError: if the folder holds no finished run, or the port cannot be used.
     """
     contents = gather(folder)
+    contents.check_steps()
     page = "".join(page_parts(contents, served=True)).encode()
     try:
         return PageServer(port, page, contents.chunks, HostRule(allow_hosts))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
 import urllib.request
 from contextlib import nullcontext
 from pathlib import Path
+from shutil import copytree
 from urllib.error import HTTPError
 
 import pytest
@@ -15,7 +17,7 @@ from drift_agents.analysis.inspect.page import gather, page_parts, script_json, 
 from drift_agents.analysis.inspect.serve import make_server
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES
+from drift_agents.experiment.folder import EPISODES, PAGE, TRACES
 from drift_agents.experiment.logs import read_rows
 
 pytestmark = pytest.mark.integration  # a run is played
@@ -73,6 +75,20 @@ def test_an_unfinished_run_is_refused(traced_run: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes((traced_run / "run.json").read_bytes())
     with pytest.raises(ExperimentError, match="is not finished"):
         gather(tmp_path)
+
+
+def test_steps_that_are_torn_are_named_before_a_page_is_written(traced_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    copytree(traced_run, folder)
+    path = sorted((folder / TRACES).iterdir())[-1]
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    path.write_bytes(gzip.compress(b"\n".join([*lines[:2], lines[2][:-40]])))
+    for show in (write_page, make_server):
+        with pytest.raises(
+            ExperimentError, match=re.escape(f"{path}:3: does not hold the steps of a cell: invalid JSON")
+        ):
+            show(folder)
+    assert not (folder / PAGE).exists()
 
 
 @pytest.mark.integration
