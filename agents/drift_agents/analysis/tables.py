@@ -37,9 +37,9 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
     """A line for each schedule and memory, a column for each verifier; means in percent without intervals.
 
     *Before* is the source phase of the plain agent, the columns of verifiers are the mean over all phases that a drift
-    began (over the whole run where nothing drifts). Of a verifier with several options the first one counts, of the
-    references *oracle reset*. Memories whose figures are equal share a line; agents without memory have one only where
-    no memory was played.
+    began (over the whole run where nothing drifts). A verifier that was played with several options has a column for
+    each, headed by them; of the references *oracle reset* has one. Memories whose figures are equal share a line;
+    agents without memory have one only where no memory was played.
 
     Args:
         parts: the schedules that were played.
@@ -54,31 +54,46 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
                 continue
             name = part.players.name(player._replace(verifier=PLAIN))
             _, found = lines.setdefault((part.schedule, name), (part, {}))
-            found.setdefault(player.verifier.partition("(")[0], runs)
-    played = dict.fromkeys(name for _, found in lines.values() for name in (PLAIN, *found))
-    verifiers = [*(name for name in played if name not in REFERENCE_NAMES), RESET]
+            found.setdefault(player.verifier, runs)
+    played = dict.fromkeys(label for _, found in lines.values() for label in (PLAIN, *found))
+    verifiers = [*(label for label in played if label not in REFERENCE_NAMES), RESET]
+    gloves = [label for label in verifiers if _verifier_of(label) == GLOVE]
+    mark = "'s" if len(gloves) == 1 else ":"
     cells: dict[tuple[str, ...], list[str]] = {}
     for (schedule, memory), (part, found) in lines.items():
         first = found.get(PLAIN) or next(iter(found.values()))
         figures = [_mean(part, first.phase(part.phases[0])) if len(part.phases) > 1 else MISSING]
         figures += [_mean(part, part.after(found[name])) if name in found else MISSING for name in verifiers]
-        figures += [_probe_share(found[GLOVE]) if GLOVE in found else MISSING]
+        figures += [_probe_share(found[label]) if label in found else MISSING for label in gloves]
         cells.setdefault((schedule, *figures), []).append(memory)
     table = Table(
         "In percent: before any drift, and the mean of all phases that a drift began",
-        ("schedule: memories", "before", *map(_head, verifiers), "GLOVE's\nprobes, %"),
+        (
+            "schedule: memories",
+            "before",
+            *(_head(label, verifiers) for label in verifiers),
+            *(f"{_head(label, gloves)}{mark}\nprobes, %" for label in gloves),
+        ),
     )
     for (schedule, *figures), memories in cells.items():
         table.add(f"{schedule}: {', '.join(memories)}", *figures)
     return table.used()
 
 
-def _head(verifier: str) -> str:
-    if verifier == PLAIN:
+def _verifier_of(label: str) -> str:
+    return label.partition("(")[0]
+
+
+def _head(label: str, among: Sequence[str]) -> str:
+    """The head of a verifier's column, with its options where another column has the same verifier."""
+    if label == PLAIN:
         return "plain"
-    if verifier == RESET:
-        return REFERENCE_NAMES[verifier].replace(" ", "\n")
-    return VERIFIER_NAMES.get(verifier, verifier)
+    if label == RESET:
+        return REFERENCE_NAMES[label].replace(" ", "\n")
+    verifier = _verifier_of(label)
+    name, options = VERIFIER_NAMES.get(verifier, verifier), label[len(verifier) + 1 : -1]
+    has_several = [_verifier_of(one) for one in among].count(verifier) > 1
+    return "\n".join((name, *options.split(", "))) if options and has_several else name
 
 
 def _mean(part: ScheduleRuns, runs: Runs) -> str:

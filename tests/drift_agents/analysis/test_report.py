@@ -121,6 +121,28 @@ def test_the_overview_says_what_was_lost_and_won_back() -> None:
     }
 
 
+def test_every_glove_of_a_sweep_of_options_has_a_column_of_the_overview() -> None:
+    labels = {"glove": "glove", "glove(budget=7, epsilon=0.2)": "oracle_reset"}
+    rows = log_rows()
+    others = [
+        {**line, "verifier": label, "probe_steps": 0 if label == "glove" else 30}
+        for label, source in labels.items()
+        for line in rows
+        if line["verifier"] == source
+    ]
+    plain = [line for line in rows if line["verifier"] == "none"]
+    table = make_report({**manifest(), "players": []}, [*plain, *others]).overview
+    ((row, _),) = table.rows
+    assert dict(zip(table.columns[1:], row[1:], strict=True)) == {
+        "before": "100",
+        "plain": "25",
+        "GLOVE": "79",
+        "GLOVE\nbudget=7\nepsilon=0.2": "100",
+        "GLOVE:\nprobes, %": "0.0",
+        "GLOVE\nbudget=7\nepsilon=0.2:\nprobes, %": "75.0",
+    }
+
+
 def test_memories_with_equal_figures_share_a_line_of_the_overview() -> None:
     rows = log_rows()
     for memory, worse in (("voyager", 1.0), ("memory_bank", 0.5)):
