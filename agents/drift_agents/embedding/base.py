@@ -3,17 +3,18 @@
 * `Embedding` - the protocol
 * `Vectors` - an array of shape (texts, dimension)
 * `cosine` - the similarity of texts by their vectors
-* `make_embedding` - an embedding by name
+* `make_embedding`, `resolve_embedding` - an embedding by name, and as the option of another part
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drift_agents.errors import ArgumentError
 from drift_agents.registry import EMBEDDINGS
 
 Vectors = NDArray[np.float64]
@@ -70,3 +71,27 @@ def make_embedding(name: str, **options: Any) -> Embedding:
     """
     made: Embedding = EMBEDDINGS.make(name, **options)
     return made
+
+
+def resolve_embedding(given: Any) -> Embedding:
+    """An embedding as the option of another part: an object, a name, or one name with its options.
+
+    Args:
+        given: the value of the option.
+
+    Raises:
+        UnknownNameError: if there is no embedding of that name.
+        ArgumentError: if it is anything else, or the embedding refuses an option.
+        MissingDependencyError: if it needs a package that is not installed.
+
+    Example:
+        >>> resolve_embedding({"hashed": {"dimension": 64}}).dimension
+        64
+    """
+    if isinstance(given, Embedding):
+        return given
+    named = {given: None} if isinstance(given, str) else given
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise ArgumentError(f"`embedding` should be a name, or one name with its options. Received {given!r}")
+    ((name, options),) = named.items()
+    return make_embedding(name, **({} if options is None else options))

@@ -17,14 +17,15 @@ from drift_agents.environment import EXACT, environments
 from drift_agents.errors import UnknownNameError
 from drift_agents.registry import make_part
 from drift_agents.types import Experience, Record, Transition
+from drift_envs.lazy import load_object
 
 
 @runtime_checkable
 class Matching(Protocol):
     """The rule of an environment for equality of states and outcomes.
 
-    `state_key` is a pure function. `same_outcome` is symmetric and is called only for transitions with equal
-    state keys and equal actions; it may use what `learn` has fitted.
+    Within one object `state_key` is a function of the text. `same_outcome` is symmetric and is called only for
+    transitions with equal state keys and equal actions; it may use what `learn` has fitted.
     """
 
     name: str
@@ -105,14 +106,18 @@ class Exact:
         """Do nothing: the rule is fixed."""
 
 
+OF_NO_ENVIRONMENT = {Exact.name: EXACT, "nearest": "drift_agents.matching.nearest:NearestNeighbour"}
+"""Rules for any text."""
+
+
 def matching_names() -> tuple[str, ...]:
-    """The names of all rules: `exact`, and the environments with a rule of their own.
+    """The names of all rules: `exact`, `nearest`, and the environments with a rule of their own.
 
     Example:
-        >>> matching_names()
-        ('exact', 'mountain_car', 'minigrid', 'miniwob', 'house', 'tools', 'tau2', 'facts', 'webshop')
+        >>> matching_names()[:4]
+        ('exact', 'nearest', 'mountain_car', 'minigrid')
     """
-    return (Exact.name, *(one.name for one in environments() if one.matching != EXACT))
+    return (*OF_NO_ENVIRONMENT, *(one.name for one in environments() if one.matching != EXACT))
 
 
 def make_matching(name: str, **options: Any) -> Matching:
@@ -125,6 +130,7 @@ def make_matching(name: str, **options: Any) -> Matching:
     Raises:
         UnknownNameError: if there is no matching rule of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
+        MissingDependencyError: if it needs a package that is not installed.
 
     Example:
         >>> make_matching("mountain_car", position=0.05).name
@@ -132,8 +138,9 @@ def make_matching(name: str, **options: Any) -> Matching:
     """
     if name not in matching_names():
         raise UnknownNameError("matching", name, matching_names())
-    if name == Exact.name:
-        exact: Matching = make_part("matching", name, Exact, options)
-        return exact
-    made: Matching = next(one for one in environments() if one.name == name).make("matching", **options)
+    made: Matching = (
+        make_part("matching", name, load_object(OF_NO_ENVIRONMENT[name]), options)
+        if name in OF_NO_ENVIRONMENT
+        else next(one for one in environments() if one.name == name).make("matching", **options)
+    )
     return made

@@ -13,11 +13,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.embedding.base import Embedding, make_embedding
-from drift_agents.errors import ArgumentError
+from drift_agents.embedding.base import resolve_embedding
 from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import (
     AgentClock,
@@ -175,18 +174,7 @@ def make_memory(name: str, **options: Any) -> Memory:
         3
     """
     if options.get("embedding") is not None:
-        options["embedding"] = _resolve_embedding(options["embedding"])
+        options["embedding"] = resolve_embedding(options["embedding"])
     made: Memory = MEMORIES.make(name, **options)
     check_protocol("memory", name, made, Memory)
     return made
-
-
-def _resolve_embedding(given: Any) -> Embedding:
-    """An embedding, as it is or by its name with options."""
-    if isinstance(given, Embedding):
-        return given
-    named = {given: None} if isinstance(given, str) else given
-    if not isinstance(named, Mapping) or len(named) != 1:
-        raise ArgumentError(f"`embedding` should be a name, or one name with its options. Received {given!r}")
-    ((name, options),) = named.items()
-    return make_embedding(name, **({} if options is None else options))
