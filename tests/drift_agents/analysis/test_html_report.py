@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drift_agents.analysis.html.curves import CONFLICTS, list_curves
 from drift_agents.analysis.html.report import to_html, write_html
 from drift_agents.analysis.html.vega import bundle_chart
 from drift_agents.analysis.plots.curves import series
-from drift_agents.analysis.runs import Player, group
+from drift_agents.analysis.runs import Player, group, read_run
+from drift_agents.analysis.schedule_runs import part_of
 from drift_agents.analysis.table import Table
 from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError
@@ -54,6 +56,22 @@ def test_curves_are_means_over_instances(traced_run: Path) -> None:
     assert smooth[4] == pytest.approx(100 * scores[:, 4].mean()), "a new phase begins: nothing of the old one"
 
 
+def test_conflicts_are_counts_of_each_episode_without_an_average_over_episodes(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    curves = {(one["schedule"], one["memory"], one["percent"]): one for one in list_curves(parts)}
+    assert {line["name"] for line in curves["puddle", "Vanilla", True]["lines"]} >= {"plain", "GLOVE", "clairvoyant"}
+    conflicts = curves["puddle", "Vanilla", False]
+    assert "clairvoyant" not in {line["name"] for line in conflicts["lines"]}, "it has no memory"
+    (line,) = [line for line in conflicts["lines"] if line["name"] == "GLOVE"]
+    counts = [
+        [row["surprises"] for row in rows if (row["schedule"], row["memory"], row["verifier"], row["seed"]) == key]
+        for key in {("puddle", "vanilla", "glove", row["seed"]) for row in rows}
+    ]
+    assert line["mean"] == pytest.approx(np.mean(counts, axis=0), abs=0.006)
+    assert max(line["mean"]) > 0
+
+
 def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     browser.get_log("browser")
     browser.get((drawn / "report.html").as_uri())
@@ -83,6 +101,9 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     shown = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible").text)
     assert "episode" in shown
     assert "plain" in shown
+    Select(browser.find_element(By.ID, "measure")).select_by_visible_text(CONFLICTS)
+    wait.until(lambda _: CONFLICTS in chart_text(browser))
+    assert "clairvoyant" not in chart_text(browser)
     Select(browser.find_element(By.ID, "schedule")).select_by_visible_text("mountain_car/reversed")
     wait.until(lambda _: "reversed" in chart_text(browser))
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -1,7 +1,7 @@
 const curves = read('curves');
 const spec = read('spec');
 const choice = name => document.getElementById(name);
-const apart = 0.8; // percent between lines of equal values, so that none hides another
+const apart = 0.008; // of the height between lines of equal values, so that none hides another
 const most = 12; // drifts whose names are legible side by side
 let view;
 
@@ -11,10 +11,11 @@ function offer(name, values) {
 }
 
 async function draw() {
-  const curve = curves.find(one => one.schedule === choice('schedule').value && one.memory === choice('memory').value);
+  const curve = chosen().find(one => one.measure === choice('measure').value);
   const names = curve.lines.map(line => line.name);
+  const top = curve.percent ? 100 : Math.max(...curve.lines.flatMap(line => line.high));
   const lines = curve.lines.flatMap(({ name, mean, low, high }, number) => {
-    const shift = apart * ((names.length - 1) / 2 - number);
+    const shift = apart * top * ((names.length - 1) / 2 - number);
     return mean.map((value, at) => (
       { episode: at + 1, line: name, mean: value, place: value + shift, low: low[at], high: high[at] }
     ));
@@ -33,17 +34,29 @@ async function draw() {
     },
     ...spec.layer.slice(2),
   ];
-  const encoding = { ...spec.encoding, y: { ...spec.encoding.y, title: `${curve.measure}` } };
+  const counts = curve.percent ? {} : { scale: { domain: [-0.04 * top, 1.04 * top], nice: false }, axis: {} };
+  const encoding = { ...spec.encoding, y: { ...spec.encoding.y, ...counts, title: curve.measure } };
   view?.finalize();
   view = await vegaEmbed('#curve', { ...spec, config, layer, encoding, datasets: { lines, drifts } }, options);
 }
 
+function chosen() {
+  const ofSchedule = curves.filter(one => one.schedule === choice('schedule').value);
+  return ofSchedule.filter(one => one.memory === choice('memory').value);
+}
+
+function offerMeasures() {
+  offer('measure', chosen().map(one => one.measure));
+  draw();
+}
+
 function offerMemories() {
   offer('memory', curves.filter(one => one.schedule === choice('schedule').value).map(one => one.memory));
-  draw();
+  offerMeasures();
 }
 
 offer('schedule', curves.map(one => one.schedule));
 choice('schedule').addEventListener('change', offerMemories);
-choice('memory').addEventListener('change', draw);
+choice('memory').addEventListener('change', offerMeasures);
+choice('measure').addEventListener('change', draw);
 offerMemories();

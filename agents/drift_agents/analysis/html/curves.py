@@ -1,6 +1,6 @@
 """The drift curves of a run as the page's chart reads them.
 
-* `list_curves` - a curve for each schedule and memory
+* `list_curves` - a curve for each schedule, memory and measure
 """
 
 from __future__ import annotations
@@ -9,47 +9,56 @@ from collections.abc import Sequence
 from typing import Any
 
 from drift_agents.analysis.html.vega import COLOURS, DASHES, REFERENCE_COLOUR
-from drift_agents.analysis.plots.curves import drifts_of, series
+from drift_agents.analysis.plots.curves import PlotSeries, drifts_of, series
 from drift_agents.analysis.runs import WINDOW, Runs
 from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memory_name
 
 CLAIRVOYANT = "clairvoyant"
+CONFLICTS = "conflicts with memory in an episode"
 
 
 def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
-    """A curve for each schedule and memory, with a line for each verifier; clairvoyant stands in all of them.
+    """Curves for each schedule and memory, with a line for each verifier: success or score, and conflicts with memory.
 
-    Of a schedule the memory with the most lines comes first.
+    Clairvoyant stands in all curves of success or score. Of a schedule the memory with the most lines comes first.
 
     Args:
         parts: the schedules that were played.
 
     Returns:
-        Plain data: `schedule`, `memory`, `measure`, `drifts` (the episode after which each begins, and its name) and
-        `lines`, whose values are in percent.
+        Plain data: `schedule`, `memory`, `measure`, `percent` (whether values are; else they are counts of an episode),
+        `drifts` (the episode after which each begins, and its name) and `lines`.
     """
+    curves = []
+    for part in parts:
+        for memory, lines in _lines_by_memory(part.players).items():
+            about = {"schedule": part.schedule, "memory": memory, "drifts": drifts_of(part.players)}
+            measure = f"{part.measure.name}, mean of up to {WINDOW} episodes"
+            found = [(name, series(run, part.measure.field)) for name, run in lines]
+            curves.append({**about, "measure": measure, "percent": True, "lines": _style(found)})
+            found = [
+                (name, series(run, "surprises", scale=1, window=1))
+                for name, run in lines
+                if run.player.memory != "none"
+            ]
+            if any(any(data.middle) for _, data in found):
+                curves.append({**about, "measure": CONFLICTS, "percent": False, "lines": _style(found)})
+    return curves
+
+
+def _style(lines: Sequence[tuple[str, PlotSeries]]) -> list[dict[str, Any]]:
+    """Names, looks and rounded values of lines."""
     return [
         {
-            "schedule": part.schedule,
-            "memory": memory,
-            "measure": f"{part.measure.name}, mean of up to {WINDOW} episodes",
-            "drifts": drifts_of(part.players),
-            "lines": [_line(name, run, part.measure.field, number) for number, (name, run) in enumerate(lines)],
+            "name": name,
+            "colour": REFERENCE_COLOUR if name == CLAIRVOYANT else COLOURS[number % len(COLOURS)],
+            "dash": DASHES[number % len(DASHES)],
+            "mean": [round(value, 2) for value in data.middle],
+            "low": [round(value, 2) for value in data.low],
+            "high": [round(value, 2) for value in data.high],
         }
-        for part in parts
-        for memory, lines in _lines_by_memory(part.players).items()
+        for number, (name, data) in enumerate(lines)
     ]
-
-
-def _line(name: str, run: Runs, field: str, number: int) -> dict[str, Any]:
-    data = series(run, field)
-    values = {"mean": data.middle, "low": data.low, "high": data.high}
-    return {
-        "name": name,
-        "colour": REFERENCE_COLOUR if name == CLAIRVOYANT else COLOURS[number % len(COLOURS)],
-        "dash": DASHES[number % len(DASHES)],
-        **{key: [round(value, 1) for value in found] for key, found in values.items()},
-    }
 
 
 def _lines_by_memory(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:

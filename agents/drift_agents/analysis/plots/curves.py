@@ -29,24 +29,26 @@ class PlotSeries(NamedTuple):
     high: list[float]
 
 
-def series(runs: Runs, field: str) -> PlotSeries:
-    """A field in percent, averaged over the last few episodes of its phase: the mean over instances, with intervals.
+def series(runs: Runs, field: str, *, scale: float = 100, window: int = WINDOW) -> PlotSeries:
+    """A field, averaged over the last few episodes of its phase: the mean over instances, with intervals.
 
     Args:
         runs: a player's rows.
         field: what is drawn.
+        scale: by which it is multiplied; by default percent of a share.
+        window: the most episodes of an average.
     """
-    instances = [_smooth(rows, field) for rows in runs.rows]
+    instances = [_smooth(rows, field, scale, window) for rows in runs.rows]
     length = min(map(len, instances), default=0)
     found = [estimate([one[at] for one in instances], one_run=runs.is_one_run) for at in range(length)]
     return PlotSeries([one.mean for one in found], [one.low for one in found], [one.high for one in found])
 
 
-def _smooth(rows: Sequence[Row], field: str) -> list[float]:
+def _smooth(rows: Sequence[Row], field: str, scale: float, window: int) -> list[float]:
     found = []
     for at, row in enumerate(rows):
-        near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
-        found.append(100 * sum(float(one[field]) for one in near) / len(near))
+        near = [one for one in rows[max(0, at - window + 1) : at + 1] if one["phase"] == row["phase"]]
+        found.append(scale * sum(float(one[field]) for one in near) / len(near))
     return found
 
 
