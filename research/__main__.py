@@ -147,6 +147,24 @@ def _learned_reader(
 
 
 @app.command(
+    "glove-figures",
+    short_help="Draw figures 3 and 4 of the GLOVE paper.",
+    epilog=f"Example: {PROGRAM} glove-figures runs/glove-recovery runs/glove-budget",
+)
+def _glove_figures(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Runs whose figures are stored first.")
+    ] = None,
+) -> None:
+    """Draw recovery and probing budget and fill their tables in docs/research/glove_results.md, from stored figures."""
+    from research.glove_figures import store_figures, write_page
+
+    for folder in folders or []:
+        store_figures(folder)
+    print(f"wrote {write_page()}")
+
+
+@app.command(
     "injection",
     short_help="Measure how often policies obey a prompt injection.",
     epilog=f"Example: {PROGRAM} injection planner random --episodes 5 --seeds 2",

@@ -70,7 +70,16 @@ ORDER: dict[str, list[list[str]]] = {
     "research": [
         ["experiments", "pictures"],
         ["belief", "detectors", "experience", "injection", "readers", "verify_map"],
-        ["coverage", "learned_reader", "prompts", "reader_speed", "studies", "tools_results", "train_reader"],
+        [
+            "coverage",
+            "glove_figures",
+            "learned_reader",
+            "prompts",
+            "reader_speed",
+            "studies",
+            "tools_results",
+            "train_reader",
+        ],
         ["__init__", "__main__"],
     ],
     "baselines": [
