@@ -125,9 +125,10 @@ Id = Annotated[
 GymnasiumId = Annotated[
     str,
     typer.Argument(
-        metavar="ID",
+        metavar="ID|NAME",
         autocompletion=_complete_ids,
-        help="Id, as in DriftFrozenLake-v0; with --schedule that of any environment of Gymnasium.",
+        help="Id, as in DriftFrozenLake-v0, with --schedule that of any environment of Gymnasium; or a shipped "
+        "schedule, or path of a file, for the environment that it names.",
     ),
 ]
 Name = Annotated[
@@ -433,21 +434,15 @@ def _play(
     seed: SeedOption = 0,
     imports: ImportOption = None,
 ) -> None:
-    """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
-    from drift_envs.cli.play import play_in_terminal, play_in_window
-    from drift_envs.registration import IDS, check_id
+    """Play an environment with its drifts; q ends it.
 
-    if schedule is None:
-        check_id(env_id)
-    parts = IDS[env_id].parts if env_id in IDS else None
-    if parts is not None and parts.text_mode is not None:
-        play_in_terminal(env_id, schedule, episodes, every, seed)
-    elif parts is not None and parts.controls is not None:
-        play_in_window(env_id, schedule, parts.controls, episodes, every, seed)
-    else:
-        raise refuse(
-            "ID", "should have keys to control it; record it instead, `drift-envs record ID --out film.gif`", env_id
-        )
+    In a window, or in the terminal where actions are texts or nothing is drawn. Discrete actions of environments of
+    other packages have keys by their number.
+    """
+    from drift_envs.cli.play import play_environment
+    from drift_envs.cli.scheduled import choose_environment
+
+    play_environment(*choose_environment(env_id, schedule), episodes, every, seed)
 
 
 @app.command(
@@ -491,7 +486,9 @@ def _record(
     As a film (.gif, .mp4), or as one picture with frames of each phase in a row (.png).
     """
     from drift_envs.cli.record import RecordOptions, record
+    from drift_envs.cli.scheduled import choose_environment
 
+    env_id, schedule = choose_environment(env_id, schedule)
     if not (episodes is None or isinstance(episodes, (int, range))):
         raise refuse("--episodes", "should be a number or a range", episodes)
     record(RecordOptions(env_id, out, schedule, policy, phases, episodes, steps, fps, seed))
@@ -568,12 +565,11 @@ def _dataset(
     An interrupted command is repeated to go on. With --minari, `minari.load_dataset` reads the folder too.
     """
     from drift_envs.cli.dataset import record_dataset
+    from drift_envs.cli.scheduled import choose_environment
     from drift_envs.command_line import Verbosity, verbosity_of
     from drift_envs.datasets import DatasetOptions
-    from drift_envs.registration import check_id
 
-    if schedule is None:
-        check_id(env_id)
+    env_id, schedule = choose_environment(env_id, schedule)
     options = DatasetOptions(env_id, schedule, policy, episodes, lifetimes, seed, epsilon)
     record_dataset(options, out, minari=minari, is_quiet=verbosity_of(context) is Verbosity.QUIET)
 
@@ -618,7 +614,7 @@ def _score_detector(
     epilog="Example: drift-envs openenv DriftFrozenLake-v0 --schedule frozen_lake/implicit --rounds 2 --port 8000",
 )
 def _openenv(
-    env_id: Id,
+    env_id: GymnasiumId,
     schedule: ScheduleOption = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Play the first N episodes of every phase (default: 2).")
@@ -628,15 +624,17 @@ def _openenv(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port (default: free).")] = 0,
     allow_host: AllowHost = None,
+    imports: ImportOption = None,
 ) -> None:
     """Serve an environment on a loopback address to clients of OpenEnv; needs the extra `openenv`.
 
     An episode of OpenEnv is a lifetime; each session has one of its own.
     """
+    from drift_envs.cli.scheduled import choose_environment, default_schedule
     from drift_envs.integrations.openenv import make_app, serve_openenv
-    from drift_envs.registration import IDS
 
-    source = schedule or IDS[env_id].schedule
+    env_id, schedule = choose_environment(env_id, schedule)
+    source = schedule or default_schedule(env_id)
     serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port, allow_host or ())
 
 
@@ -646,7 +644,7 @@ def _openenv(
     epilog="Example: drift-envs mcp DriftWebShop-v0 --http --log episodes.jsonl",
 )
 def _mcp(
-    env_id: Id,
+    env_id: GymnasiumId,
     schedule: ScheduleOption = None,
     tools: Annotated[
         bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0 or DriftTau2-v0 themselves.")
@@ -661,21 +659,24 @@ def _mcp(
         Path | None, typer.Option(metavar="FILE", help="Append a line for each episode, with phase and score.")
     ] = None,
     seed: SeedOption = 0,
+    imports: ImportOption = None,
 ) -> None:
     """Offer an environment to an MCP client as the tools reset, act and observe; needs the extra `mcp`.
 
     With --tools, the client gets the tools of the desk instead. Standard input and output are the connection, unless
     --http is given. One session is one lifetime.
     """
+    from drift_envs.cli.scheduled import choose_environment, default_schedule
+
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
+    env_id, schedule = choose_environment(env_id, schedule)
     if tools and env_id not in ("DriftTools-v0", "DriftTau2-v0"):
         raise refuse("--tools", "should stand with `DriftTools-v0` or `DriftTau2-v0`, which have tools", env_id)
     from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
     from drift_envs.integrations.mcp_server import LifetimeServer
-    from drift_envs.registration import IDS
 
-    source = schedule or IDS[env_id].schedule
+    source = schedule or default_schedule(env_id)
     server: LifetimeServer
     if tools:
         from drift_envs.integrations.mcp_tools import make_tool_server

@@ -1,22 +1,29 @@
 """The command `play`: control an environment by the keyboard.
 
-* `play_in_window`, `play_in_terminal` - the command, in a window or, for text environments, in the terminal
+* `play_environment` - the command, in a window or, for text environments and those without pictures, in the terminal
+* `number_keys` - the keys of an environment of another package
 * `play` - the loop between keyboard and environment
 """
 
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Sequence
+from enum import EnumMeta
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.cli.scheduled import open_schedule
+from drift_envs.checks import check_reward
+from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.command_line import refuse
 from drift_envs.errors import ArgumentError
+from drift_envs.other_packages import make_plain
 from drift_envs.parts import Controls
 from drift_envs.registration import IDS
+from drift_envs.wrappers.describe import list_actions, read_action
 
 FRAMES = 30
 """Frames per second."""
@@ -27,33 +34,106 @@ PAUSE = 20
 VIRTUAL_DRIVERS = ("dummy", "offscreen")
 """SDL's drivers that open no window."""
 
-
 QUIT = ("q", "escape")
 GIVE_UP = "r"
 
+NUMBER_KEYS = [key for key in string.digits + string.ascii_lowercase if key not in (*QUIT, GIVE_UP)]
+"""Keys of actions that have no others, in the order of the actions."""
 
-def play_in_window(
-    env_id: str, schedule: str | None, controls: Controls, episodes: int | None, every: int, seed: int
-) -> None:
-    """Play an environment and print the number of episodes that reached the goal.
+
+def play_environment(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
+    """Play an environment and print the number of episodes, and of those that reached a goal or have a score.
 
     Args:
-        env_id: the id.
+        env_id: the id; with a schedule of any environment of Gymnasium.
         schedule: a shipped schedule or a file; `None` for that of the id.
-        controls: its keys.
         episodes: after how many to end; `None` plays until the player quits.
         every: ticks from one episode to the next.
         seed: of the first reset.
 
     Raises:
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
+        typer.BadParameter: if the environment has no keys, and no actions to give some to.
     """
-    scheduled = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
-    _check_every(every, scheduled.schedule.clock)
+    parts = IDS[env_id].parts if env_id in IDS else None
+    if parts is not None:
+        controls, modes = parts.controls, ["human"] if parts.text_mode is None else ["ansi"]
+    else:
+        plain = make_plain(env_id)
+        controls, modes = number_keys(plain), list(plain.metadata.get("render_modes") or ())
+        plain.close()
+    in_window = "human" in modes or "rgb_array" in modes
+    if controls is None and in_window:
+        rule = "should have discrete actions or keys to control it; record it instead"
+        raise refuse("ID", f"{rule}, `drift-envs record ID --out film.gif`", env_id)
+    scheduled = open_schedule(schedule or default_schedule(env_id), seed, env_id, may_import=True)
+    if every > 1 and scheduled.schedule.clock != "episode":
+        raise ArgumentError(
+            f"`--every` needs a schedule whose ticks are episodes. Received clock {scheduled.schedule.clock}"
+        )
+    if controls is not None and in_window:
+        _play_in_window(scheduled, controls, parts is None, episodes, every, seed)
+    else:
+        _play_in_terminal(scheduled.make_env("ansi" if "ansi" in modes else None, text=True), episodes, every, seed)
+
+
+def number_keys(env: gym.Env[Any, Any]) -> Controls | None:
+    """The keys of an environment of another package: its actions by their number, with their meanings if it has any.
+
+    Args:
+        env: the environment.
+
+    Returns:
+        The keys; `None` if its actions are not discrete, or more than there are keys.
+
+    Example:
+        >>> number_keys(gym.make("CliffWalking-v1")).keys
+        {'0': 0, '1': 1, '2': 2, '3': 3}
+    """
+    space = env.action_space
+    if not isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)):
+        return None
+    try:
+        actions = list_actions(space)
+    except ArgumentError:
+        return None
+    if len(actions) > len(NUMBER_KEYS):
+        return None
+    # a single digit is its own key, so that the key 1 is the action 1 also where the first action is 1
+    own = [action for action in actions if action in string.digits]
+    keys = dict(zip(own if len(own) == len(actions) else NUMBER_KEYS, actions, strict=False))
+    words = [
+        f"{key}: {_meaning(env.unwrapped, position, action)}" for position, (key, action) in enumerate(keys.items())
+    ]
+    return Controls(
+        {key: read_action(space, action) for key, action in keys.items()}, None, ", ".join(words), has_goal=False
+    )
+
+
+def _meaning(env: Any, position: int, action: str) -> str:
+    """What an action does, if the environment says so as those of Atari or Minigrid do; else the action itself."""
+    named = getattr(env, "actions", None)
+    if callable(getattr(env, "get_action_meanings", None)):
+        meanings = list(env.get_action_meanings())
+    elif isinstance(named, EnumMeta):
+        meanings = [member.name for member in named]  # type: ignore[var-annotated]
+    else:
+        return f"action {action}"
+    return str(meanings[position]) if position < len(meanings) else f"action {action}"
+
+
+def _play_in_window(
+    scheduled: ScheduledEnv, controls: Controls, repeats: bool, episodes: int | None, every: int, seed: int
+) -> None:
+    """Play in a window; with `repeats`, a key that is held acts again and again."""
+    import pygame
+
     require_display()
-    env = gym.make(env_id, schedule=scheduled.schedule, render_mode="human")
+    env = scheduled.make_env("human")
     print(f"{controls.help}; {GIVE_UP}: give up the episode; q: quit")
     try:
+        if repeats:
+            pygame.key.set_repeat(10 * 1000 // FRAMES, 1000 // FRAMES)
         successes = play(env, controls, episodes, every, seed)
     finally:
         env.close()
@@ -61,27 +141,17 @@ def play_in_window(
     print(f"{len(successes)} episodes{reached}")
 
 
-def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
-    """Play an environment of text line by line, and print the number of episodes with a score.
+def _play_in_terminal(env: gym.Env[Any, Any], episodes: int | None, every: int, seed: int) -> None:
+    """Play line by line an environment whose observations are texts."""
 
-    Args:
-        env_id: an environment whose actions are texts.
-        schedule: a shipped schedule or a file; `None` for that of the id.
-        episodes: after how many to end; `None` plays until the player quits.
-        every: ticks from one episode to the next.
-        seed: of the first reset.
+    def show(observation: str) -> None:
+        print(observation if env.render_mode is None else env.render())
 
-    Raises:
-        ArgumentError: if `every` does not fit the schedule's clock.
-    """
-    scheduled = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
-    _check_every(every, scheduled.schedule.clock)
-    env = gym.make(env_id, schedule=scheduled.schedule, render_mode="ansi", overlay=True, text=True)
     print("type an action, or its number in the list of ?; r: give up the episode; q: quit")
     begun = 0
     scores: list[float] = []
-    _, info = env.reset(seed=seed)
-    print(env.render())
+    observation, info = env.reset(seed=seed)
+    show(observation)
     while episodes is None or len(scores) < episodes:
         line = _read_line()
         if line is None or line == "q":
@@ -91,16 +161,21 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
             continue
         over = line == GIVE_UP
         if not over:
-            _, _, terminated, truncated, info = env.step(_choose(line, info["actions"]))
-            print(env.render())
+            try:
+                action = read_action(env.action_space, _choose(line, info["actions"]))
+            except ArgumentError as error:
+                print(error)
+                continue
+            observation, _, terminated, truncated, info = env.step(action)
+            show(observation)
             over = terminated or truncated
             if over:
                 scores.append(info["score"])
                 print(f"episode {begun}: score {info['score']:g}, {info['task'].partition(chr(10))[0]}")
         if over and (episodes is None or len(scores) < episodes):
             begun += 1
-            _, info = env.reset(options={"drift_tick": begun * every} if every > 1 else None)
-            print(env.render())
+            observation, info = env.reset(options={"drift_tick": begun * every} if every > 1 else None)
+            show(observation)
     env.close()
     print(f"{len(scores)} episodes, {sum(score > 0 for score in scores)} with a score")
 
@@ -117,11 +192,6 @@ def _choose(line: str, actions: Sequence[str]) -> str:
     """The action with the number that was typed; the line itself if it is none of the list."""
     is_number = line.isascii() and line.isdigit() and len(line) <= len(str(len(actions)))
     return actions[int(line) - 1] if is_number and 1 <= int(line) <= len(actions) and line not in actions else line
-
-
-def _check_every(every: int, clock: str) -> None:
-    if every > 1 and clock != "episode":
-        raise ArgumentError(f"`--every` needs a schedule whose ticks are episodes. Received clock {clock}")
 
 
 def require_display() -> None:
@@ -178,7 +248,7 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
         action = None if over else _action(controls, pressed)
         if action is not None:
             _, reward, terminated, truncated, _ = env.step(action)
-            steps, total = steps + 1, total + float(reward)
+            steps, total = steps + 1, total + check_reward(reward)
             over = terminated or truncated
             if over:
                 won = controls.has_goal and terminated and (controls.ends_at_goal or float(reward) > 0)

@@ -2,6 +2,7 @@
 
 * `ScheduledEnv`, `open_schedule` - a schedule with its environment, timeline and oracle
 * `default_schedule` - the schedule of an id of this package
+* `choose_environment` - the environment and the schedule of a command that takes an id or a schedule
 * `read_schedule` - a schedule by name or path
 * `table_of` - the knobs of an environment by its id
 """
@@ -20,7 +21,8 @@ from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS, check_id, knob_table_of
-from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule
+from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
+from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import knob_table
 
@@ -64,11 +66,11 @@ class ScheduledEnv(NamedTuple):
         """The phase before one; the first phase for itself."""
         return self.timeline.phase(max(phase.start - 1, 0))
 
-    def make_env(self, render_mode: str, *, text: bool = False) -> gym.Env[Any, Any]:
+    def make_env(self, render_mode: str | None, *, text: bool = False) -> gym.Env[Any, Any]:
         """Make the environment, with phase, tick and changes on its pictures.
 
         Args:
-            render_mode: one of its render modes.
+            render_mode: one of its render modes, or `None` for no pictures.
             text: whether observations are texts.
         """
         schedule = self.schedule.model_copy(update={"env": self.env_id})
@@ -109,6 +111,36 @@ def default_schedule(env_id: str) -> str:
     """
     check_id(env_id)
     return IDS[env_id].schedule
+
+
+def choose_environment(name: str, schedule: str | None) -> tuple[str, str | None]:
+    """The environment and the schedule of a command that takes `ID`, `ID --schedule NAME` or `NAME`.
+
+    Args:
+        name: an id, or a shipped schedule or the path of a file that names its environment.
+        schedule: of the option `--schedule`.
+
+    Returns:
+        The id and the schedule; `None` for the default one of an id of this package.
+
+    Raises:
+        UnknownChoiceError: if the name is neither an id of this package nor a schedule, and no schedule is given.
+        ArgumentError: if the schedule names no environment.
+        ScheduleError: if the schedule breaks a rule.
+
+    Example:
+        >>> choose_environment("mountain_car/fatigue", None)
+        ('DriftMountainCar-v0', 'mountain_car/fatigue')
+    """
+    if schedule is not None or name in IDS:
+        return name, schedule
+    plain = split_suffix(name)[0]
+    if not Path(name).is_file() and not plain.endswith(FILE_ENDINGS) and plain not in shipped_schedules():
+        check_id(name)
+    env_id = read_schedule(name, None).env
+    if env_id is None:
+        raise ArgumentError(f"{name} names no environment; give one: `ID --schedule {name}`")
+    return env_id, name
 
 
 def read_schedule(name: str | Schedule, table: Tables) -> Schedule:

@@ -45,7 +45,7 @@ def drift_task(
     """A task of lifetimes in one environment.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts; by default that of the id.
         rounds: the first so many episodes of every phase are played; 5 if neither this nor `episodes` is given.
         episodes: so many episodes are played, during which time goes on.
@@ -95,7 +95,7 @@ def play_lifetime(
     """Play a lifetime as a dialogue; the sample's metadata has its `seed`.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts.
         rounds: the first so many episodes of every phase, see `TextLifetime`.
         episodes: so many episodes.

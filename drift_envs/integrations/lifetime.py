@@ -16,10 +16,12 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_choice, check_integer, check_reward
+from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.metrics.adaptation import recovery, summarise_recoveries
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
+from drift_envs.wrappers.describe import read_action
 from drift_envs.wrappers.drift import Source
 
 OWN = "explicit"
@@ -33,7 +35,7 @@ class TextLifetime:
     nor move the clock.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts; by default that of the id; `None` for nothing.
         seed: of the instance.
         on_episode: called with a dictionary at the end of every episode that was begun: `episode`, `phase`, `tick`,
@@ -69,13 +71,14 @@ class TextLifetime:
         rounds: int | None = None,
         episodes: int | None = None,
     ) -> None:
-        check_choice("env_id", env_id, tuple(IDS))
+        if schedule is None or (isinstance(schedule, str) and schedule == OWN):
+            check_choice("env_id", env_id, tuple(IDS))
         self._seed = check_integer("seed", seed)
         check_integer("rounds", rounds, 1, optional=True)
         check_integer("episodes", episodes, 1, optional=True)
         if rounds is not None and episodes is not None:
             raise ArgumentError("`rounds` and `episodes` exclude each other. Received both")
-        self._env = gym.make(env_id, text=True, schedule=schedule)
+        self._env = _make_env(env_id, schedule)
         self._on_episode = on_episode
         self._ticks = None if rounds is None else _first_ticks(self._env, self._seed, rounds)
         self._length = len(self._ticks) if self._ticks is not None else episodes
@@ -105,14 +108,16 @@ class TextLifetime:
             episodes: see the class.
 
         Raises:
-            ArgumentError: an argument breaks a rule, or the schedule names no environment of this package.
+            ArgumentError: an argument breaks a rule, or the schedule names no environment.
             ScheduleError: the schedule cannot be used.
 
         Example:
             >>> TextLifetime.of_schedule("frozen_lake/explicit:family", seed=3).planned
             ('source', 'source', 'drift-1', 'drift-1', 'drift-2', 'drift-2')
         """
-        env_id = check_choice("env", load_schedule(schedule).env, tuple(IDS))
+        env_id = load_schedule(schedule, table=None).env
+        if env_id is None:
+            raise ArgumentError(f"{schedule} should name its environment under `env`. Received none")
         rounds = 2 if rounds is None and episodes is None else rounds
         return cls(env_id, schedule, seed, on_episode, rounds=rounds, episodes=episodes)
 
@@ -240,10 +245,22 @@ class TextLifetime:
                 last = int(space.start + space.n - 1)
                 raise ArgumentError(f"`action` should be a number from {space.start} to {last}. Received {action!r}")
             return int(number)
-        low, high = float(space.low.min()), float(space.high.max())  # type: ignore[attr-defined]
+        if not isinstance(space, gym.spaces.Box) or action.lstrip().startswith("["):
+            return read_action(space, action)
+        low, high = float(space.low.min()), float(space.high.max())
         if not low <= number <= high:
             raise ArgumentError(f"`action` should be a number from {low:g} to {high:g}. Received {action!r}")
         return np.full(space.shape or (1,), number, dtype=space.dtype)
+
+
+def _make_env(env_id: str, schedule: Source) -> gym.Env[Any, Any]:
+    """The environment as text."""
+    if env_id in IDS:
+        return gym.make(env_id, text=True, schedule=schedule)
+    loaded = load_schedule(schedule, table=None)
+    if loaded is None:  # only `None` gives `None`
+        raise ArgumentError("`schedule` should be a schedule. Received None")
+    return make_from_schedule(loaded.model_copy(update={"env": env_id}), text=True)
 
 
 def _spell(action: Any) -> str:

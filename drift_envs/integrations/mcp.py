@@ -62,7 +62,7 @@ class ActServer(LifetimeServer):
     """A server with the tools `reset`, `act` and `observe`.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts.
         seed: of every session's instance.
         log: a file to which a line of JSON is appended for every episode, or `None`.
@@ -100,7 +100,7 @@ def make_server(
     Each session of the server is a lifetime of its own that starts at the schedule's first tick.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts; by default that of the id; `None` for nothing.
         seed: of every session's instance.
         log: a file to which a line of JSON is appended for every episode: `session`, and what `on_episode` of

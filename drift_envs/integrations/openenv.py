@@ -63,7 +63,7 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
     """An environment of OpenEnv whose episode is a lifetime: all episodes of ours, one after the other.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts; by default that of the id.
         rounds: the first so many episodes of every phase; 2 if neither this nor `episodes` is given.
         episodes: so many episodes, during which time goes on.
@@ -162,7 +162,7 @@ def make_app(
     """Make an application of FastAPI with OpenEnv's endpoints; each session has a lifetime of its own.
 
     Args:
-        env_id: one of the ids of this package.
+        env_id: one of the ids of this package, or with a schedule of any environment of Gymnasium.
         schedule: what drifts; by default that of the id.
         rounds: see `LifetimeEnvironment`.
         episodes: see `LifetimeEnvironment`.

@@ -2,6 +2,7 @@
 
 * `Describer` - the protocol; the describer of an environment stands in its folder
 * `find_describer` - the one for an environment: what its declaration names, or `SpaceDescriber`
+* `list_actions` - all actions of a space as text
 * `read_action` - an action as text, as an element of the action space
 * `write_number` - a number as describers write it
 """
@@ -56,7 +57,7 @@ class SpaceDescriber:
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.env = env.unwrapped
-        self.actions = _list_actions(env.action_space)
+        self.actions = list_actions(env.action_space)
         count = _count_numbers(env.observation_space)
         if count > MOST_NUMBERS:
             raise ArgumentError(
@@ -102,8 +103,15 @@ class SpaceDescriber:
         return None
 
 
-def _list_actions(space: spaces.Space[Any]) -> tuple[str, ...]:
-    """All actions as text, of a `Box` those of a grid."""
+def list_actions(space: spaces.Space[Any]) -> tuple[str, ...]:
+    """All actions as text, of a `Box` those of a grid.
+
+    Args:
+        space: the action space.
+
+    Raises:
+        ArgumentError: if they are more than `MOST_ACTIONS`, or the space is of another kind.
+    """
     if isinstance(space, spaces.Discrete):
         if space.n <= MOST_ACTIONS:
             return tuple(str(number) for number in range(int(space.start), int(space.start + space.n)))

@@ -125,6 +125,10 @@ def _show_score(score: Any) -> str:
 class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):
     """Shows the pictures of an environment on the screen; pickles and copies without the window."""
 
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        env.metadata = {"render_fps": 10, **env.metadata}  # Gymnasium refuses environments that state none
+        super().__init__(env)
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the window."""
         return {**self.__dict__, "window": None, "clock": None}

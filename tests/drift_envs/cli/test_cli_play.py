@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, ClassVar
 
 import gymnasium as gym
+import numpy as np
 import pygame
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.play import play
+from drift_envs.cli.play import number_keys, play
 from drift_envs.registration import IDS
 from tests.core_ids import CORE_IDS
 
@@ -158,6 +162,94 @@ def test_an_action_is_chosen_by_its_number(monkeypatch: pytest.MonkeyPatch, caps
     assert '  3 {"tool": "finish", "arguments": {}}\n' in shown
     assert "episode 0: score 0, I am" in shown
     assert "invalid_call" in shown  # three are listed
+
+
+class Lamp(gym.Env[Any, Any]):
+    """An environment of another package: three switches; what they do is said as Atari says it."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,))
+
+    def __init__(self, render_mode: str | None = None, space: Any = None, **members: Any) -> None:
+        self.render_mode, self.bright = render_mode, 1.0
+        self.action_space = gym.spaces.Discrete(3, start=1) if space is None else space
+        vars(self).update(members)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return np.ones(1, np.float32), self.bright * int(np.sum(action)), False, False, {}
+
+    def render(self) -> Any:
+        return np.zeros((8, 8, 3), np.uint8)
+
+
+class Drawn(Lamp):
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+
+@pytest.fixture
+def lamps(tmp_path: Path) -> Iterator[Path]:
+    gym.register("Lamp-v0", Lamp, max_episode_steps=2)
+    gym.register("Drawn-v0", Drawn, max_episode_steps=2)
+    for name in ("Lamp", "Drawn"):
+        knobs, drifts = "{bright: {bounds: [0, 9]}}", "[{at: 1, set: {bright: 5}}]"
+        text = f"version: 1\nenv: {name}-v0\nknobs: {knobs}\ndrifts: {drifts}\n"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    yield tmp_path
+    for name in ("Lamp-v0", "Drawn-v0"):
+        gym.registry.pop(name)
+
+
+@pytest.mark.filterwarnings("ignore:.*No render fps was declared")
+def test_environments_of_other_packages_are_played_by_numbers(
+    desk: pytest.MonkeyPatch, lamps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keyboard = Keyboard(["0", "3", "up", "2", "1", "3"])
+    desk.setattr(pygame.event, "get", keyboard.get)
+    assert main(["play", str(lamps / "Drawn.yaml")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[0] == "1: action 1, 2: action 2, 3: action 3; r: give up the episode; q: quit"
+    assert "episode 0: return 5.0 after 2 steps\nepisode 1: return 20.0 after 2 steps" in shown, (
+        "the second one drifted"
+    )
+
+
+def test_without_pictures_other_packages_are_played_in_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, lamps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter(["7", "3", "2", "q"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    assert main(["play", "Lamp-v0", "--schedule", str(lamps / "Lamp.yaml"), "--every", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert "`action` should be an element of Discrete(3, start=1)" in shown
+    assert "episode 0: score 5, You act in Lamp-v0." in shown
+    assert shown.count('{"observation": [1.0]}') == 2
+
+
+def test_keys_of_many_actions_and_their_meanings() -> None:
+    class Signal(IntEnum):
+        RED = 0
+        GREEN = 1
+
+    many = number_keys(Lamp(space=gym.spaces.MultiDiscrete([4, 3])))
+    assert many is not None
+    assert list(many.keys)[9:] == ["9", "a", "b"]
+    assert np.array_equal(many.keys["b"], [3, 2])
+    named = number_keys(Lamp(space=gym.spaces.Discrete(2), actions=Signal))
+    assert named is not None
+    assert named.help == "0: RED, 1: GREEN"
+    said = number_keys(Lamp(get_action_meanings=lambda: ["NOOP", "FIRE", "UP"]))
+    assert said is not None
+    assert said.help == "1: NOOP, 2: FIRE, 3: UP"
+    both = number_keys(Lamp(space=gym.spaces.MultiBinary(2)))
+    assert both is not None
+    most = number_keys(Lamp(space=gym.spaces.Discrete(34)))
+    assert most is not None
+    assert not {"q", "r"} & set(most.keys)
+    assert number_keys(Lamp(space=gym.spaces.Discrete(35))) is None
+    assert number_keys(Lamp(space=gym.spaces.Box(-1, 1, (1,)))) is None
 
 
 def test_an_id_without_keys_is_refused_with_what_to_do(capsys: pytest.CaptureFixture) -> None:

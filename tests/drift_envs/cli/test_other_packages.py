@@ -212,11 +212,11 @@ def test_data_sets_keep_copies_and_refuse_vectors(
 
 
 def test_actions_with_a_start_and_observations_without_dimensions() -> None:
-    from drift_envs.wrappers.describe import _list_actions
+    from drift_envs.wrappers.describe import list_actions
     from drift_envs.wrappers.drift import DriftWrapper
 
     space = gym.spaces.MultiDiscrete([2, 3], start=[5, -1])
-    actions = _list_actions(space)
+    actions = list_actions(space)
     assert actions == ("[5, -1]", "[5, 0]", "[5, 1]", "[6, -1]", "[6, 0]", "[6, 1]")
 
     class Single(gym.Env[Any, Any]):

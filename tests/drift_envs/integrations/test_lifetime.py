@@ -83,3 +83,21 @@ def test_episodes_that_were_not_played_score_zero():
 def test_a_plan_that_cannot_be_played_is_refused(arguments, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
         TextLifetime("DriftFrozenLake-v0", **{"schedule": TURN, **arguments})
+
+
+def test_environments_of_other_packages_are_lifetimes_too(tmp_path) -> None:
+    file = tmp_path / "heavy.yaml"
+    file.write_text("version: 1\nenv: Pendulum-v1\ndrifts: [{at: 1, set: {g: 2.0}}]\n", encoding="utf-8")
+    for life in (TextLifetime("Pendulum-v1", str(file), episodes=2), TextLifetime.of_schedule(str(file), rounds=1)):
+        assert life.planned == ("source", "drift-1")
+        life.reset()
+        with pytest.raises(ArgumentError, match="`action` should be"):
+            life.act("[0.5, 0.5]")
+        assert life.act("[0.5]")["score"] == life.observe()["reward"]
+        life.reset()
+        assert life.act("2")["reward"] > -20
+    with pytest.raises(ArgumentError, match=r"`env_id` should be one of .*Received 'Pendulum-v1'"):
+        TextLifetime("Pendulum-v1")
+    file.write_text("version: 1\nname: nowhere\n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match="should name its environment under `env`"):
+        TextLifetime.of_schedule(str(file))
