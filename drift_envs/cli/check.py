@@ -246,7 +246,9 @@ class KnobComparison:
 
         def make(values: Mapping[str, Any]) -> gym.Env[Any, Any]:
             drift = {"name": "other-side", "at": at, "set": values}
-            return make_from_schedule({**content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
+            env = make_from_schedule({**content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
+            env.set_wrapper_attr("warns_of_end", False)  # one side of a comparison never drifts
+            return env
 
         try:
             return make({knob: changed[knob]})

@@ -139,6 +139,7 @@ def _film_recording(recording: Recording, options: RecordOptions) -> tuple[list[
     wanted = range(options.episodes) if isinstance(options.episodes, int) else options.episodes
     with without_display():
         env = gym.make(options.env_id, schedule=as_schedule(recording), render_mode="rgb_array", overlay=True)
+        env.set_wrapper_attr("warns_of_end", False)
         try:
             return list(replay(env, recording, wanted, options.steps)), int(env.metadata["render_fps"])
         finally:

@@ -74,7 +74,9 @@ class ScheduledEnv(NamedTuple):
             text: whether observations are texts.
         """
         schedule = self.schedule.model_copy(update={"env": self.env_id})
-        return make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
+        env = make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
+        env.set_wrapper_attr("warns_of_end", False)  # a command may be told to end before the first drift
+        return env
 
 
 def open_schedule(

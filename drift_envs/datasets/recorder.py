@@ -280,7 +280,9 @@ def make_dataset_env(manifest: Mapping[str, Any]) -> gym.Env[Any, Any]:
     Args:
         manifest: its settings.
     """
-    return make_from_schedule(dict(manifest["schedule"]), text=manifest["text"])
+    env = make_from_schedule(dict(manifest["schedule"]), text=manifest["text"])
+    env.set_wrapper_attr("warns_of_end", False)  # a part of a lifetime may lie before its first drift
+    return env
 
 
 def _describe(options: DatasetOptions, schedule: Schedule) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class TextLifetime:
         if rounds is not None and episodes is not None:
             raise ArgumentError("`rounds` and `episodes` exclude each other. Received both")
         self._env = _make_env(env_id, schedule)
+        self._env.set_wrapper_attr("warns_of_end", False)  # a client may leave at any time
         self._on_episode = on_episode
         self._ticks = None if rounds is None else _first_ticks(self._env, self._seed, rounds)
         self._length = len(self._ticks) if self._ticks is not None else episodes

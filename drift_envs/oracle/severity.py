@@ -63,6 +63,7 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
     if spec is None or not str(spec.entry_point).startswith("drift_envs."):
         raise NoOracleError(f"there is no oracle for `{schedule.env}`, which is an environment of another package")
     env = gym.make(schedule.env, schedule=schedule, text=True)
+    env.set_wrapper_attr("warns_of_end", False)
     try:
         env.reset(seed=seed)
         oracle: Oracle | None = env.get_wrapper_attr("oracle")

@@ -22,7 +22,7 @@ from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
-from drift_envs.wrappers.clock import IdleRewinds
+from drift_envs.wrappers.clock import NO_JUMP, TimeWarnings
 from drift_envs.wrappers.drift import DriftWrapper
 
 
@@ -55,6 +55,10 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
     """
 
     autoreset_mode: AutoresetMode
+    warns_of_end: bool = True
+    """As in `DriftWrapper`."""
+
+    _begun: int = 0  # the count at the last rewind
     _is_reset: bool = False
     _is_torn: bool = False  # while a step or reset changes the state, and after one that did not end
 
@@ -93,7 +97,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             self.autoreset_mode is AutoresetMode.NEXT_STEP,
             self._update_derived if self._has_derived_arrays() else None,
         )
-        self._idle_rewinds = IdleRewinds(schedule.name)
+        self._time_warnings = TimeWarnings()
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._start_draws = EpisodeDraws(0, self.num_envs)
@@ -126,14 +130,16 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             StateError: if an earlier step or reset was interrupted; the environment is closed then.
 
         Warns:
-            DriftWarning: at the tenth rewind if no sub-environment has reached its first change.
+            DriftWarning: once, if a seed rewinds a schedule after ticks have passed, or ten times before its first
+                drift.
         """
         self._refuse_torn()
         request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
         self._check_options(request.options)
         indices, seeds = request.indices, dict(request.seeds)
-        if seeds and self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
-            self._idle_rewinds.count(self._has_changed(seeds), stacklevel=2)
+        if seeds and self._is_reset and request.jumps == NO_JUMP and not self._time_warnings.is_over:
+            index, last = self._furthest(seeds)
+            self._time_warnings.rewind(last, self.clocks.count - self._begun, self.pool.timeline(index), 2)
         self._is_torn = True
         if request.entropy is not None:
             super().reset(seed=request.entropy)
@@ -144,6 +150,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             seeds = {index: seeds.get(index, base + index) for index in range(self.num_envs)}
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
+            self._begun = self.clocks.count
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
@@ -217,8 +224,14 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
         Args:
             **kwargs: not used.
+
+        Warns:
+            DriftWarning: if it was stepped, and closed before the first drift of any sub-environment.
         """
         self.single_env.close()
+        if self.warns_of_end and self._is_reset and self.pool.can_change:
+            index, last = self._furthest(range(self.num_envs))
+            self._time_warnings.close(last, self.clocks.count - self._begun, self.pool.timeline(index), 3)
 
     def _refuse_torn(self) -> None:
         """Close the environment if a step or reset has not ended: some of its arrays have changed and some have not."""
@@ -249,9 +262,14 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             return Timeline(self.pool.schedule, self.pool.table, seed)
         return self.pool.timeline(index) if self._is_reset else self.single_env.timeline
 
-    def _has_changed(self, indices: Iterable[int]) -> bool:
-        """Whether one of these sub-environments has reached the first change since its last rewind."""
-        return any(self.clocks.visited(index).last >= self.pool.timeline(index).valid_until(0) for index in indices)
+    def _furthest(self, indices: Iterable[int]) -> tuple[int, int]:
+        """The sub-environment whose time has come closest to its first drift since the last rewind, and its tick."""
+
+        def left(index: int) -> int:
+            return self.pool.timeline(index).valid_until(0) - self.clocks.visited(index).last
+
+        nearest = min(indices, key=left)
+        return nearest, self.clocks.visited(nearest).last
 
     def _generator_seed(self) -> int:
         """The seed of the generator, or a new one if it is not known."""

@@ -3,7 +3,7 @@
 * `DriftClock` - turns resets and steps into ticks, with the options that hold or move time
 * `ClockJump` - the part of `reset(options=...)` that moves or stops the clock
 * `read_options` - separates it from the other options, checked
-* `IdleRewinds` - warns once when a schedule is always rewound before its first change
+* `TimeWarnings` - warns once each of a seed that rewinds time, and of an end before the first drift
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
-from drift_envs.schedule import NEVER
+from drift_envs.schedule import NEVER, Timeline
 from drift_envs.schedule.model import MAX_TICK
 
 NOT_RESET = -1
@@ -27,6 +27,9 @@ LAST_TICK = MAX_TICK // 2
 
 REWINDS = 10
 """The number of rewinds before the first change at which the warning is given."""
+
+MOST_TRIED = 5
+"""Steps of a trial, as those of Gymnasium's `check_env`: no warning is given after so few."""
 
 _CLOCK_OPTIONS = ("continue", "hold")
 
@@ -89,6 +92,7 @@ class DriftClock:
     Args:
         unit: `episode`, `step` or `episode_step`.
         steps: transitions of this episode so far.
+        earlier: transitions of the episodes before since the last rewind.
         stop: the number of steps at which knob values may change; `NOT_RESET` before the first reset.
         start: the tick of the episode's first transition.
         resume: the tick of the next reset that neither jumps nor stops time.
@@ -109,6 +113,7 @@ class DriftClock:
     since: int = 0
     until: int = 0
     values: Mapping[str, Value] | None = None
+    earlier: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -127,7 +132,7 @@ class DriftClock:
 
     def rewind(self) -> None:
         """Start from tick 0."""
-        self.steps = self.start = self.resume = self.since = 0
+        self.steps = self.start = self.resume = self.since = self.earlier = 0
         self.episode = -1
         self.held = False
 
@@ -146,6 +151,7 @@ class DriftClock:
                 until = self.start + self.stop
             self.start += self.steps
             self.stop = until - self.start if until < NEVER else NEVER
+        self.earlier += self.steps
         self.steps = 0
         self.episode += 1
         return self.start < until
@@ -172,6 +178,7 @@ class DriftClock:
         if self.start not in (present, present + 1):
             self.since = self.start
         self.held = jump.hold
+        self.earlier += self.steps
         self.steps = 0
         self.episode += 1
 
@@ -185,48 +192,88 @@ class DriftClock:
         self.stop = tick - self.start if self.is_running and tick < NEVER else NEVER
 
 
-class IdleRewinds:
-    """Counts rewinds, and warns once when none of ten reached the first change.
-
-    Args:
-        name: the schedule.
-
-    Attributes:
-        is_over: whether counting has ended: it has warned, or the first change has been reached.
+class TimeWarnings:
+    """Warns of time that passes otherwise than it is probably meant to, of each case once.
 
     Example:
-        >>> rewinds = IdleRewinds("storms")
-        >>> rewinds.count(has_changed=False)
-        >>> rewinds.count(has_changed=True)
-        >>> rewinds.is_over
-        True
+        >>> import gymnasium as gym
+        >>> from drift_envs.wrappers import DriftWrapper
+        >>> schedule = {"version": 1, "name": "late", "drifts": [{"at": 100, "set": {"masspole": 1}}]}
+        >>> env = DriftWrapper(gym.make("CartPole-v1"), schedule)
+        >>> for episode in range(2):
+        ...     _ = env.reset(), [env.step(0) for _ in range(4)]
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     env.close()
+        >>> print(caught[0].message)
+        the environment was closed at tick 1 of the schedule `late`, whose first drift comes at tick 100: nothing has \
+drifted
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._idle = 0
-        self.is_over = False
+        self._has_rewound = self._has_drifted = self._is_closed = False
 
-    def count(self, has_changed: bool, stacklevel: int = 3) -> None:
-        """Count a rewind.
+    @property
+    def is_over(self) -> bool:
+        """Whether rewinds need no attention any more."""
+        return self._has_rewound and self._has_drifted
+
+    def rewind(self, last: int, steps: int, timeline: Timeline, stacklevel: int = 3) -> None:
+        """Warn of a seed that rewinds the schedule after ticks have passed, or ten times before the first drift.
 
         Args:
-            has_changed: whether anything had changed before.
+            last: the last tick that was visited.
+            steps: since the last rewind.
+            timeline: that of the schedule before the rewind.
             stacklevel: where the warning points to, as in `warnings.warn`, seen from the caller.
 
         Warns:
-            DriftWarning: at the tenth rewind before which nothing had changed.
+            DriftWarning: once.
         """
-        if self.is_over or has_changed:
-            self.is_over = True
+        if not timeline.can_change:
             return
-        self._idle += 1
-        if self._idle == REWINDS:
-            self.is_over = True
-            warnings.warn(
-                f"`reset(seed=...)` has rewound the schedule `{self._name}` {REWINDS} times before anything "
-                "drifted: each seed starts it from its beginning. Seed only the first reset, or pass "
-                '`options={"drift_clock": "continue"}` together with the seed',
-                DriftWarning,
-                stacklevel=stacklevel + 1,
-            )
+        self._has_drifted |= last >= _first_drift(timeline)
+        self._idle += not self._has_drifted
+        is_lived = last > 0 and steps > MOST_TRIED
+        if self._has_rewound or (not is_lived and self._idle < REWINDS):
+            return
+        self._has_rewound = True
+        passed = f"after tick {last}" if is_lived else f"{REWINDS} times before anything drifted"
+        warnings.warn(
+            f"`reset(seed=...)` has rewound the schedule `{timeline.schedule.name}` {passed}: each seed starts it from "
+            "its beginning. Seed only the first reset, or pass "
+            '`options={"drift_clock": "continue"}` together with the seed; make an environment for each lifetime',
+            DriftWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+    def close(self, last: int, steps: int, timeline: Timeline, stacklevel: int = 3) -> None:
+        """Warn of an end before the first drift.
+
+        Args:
+            last: the last tick that was visited.
+            steps: since the last rewind.
+            timeline: that of the schedule.
+            stacklevel: where the warning points to, as in `warnings.warn`, seen from the caller.
+
+        Warns:
+            DriftWarning: once.
+        """
+        first = _first_drift(timeline)
+        if steps <= MOST_TRIED or self._is_closed or self._has_drifted or not last < first < NEVER:
+            return
+        self._is_closed = True
+        schedule = timeline.schedule
+        unit = "; with `clock: step`, a tick is a step of one copy" if schedule.clock == "step" else ""
+        warnings.warn(
+            f"the environment was closed at tick {last} of the schedule `{schedule.name}`, whose first drift comes at "
+            f"tick {first}: nothing has drifted{unit}",
+            DriftWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _first_drift(timeline: Timeline) -> int:
+    """The first tick at which a drift is at work; `NEVER` if there is none."""
+    return 0 if timeline.phase(0).drift is not None else timeline.valid_until(0)

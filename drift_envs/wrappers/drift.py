@@ -22,7 +22,7 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
-from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, IdleRewinds, read_options
+from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
 from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
 from drift_envs.wrappers.internal import InternalWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
@@ -110,6 +110,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     rewinds: int
     """The number of times that the schedule has started."""
 
+    warns_of_end: bool = True
+    """Whether `close` warns if nothing has drifted; programs that end on purpose before set it to false."""
+
     def __init__(
         self,
         env: gym.Env[Any, Any],
@@ -147,7 +150,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._finishes = self._notifies or self._has_changed is not None or self._has_effects
         self._is_plain = not self._finishes and not self._keeps  # a reset has to advance the clock and nothing else
         self._notified: Mapping[str, Value] | None = None
-        self._idle_rewinds = IdleRewinds(self._effective_schedule.name)
+        self._time_warnings = TimeWarnings()
         self.rewinds = 0
         binder.hold(self._timeline.names)
         self._driven = binder.held_names(self._timeline.names)
@@ -200,8 +203,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         if started:
             self._record_visits()
         if rewinds:
-            if started:
-                self._count_rewind()
+            if started and jump == NO_JUMP and self._visited.spans:
+                self._time_warnings.rewind(self._visited.last, clock.earlier + clock.steps, self._timeline, 2)
             clock.rewind()
             self._visited = VisitedTicks()
             self._lost.clear()
@@ -312,9 +315,17 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         return {**self._binder.read(), **self._timeline.values(tick)}
 
     def close(self) -> None:
-        """Close the environment, and drop the oracle, which may hold a browser."""
+        """Close the environment, and drop the oracle, which may hold a browser.
+
+        Warns:
+            DriftWarning: if it was stepped, and closed before the first drift.
+        """
         self._oracle = None
         super().close()
+        clock = self._clock
+        if self.warns_of_end and self._leader is None and clock.stop != NOT_RESET:
+            self._record_visits()
+            self._time_warnings.close(self._visited.last, clock.earlier + clock.steps, self._timeline, 2)
 
     def _apply_values(self) -> None:
         """Apply the values of the next transition, and store until when they hold."""
@@ -429,11 +440,6 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         clock = self._clock
         if clock.stop != NOT_RESET:
             self._visited.add(clock.since, clock.tick)
-
-    def _count_rewind(self) -> None:
-        """Warn once when the schedule is always rewound before its first change."""
-        if self._timeline.can_change and not self._idle_rewinds.is_over:
-            self._idle_rewinds.count(self._visited.last >= self._timeline.valid_until(0), stacklevel=3)
 
     def _finish(
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]

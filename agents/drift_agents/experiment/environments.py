@@ -55,7 +55,9 @@ def make_env(schedule: Schedule) -> EvaluationWrapper:
         ScheduleError: if the schedule cannot be used.
     """
     try:
-        return EvaluationWrapper(make_from_schedule(schedule, text=True))
+        env = make_from_schedule(schedule, text=True)
+        env.set_wrapper_attr("warns_of_end", False)  # the number of episodes is the experiment's
+        return EvaluationWrapper(env)
     except (gym.error.Error, ArgumentError) as error:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
