@@ -437,9 +437,9 @@ class KeptNotes(Progress):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("form", "warnings"), [("brief", 0), ("ranked", 0), ("paper", 2)])
+@pytest.mark.parametrize(("form", "warnings"), [("brief", 0), ("ranked", 0), ("paper", 1)])
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
-    """Two lines whatever the number of cells; the report names the agents."""
+    """One line whatever the number of cells; the report names the agents."""
     agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {READER: {"format": form}}}
     data = {"name": "circles", "schedules": ["frozen_lake/explicit:family"], "agents": agents, "seeds": 2, "rounds": 3}
     notes = KeptNotes()
@@ -448,5 +448,4 @@ def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, w
     assert len(told) == warnings
     if told:
         assert "of its steps are in loops longer than 5 steps" in told[0]
-        assert "of the 4 cells played have at least 5% of their steps in loops" in told[1]
     assert ("moved in circles" in write_report(tmp_path / "run").read_text("utf-8")) == bool(warnings)

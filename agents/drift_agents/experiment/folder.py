@@ -112,7 +112,7 @@ class RunFolder:
             return
         self._empty()
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        _write_whole(self.path / MANIFEST, text.encode())
+        _write_whole(self.path / MANIFEST, [text.encode()])
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -152,8 +152,8 @@ class RunFolder:
             ExperimentError: if a file cannot be written.
         """
         if steps is not None:  # first, since the cell is done when its lines are there
-            _write_whole(self.trace(key), steps)
-        _write_whole(self._cell(key), lines + _seal(lines))
+            _write_whole(self.trace(key), [steps])
+        _write_whole(self._cell(key), [lines, _seal(lines)])
 
     def read_cell(self, key: str) -> bytes:
         """The lines of a cell that is done.
@@ -184,15 +184,8 @@ class RunFolder:
             ExperimentError: if a cell's file is not what the run wrote, or a file cannot be written.
         """
         target = self.path / EPISODES
-        part = target.with_name(f"{EPISODES}{_PART}")
-        with _writing(target):
-            with open(part, "wb") as file:
-                for key in keys:
-                    file.write(self.read_cell(key))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, target)
-        _write_whole(self.path / EPISODES_HASH, _describe_hash(target).encode())
+        _write_whole(target, map(self.read_cell, keys))
+        _write_whole(self.path / EPISODES_HASH, [_describe_hash(target).encode()])
         return target
 
     def _cell(self, key: str) -> Path:
@@ -210,7 +203,7 @@ class RunFolder:
             raise ExperimentError(f"{self.path}: another run is writing there{self._read_holder()}") from error
         since = datetime.now(timezone.utc).isoformat(timespec="seconds")
         holder = {"pid": os.getpid(), "host": platform.node(), "since": since}
-        _write_whole(self.path / HOLDER, json.dumps(holder).encode() + b"\n")
+        _write_whole(self.path / HOLDER, [json.dumps(holder).encode(), b"\n"])
 
     def _read_holder(self) -> str:
         """The process that holds the folder, for a message; empty while it has not written who it is."""
@@ -262,7 +255,7 @@ def _seal(lines: bytes) -> bytes:
     return json.dumps({"sha256": hashlib.sha256(lines).hexdigest()}).encode() + b"\n"
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file; it has its name only when it is on disk.
 
     Raises:
@@ -272,7 +265,7 @@ def _write_whole(path: Path, content: bytes) -> None:
     with _writing(path):
         path.parent.mkdir(exist_ok=True)
         with open(part, "wb") as file:
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -404,26 +397,26 @@ def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
         >>> find_differences({"agents": [{"k": 3}]}, {"agents": [{}]})
         ['agents[0].k: there 3, here not given']
     """
-    if there == here and type(there) is type(here):
-        return []
-    if isinstance(there, dict) and isinstance(here, dict):
-        before = f"{path}." if path else ""
-        return [
-            line
-            for key in {**there, **here}
-            for line in find_differences(there.get(key, _ABSENT), here.get(key, _ABSENT), f"{before}{key}")
-        ]
-    are_lists = isinstance(there, list) and isinstance(here, list) and len(there) == len(here)
-    if are_lists and any(isinstance(value, (dict, list)) for value in there):
-        return [
-            line
-            for position, (one, other) in enumerate(zip(there, here, strict=True))
-            for line in find_differences(one, other, f"{path}[{position}]")
-        ]
-    return [f"{path or 'content'}: there {_brief(there)}, here {_brief(here)}"]
+    before, now = dict(_leaves(there, path)), dict(_leaves(here, path))
+    return [
+        f"{place or 'content'}: there {_brief(before.get(place))}, here {_brief(now.get(place))}"
+        for place in {**before, **now}
+        if before.get(place) != now.get(place)
+    ]
 
 
-_ABSENT = object()
+def _leaves(data: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The path and the JSON of every value of plain data that holds no other ones but in a flat list."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _leaves(value, f"{path}.{key}" if path else key)
+    elif isinstance(data, list) and any(isinstance(value, (dict, list)) for value in data):
+        for position, value in enumerate(data):
+            yield from _leaves(value, f"{path}[{position}]")
+    else:
+        yield path, json.dumps(data)
+
+
 _MOST_DIFFERENCES = 12
 
 
@@ -435,8 +428,7 @@ def list_differences(differences: list[str]) -> str:
     return "".join(f"\n  {line}" for line in shown)
 
 
-def _brief(value: Any) -> str:
-    if value is _ABSENT:
+def _brief(text: str | None) -> str:
+    if text is None:
         return "not given"
-    text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:28]} ... {text[-28:]}"

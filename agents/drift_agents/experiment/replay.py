@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import (
     EPISODES,
     MANIFEST,
@@ -28,6 +28,7 @@ from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import WorkPlace, play_cells
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
+from drift_envs.checks import check_count
 
 
 class Replayed(NamedTuple):
@@ -52,9 +53,8 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
         ExperimentError: if the folder holds no finished run or that of another version, the file of a part was changed,
             or a line differs.
     """
-    for name, number in (("cells", cells), ("jobs", jobs)):
-        if number is not None and number < 1:
-            raise ArgumentError(f"`{name}` should be a whole number, at least 1. Received {number!r}")
+    check_count("cells", cells, optional=True)
+    check_count("jobs", jobs, optional=True)
     manifest = read_manifest(folder)
     experiment = parse_experiment(manifest.get("experiment"), str(folder / MANIFEST))
     planned = plan_cells(experiment)

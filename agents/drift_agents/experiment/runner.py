@@ -26,11 +26,12 @@ from drift_agents.experiment.mistakes import part_files
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE, CellTrace
-from drift_agents.experiment.workers import Processes, count_cores, play_in_pool, play_in_threads
+from drift_agents.experiment.workers import Processes, Threads, count_cores, play_in_pool
 from drift_agents.interruption import interruptible, one_process, uninterrupted
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_agents.part_file import describe_error, is_interruption
+from drift_envs.checks import check_choice, check_count
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
 
 Row = Mapping[str, Any]
@@ -107,17 +108,13 @@ def run_experiment(
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
             `ModelError` where a language model cannot be reached any more, and what is done is kept.
     """
-    if jobs is not None and jobs < 1:
-        raise ArgumentError(f"`jobs` should be a whole number, at least 1. Received {jobs!r}")
-    if backend not in BACKENDS:
-        raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
+    check_count("jobs", jobs, optional=True)
+    check_choice("backend", backend, BACKENDS)
     if address is not None and backend == "processes":
         raise ArgumentError(f"`address` should stand with the backend ray. Received {address!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
-    trace = experiment.trace if trace is None else trace
-    if trace not in TRACE:
-        raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
+    trace = check_choice("trace", experiment.trace if trace is None else trace, TRACE)
     progress = Progress() if progress is None else progress
     cells = plan_cells(experiment)
     if backend != "processes" and (files := part_files(experiment.to_dict())):
@@ -140,7 +137,7 @@ def run_experiment(
         for schedule in experiment.schedules:
             progress.begin(schedule, sum(lengths[cell.key] for cell in cells if cell.schedule == schedule))
             progress.advance(schedule, sum(lengths[cell.key] for cell in done if cell.schedule == schedule))
-        loops = _LoopWatch(progress)
+        has_warned = False
         try:
             # Closed here, so that no worker is left when the folder is let go; a cell that is done is kept.
             with uninterrupted(), closing(play_cells(experiment, left, where, trace, used)) as played:
@@ -148,9 +145,13 @@ def run_experiment(
                     held.keep_cell(cell.key, lines, steps)
                     rows = parse_rows(lines, cell.key)
                     progress.advance(cell.schedule, lengths[cell.key])
-                    loops.add(cell, rows)
                     _track(cell, rows, trackers)
-            loops.sum_up()
+                    if not has_warned and (loops := _loops_of(rows)) >= NOTABLE_LOOPS:
+                        has_warned = True
+                        progress.note(
+                            f"warning: {cell.key} moved in circles: {loops:.0%} of its steps are in loops longer than "
+                            f"{LOOP} steps. The report counts such agents"
+                        )
             return held.merge(cell.key for cell in cells)
         except OSError as error:
             message = f"{error.filename or folder}: cannot be used: {error.strerror}"
@@ -188,33 +189,10 @@ def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None
     series.end()
 
 
-class _LoopWatch:
-    """Warns of agents that move in circles: at the first cell, and at the end with their number."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._cells = self._looping = 0
-
-    def add(self, cell: Cell, rows: Sequence[Row]) -> None:
-        """Count the loops of a cell that has been played."""
-        steps, looped = (sum(row[field] for row in rows) for field in ("steps", "loop_steps"))
-        self._cells += 1
-        if not steps or looped / steps < NOTABLE_LOOPS:
-            return
-        self._looping += 1
-        if self._looping == 1:
-            self._progress.note(
-                f"warning: {cell.key} moved in circles: {looped / steps:.0%} of its steps are in loops longer than "
-                f"{LOOP} steps. Further cells are counted"
-            )
-
-    def sum_up(self) -> None:
-        """Note how many cells moved in circles."""
-        if self._looping:
-            self._progress.note(
-                f"warning: {self._looping} of the {self._cells} cells played have at least {NOTABLE_LOOPS:.0%} of "
-                "their steps in loops; the report counts the agents"
-            )
+def _loops_of(rows: Sequence[Row]) -> float:
+    """The share of a cell's steps that are in loops."""
+    looped, steps = (sum(row[field] for row in rows) for field in ("loop_steps", "steps"))
+    return float(looped / max(steps, 1))
 
 
 class WorkPlace(NamedTuple):
@@ -277,7 +255,7 @@ def play_cells(
             calls = ((*call(cell), models, ours) for cell in cells)
             yield from play_in_pool(cluster, _play_cell, calls, jobs)
     elif service is not None:
-        yield from play_in_threads(cells, jobs, service, lambda cell: _play_cell(*call(cell), service))
+        yield from play_in_pool(Threads(service), _play_cell, ((*call(cell), service) for cell in cells), jobs)
     elif jobs == 1:
         for cell in cells:
             with interruptible():

@@ -4,7 +4,7 @@
 * `play_in_pool` - calls a function on a pool's workers
 * `Processes` - the pool of processes of this machine
 * `serve_calls` - what such a process does
-* `play_in_threads` - plays in threads of this process, which share a service of language models
+* `Threads` - the pool of threads of this process, which share a service of language models
 * `count_cores` - how many cores this process may use
 """
 
@@ -19,10 +19,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from drift_agents.errors import ExperimentError
@@ -30,7 +31,6 @@ from drift_agents.interruption import PATIENCE, interruptible
 from drift_agents.llm.service import Service
 from drift_agents.part_file import describe_error
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_LOST = 3
@@ -156,6 +156,58 @@ class Processes:
         self._idle.clear()
 
 
+class Threads:
+    """A pool of threads of this process, whose calls share a service of language models.
+
+    When a call fails no new request is sent; pending requests are awaited, since their replies are paid for and are
+    recorded. When the run is interrupted they are awaited for half a second.
+
+    Args:
+        service: access to language models.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._done = SimpleQueue[_CallThread]()
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> _CallThread:
+        """Make a call in a thread of its own."""
+        thread = _CallThread(play, call, self._done)
+        thread.start()
+        return thread
+
+    def wait(self, running: Sequence[_CallThread]) -> _CallThread:
+        """Wait for one of the calls to end."""
+        with interruptible():
+            return self._done.get()
+
+    def result(self, handle: _CallThread) -> Any:
+        """What the call returned or raised."""
+        return handle.outcome.result()
+
+    def stop(self, running: Sequence[_CallThread]) -> None:
+        """Send no new request for these calls, and wait for them."""
+        if running:
+            self._service.stop()
+            await_threads(running, sys.exc_info()[1])
+
+
+class _CallThread(threading.Thread):
+    """A call; a daemon, which an ending process does not wait for: a pending request may take minutes."""
+
+    def __init__(self, play: Callable[..., Any], call: Sequence[Any], done: SimpleQueue[_CallThread]) -> None:
+        super().__init__(daemon=True)
+        self._play, self._arguments, self._done = play, call, done
+        self.outcome = Future[Any]()
+
+    def run(self) -> None:
+        try:
+            self.outcome.set_result(self._play(*self._arguments))
+        except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+            self.outcome.set_exception(error)
+        self._done.put(self)
+
+
 class _WorkerCalls(Exception):
     """The traceback of a worker's exception, as text."""
 
@@ -241,58 +293,6 @@ def _call(content: bytes) -> tuple[Any, tuple[BaseException, str] | None]:
         return play(*arguments), None
     except BaseException as error:  # noqa: BLE001 - raised in the run's process
         return None, (error, traceback.format_exc())
-
-
-def play_in_threads(tasks: Iterable[S], jobs: int, service: Service, do: Callable[[S], T]) -> Iterator[T]:
-    """Play cells at the same time, in this process, so that they share the service.
-
-    When one fails no new request is sent; pending requests are awaited, since their replies are paid for and are
-    recorded. When the run is interrupted they are awaited for half a second.
-
-    Args:
-        tasks: what is to be done.
-        jobs: how many at the same time.
-        service: access to language models.
-        do: does one.
-
-    Yields:
-        What each task returned, when it is done.
-    """
-    waiting, done = SimpleQueue[S](), SimpleQueue[tuple[Any, "BaseException | None"]]()
-    for task in tasks:
-        waiting.put(task)
-    count = waiting.qsize()
-    is_over = threading.Event()
-
-    def work() -> None:
-        while not is_over.is_set():
-            try:
-                task = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                done.put((do(task), None))
-            except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
-                done.put((None, error))  # first, since others fail when the service is stopped
-                service.stop()  # here, since this thread begins the next cell before the caller's thread wakes up
-
-    # Daemons, which an ending process does not wait for: a pending request may take minutes.
-    threads = [threading.Thread(target=work, name=f"cell-{number}", daemon=True) for number in range(jobs)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(count):
-            with interruptible():
-                result, failure = done.get()
-            if failure is not None:
-                raise failure
-            yield result
-    except BaseException as error:
-        is_over.set()
-        service.stop()
-        await_threads(threads, error)
-        raise
-    await_threads(threads)
 
 
 def await_threads(threads: Iterable[threading.Thread], error: BaseException | None = None) -> None:

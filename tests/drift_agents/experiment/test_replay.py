@@ -135,7 +135,7 @@ def test_replies_of_models_come_from_the_folder(schedule_file: Path, tmp_path: P
 
 @pytest.mark.parametrize("arguments", [{"cells": 0}, {"jobs": 0}])
 def test_wrong_numbers(run: Path, arguments: dict[str, int]) -> None:
-    with pytest.raises(ArgumentError, match=r"should be a whole number, at least 1\. Received 0"):
+    with pytest.raises(ArgumentError, match=r"should be a whole number, at least 1, or None\. Received 0"):
         replay_run(run, **arguments)
 
 

@@ -279,8 +279,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: 
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     assert wait_until(lambda: len(cell_files(folder)) > 3)
+    workers = children_of(process.pid)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    assert wait_until(lambda: not any(map(is_alive, workers)))  # they hold the folder until they end
     assert not (folder / "episodes.jsonl").exists()
     assert run_experiment(experiment, folder, resume=True, jobs=2).read_bytes() == (
         run_experiment(experiment, tmp_path / "whole").read_bytes()

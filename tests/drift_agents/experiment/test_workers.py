@@ -14,7 +14,7 @@ from threading import Event
 import pytest
 from drift_agents.errors import ExperimentError, StoppedError, UnknownNameError
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.workers import Processes, play_in_pool, play_in_threads
+from drift_agents.experiment.workers import Processes, Threads, play_in_pool
 from drift_agents.interruption import interruptible, one_process, stopped_by_signals, uninterrupted
 from drift_agents.llm.service import Service
 
@@ -129,7 +129,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_interruption_waits_half_a_second_for_pending_requests() -> None:
     answered = Event()
-    playing = play_in_threads([0.0, 60.0], 2, Service(), lambda seconds: answered.wait(seconds))
+    playing = play_in_pool(Threads(Service()), answered.wait, [(0.0,), (60.0,)], 2)
     next(playing)
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -138,30 +138,22 @@ def test_an_interruption_waits_half_a_second_for_pending_requests() -> None:
     answered.set()
 
 
-def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:
-    """The thread begins the next cell at once, before the caller learns of the failure."""
-
-    class Stoppable(Service):
-        is_stopped = False
-
-        def stop(self) -> None:
-            self.is_stopped = True
-
-    service, sent, is_over = Stoppable(), list[int](), Event()
+def test_a_cell_that_fails_stops_the_requests_of_the_others() -> None:
+    service, sent, has_begun, has_failed = Service(), list[int](), Event(), Event()
 
     def play(cell: int) -> int:
-        if cell == 3:
-            is_over.set()
-        if service.is_stopped:
+        if cell == 1:
+            has_begun.set()
+            assert has_failed.wait(10)
+            assert service.stopped.wait(10)
             raise StoppedError("not sent")
         sent.append(cell)
-        if cell == 1:
+        if cell == 0:
+            assert has_begun.wait(10)
+            has_failed.set()
             raise ExperimentError("wrong key")
         return cell
 
-    playing = play_in_threads(range(4), 1, service, play)
-    assert next(playing) == 0
-    assert is_over.wait(10)  # the caller does something else meanwhile
     with pytest.raises(ExperimentError, match="wrong key"):
-        list(playing)
-    assert sent == [0, 1]
+        list(play_in_pool(Threads(service), play, [(cell,) for cell in range(4)], 2))
+    assert sent == [0]
