@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from drift_agents.cli.root import app, make_console, refuse, verbosity_of
+
+PLAYED, HOW = "What is played", "How it is played"
+"""Headings of options in the help."""
+
+
+class _HelpWithHeadings(TyperCommand):
+    """A command whose help shows options under the headings that they name; Typer alone needs rich for that."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                other = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or other, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -34,6 +53,7 @@ def _complete_experiments(incomplete: str) -> list[str]:
 
 @app.command(
     "run",
+    cls=_HelpWithHeadings,
     short_help="Run an experiment.",
     epilog="Example: drift-agents run glove-quick --seeds 3 --memory none,vanilla --out runs/try --jobs 2",
 )
@@ -45,12 +65,15 @@ def _run(
             metavar="NAME|FILE", autocompletion=_complete_experiments, help="Shipped experiment, or path of a file."
         ),
     ],
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.", rich_help_panel=PLAYED),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")
+        int | None,
+        typer.Option(
+            min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.", rich_help_panel=PLAYED
+        ),
     ] = None,
     schedules: Annotated[
         object,
@@ -58,6 +81,7 @@ def _run(
             metavar="A,B",
             parser=_parse_names,
             help="Of the file's schedules these alone; a name without its suffix stands for all of its variants.",
+            rich_help_panel=PLAYED,
         ),
     ] = None,
     memory: Annotated[
@@ -66,19 +90,56 @@ def _run(
             metavar="A,B",
             parser=_parse_names,
             help="Memories, in every block of the file; mine.py:MyMemory for a class or function of your own.",
+            rich_help_panel=PLAYED,
         ),
     ] = None,
     verifier: Annotated[
         object,
-        typer.Option(metavar="A,B", parser=_parse_names, help="Verifiers, likewise; mine.py:MyRule for your own."),
+        typer.Option(
+            metavar="A,B",
+            parser=_parse_names,
+            help="Verifiers, likewise; mine.py:MyRule for your own.",
+            rich_help_panel=PLAYED,
+        ),
     ] = None,
-    controller: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Controllers.")] = None,
-    team: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Teams.")] = None,
-    policy: Annotated[object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.")] = None,
+    policy: Annotated[
+        object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.", rich_help_panel=PLAYED)
+    ] = None,
     no_references: Annotated[
         bool,
-        typer.Option("--no-references", help="Leave out the file's references, whose lines are there already."),
+        typer.Option(
+            "--no-references",
+            help="Leave out the file's references, whose lines are there already.",
+            rich_help_panel=PLAYED,
+        ),
     ] = False,
+    model: Annotated[
+        object,
+        typer.Option(
+            metavar="M,N", parser=_parse_names, help="Language models, with `--policy llm`.", rich_help_panel=PLAYED
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OPENAI_BASE_URL, or OpenAI's).",
+            rich_help_panel=PLAYED,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other value of the file, as policy.temperature=.5, recall.k=3, controller=adamem or "
+            "models.budget_tokens=100000; may be given several times.",
+            rich_help_panel=PLAYED,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).", rich_help_panel=HOW)
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -86,6 +147,7 @@ def _run(
             max=4096,
             metavar="N",
             help="Cells played at the same time (default: the number of cores; with language models, 8).",
+            rich_help_panel=HOW,
         ),
     ] = None,
     ray: Annotated[
@@ -94,11 +156,15 @@ def _run(
             metavar="ADDRESS",
             help="Play cells on workers of Ray (extra `ray`): a running cluster, as 10.0.0.1:6379, or `local`: that of "
             "RAY_ADDRESS, or one that is started on this machine.",
+            rich_help_panel=HOW,
         ),
     ] = None,
     trace: Annotated[
         Literal["all", "failures", "none"] | None,
-        typer.Option(help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none)."),
+        typer.Option(
+            help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none).",
+            rich_help_panel=HOW,
+        ),
     ] = None,
     log_to: Annotated[
         object,
@@ -106,39 +172,26 @@ def _run(
             metavar="A,B",
             parser=_parse_trackers,
             help="Log to tensorboard, wandb, mlflow (an extra each) in the run's folder `tracking`.",
-        ),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run in the folder and start again.")] = False,
-    model: Annotated[
-        object,
-        typer.Option(metavar="M,N", parser=_parse_names, help="Language models, with `--policy llm`."),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OPENAI_BASE_URL, or OpenAI's).",
+            rich_help_panel=HOW,
         ),
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Send no request: all replies come from this record.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Send no request: all replies come from this record.", rich_help_panel=HOW),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any other value of the file, as policy.temperature=.5, recall.k=3 or models.budget_tokens=100000; "
-            "may be given several times.",
-        ),
-    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in the folder.", rich_help_panel=HOW)
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete the run in the folder and start again.", rich_help_panel=HOW)
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
             help="Print what the run would cost, and write nothing: minutes, or of language models decisions, tokens, "
             "price and hours, where the planner decides; a model's decisions may differ.",
+            rich_help_panel=HOW,
         ),
     ] = False,
 ) -> None:
@@ -161,7 +214,7 @@ def _run(
         overrides["schedules"] = schedules
     if no_references:
         overrides["references"] = []
-    axes = {"memory": memory, "verifier": verifier, "controller": controller, "team": team, "policy": policy}
+    axes = {"memory": memory, "verifier": verifier, "policy": policy}
     played = read_experiment(
         experiment,
         overrides=overrides,

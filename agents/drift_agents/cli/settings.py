@@ -46,7 +46,8 @@ def read_experiment(
         models: names of language models. Each policy that takes a model is played with each of them; members of
             teams that name none get one in turn, and the policy of a training phase the first.
         base_url: the address of their server.
-        settings: `KEY=VALUE`, where the key is a path in the file, or an axis with an option of its parts.
+        settings: `KEY=VALUE`, where the key is a path in the file, or an axis with an option of its parts; an axis
+            alone is replaced, as by `axes`.
 
     Raises:
         UnknownNameError: if a part, a key or an option does not exist.
@@ -55,6 +56,8 @@ def read_experiment(
     """
     experiment = load_experiment(source, overrides)
     changes = [_parse_setting(text) for text in settings]
+    axes = {**(axes or {}), **{keys[0]: _read_names(keys[0], value) for keys, value in changes if _is_axis(keys)}}
+    changes = [(keys, value) for keys, value in changes if not _is_axis(keys)]
     if base_url is not None:
         changes.insert(0, (("policy", "base_url"), base_url))
     if not (axes or models or changes):
@@ -72,6 +75,18 @@ def read_experiment(
     for keys, value in changes:
         _set_value(data, keys, value)
     return parse_experiment(data, source)
+
+
+def _is_axis(keys: Sequence[str]) -> bool:
+    return len(keys) == 1 and keys[0] in AXES
+
+
+def _read_names(axis: str, value: Any) -> list[str]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        rule = f"should be names of parts, as in {axis}=A,B; options are set by {axis}.OPTION=VALUE"
+        raise refuse("--set", rule, value)
+    return names
 
 
 def _check_names(axis: str, names: Sequence[str]) -> list[str]:
@@ -141,16 +156,13 @@ def _parse_setting(text: str) -> tuple[tuple[str, ...], Any]:
 def _set_value(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     """Set one value of an experiment."""
     known = [*AXES, *OF_SCHEDULES, *(key for key in keys_of(Experiment) if key != "agents")]
-    if keys[0] in AXES and len(keys) > 1:
+    if keys[0] in AXES:
         _set_option(data, keys[0], keys[1:], value)
     elif keys[0] in OF_SCHEDULES:
         for settings in _settings_of_schedules(data):
             _put(settings, keys, value)
     elif keys[0] == "sweep" and len(keys) > 1:  # its own keys are paths
         _put(data, ("sweep", ".".join(keys[1:])), value)
-    elif keys[0] in AXES:
-        rule = f"should name an option, as in {keys[0]}.OPTION=VALUE; parts are chosen with --{keys[0]}"
-        raise refuse("--set", rule, keys[0])
     elif keys[0] in known:
         _put(data, keys, value)
     else:

@@ -46,6 +46,15 @@ def run(file: Path, *more: str) -> int:
     return main(["run", str(file), "--out", str(file.parent / "run"), "--jobs", "1", *more])
 
 
+def test_the_help_of_a_run_groups_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    heads = [part.partition(":\n") for part in capsys.readouterr().out.split("\n\n")]
+    options = {head: set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", body, re.MULTILINE)) for head, _, body in heads}
+    assert {"--seeds", "--memory", "--model", "--set"} <= options["What is played"]
+    assert {"--out", "--jobs", "--resume", "--dry-run"} <= options["How it is played"]
+    assert options["Options"] == {"--debug", "--quiet", "--verbose", "--help"}
+
+
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     printed = capsys.readouterr().out

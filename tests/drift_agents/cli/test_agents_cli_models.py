@@ -181,6 +181,14 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
     assert run(file, "run", *named, "--resume") == 0
 
 
+@pytest.mark.parametrize("written", ["direct,adamem", "[direct, adamem]"])
+def test_parts_of_any_axis_are_chosen_by_a_setting(written: str) -> None:
+    found = read_experiment("glove-quick", settings=[f"controller={written}", "policy=random"])
+    for block in found.agents:
+        assert [part.name for part in block.controller] == ["direct", "adamem"]
+        assert [part.name for part in block.policy] == ["random"]
+
+
 @pytest.mark.parametrize(
     ("more", "status", "message"),
     [
@@ -194,10 +202,11 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
         (("--set", "polcy.temperature=1"), 2, "no key of --set is called 'polcy', did you mean 'policy'?"),
         (("--set", "models.budgt=1"), 1, "models.budgt: no key is called 'budgt', did you mean 'budget'?"),
         (
-            ("--set", "policy=llm"),
+            ("--set", "team={edv: 1}"),
             2,
-            "should name an option, as in policy.OPTION=VALUE; parts are chosen with --policy",
+            "should be names of parts, as in team=A,B; options are set by team.OPTION=VALUE",
         ),
+        (("--set", "controller=adamen"), 2, "no controller is called 'adamen', did you mean 'adamem'?"),
         (("--set", "rounds"), 2, "should be KEY=VALUE, as in policy.temperature=.5. Received 'rounds'"),
         (("--set", "rounds=["), 2, "--set: the value should be YAML: "),
         (("--model", "tiny", "--set", "policy.temperature=hot"), 1, "`temperature` should be "),
