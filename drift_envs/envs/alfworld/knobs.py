@@ -1,0 +1,151 @@
+"""The knobs of ALFWorld's rooms, with the rules between their values.
+
+* `ALFWORLD_KNOBS` - the table
+* `COMMANDS` - the commands whose words can change, with the words between their names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from drift_envs.errors import KnobError
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+
+LAST_PLAN = 430
+MOST_ARRANGEMENTS = 1000
+EFFECTS = ("heat", "cool", "clean", "nothing")
+_APPLIANCES = ("microwave", "fridge", "sinkbasin")
+_LONGEST = 24
+
+COMMANDS = {
+    "go to": 1,
+    "open": 1,
+    "close": 1,
+    "use": 1,
+    "examine": 1,
+    "take from": 2,
+    "move to": 2,
+    "heat with": 2,
+    "cool with": 2,
+    "clean with": 2,
+    "slice with": 2,
+}
+"""The commands whose words can change, with the number of names in each."""
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.isalpha() and text.islower() and len(text) <= _LONGEST
+
+
+def _check_receptacle(knob: str, name: Any) -> str:
+    """The name of a receptacle or of a kind; whether ALFWorld has it is found out with the package."""
+    if isinstance(name, str):
+        kind, _, number = name.rpartition(" ")
+        if _is_word(name) or (_is_word(kind) and number.isdecimal() and len(number) <= 2):
+            return name
+    raise KnobError(f"`{knob}` should name a receptacle such as 'shelf 2' or a kind such as 'shelf'. Received {name!r}")
+
+
+def _parse_kept(value: Mapping[str, Any]) -> FrozenMapping:
+    """Kinds of things, and the receptacle or kind where all things of a kind are kept."""
+    for thing, place in value.items():
+        if not isinstance(thing, str) or not _is_word(thing):
+            raise KnobError(f"`kept` should name kinds of things such as 'mug'. Received {thing!r}")
+        _check_receptacle("kept", place)
+    return FrozenMapping(value)
+
+
+def _parse_names(value: Mapping[str, Any]) -> FrozenMapping:
+    """Kinds of receptacles, and the words for them."""
+    for old, new in value.items():
+        for name in (old, new):
+            if not isinstance(name, str) or not _is_word(name):
+                raise KnobError(f"`names` should map kinds such as 'shelf' to words of lower case. Received {name!r}")
+    return FrozenMapping(value)
+
+
+def _parse_gone(value: Any) -> tuple[str, ...]:
+    return tuple(_check_receptacle("gone", name) for name in value)
+
+
+def _parse_locked(value: Any) -> tuple[str, ...]:
+    return tuple(_check_receptacle("locked", name) for name in value)
+
+
+def _parse_effects(value: Mapping[str, Any]) -> FrozenMapping:
+    """Kinds of appliances, and what they do."""
+    for place, effect in value.items():
+        if place not in _APPLIANCES:
+            raise KnobError(f"`effects` should name one of {', '.join(_APPLIANCES)}. Received {place!r}")
+        if effect not in EFFECTS:
+            raise KnobError(f"`effects` should give {place!r} one of {', '.join(EFFECTS)}. Received {effect!r}")
+    return FrozenMapping(value)
+
+
+def _parse_verbs(value: Mapping[str, Any]) -> FrozenMapping:
+    """Commands, and their new words: for two names the words before and between them."""
+    for command, words in value.items():
+        if command not in COMMANDS:
+            raise KnobError(f"`verbs` should name one of {', '.join(COMMANDS)}. Received {command!r}")
+        parts = words.split(" ") if isinstance(words, str) else []
+        good = len(parts) == 2 if COMMANDS[command] == 2 else len(parts) in (1, 2)
+        if not good or not all(_is_word(part.replace("/", "")) for part in parts):
+            form = "two words, before and between its names" if COMMANDS[command] == 2 else "one or two words"
+            raise KnobError(f"`verbs` should give {command!r} {form}. Received {words!r}")
+    return FrozenMapping(value)
+
+
+def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
+    """A number drawn from the seed, another one than that below."""
+    if arguments:
+        raise KnobError(f"`arrangement`: `draw` takes no arguments here. Received {dict(arguments)!r}")
+    found = int(rng.integers(1, MOST_ARRANGEMENTS))
+    return found + (below is not None and found == below)
+
+
+def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """No two kinds may have one name, and no two commands the same words."""
+    names = values["names"]
+    if len(set(names.values())) < len(names):
+        yield "names", f"two kinds should not have one name. Received {dict(names)!r}"
+    words = [values["verbs"].get(command, command) for command in COMMANDS]
+    for number in (1, 2):
+        same = [word for word, command in zip(words, COMMANDS, strict=True) if COMMANDS[command] == number]
+        if len(set(same)) < len(same):
+            yield "verbs", f"two commands should not have the same words. Received {dict(values['verbs'])!r}"
+
+
+_NONE = FrozenMapping()
+
+ALFWORLD_KNOBS = KnobTable(
+    (
+        Knob("plan", 0, (0, LAST_PLAN), "number of the floor plan; 0 draws one from the seed", "integer"),
+        Knob(
+            "arrangement",
+            0,
+            (0, MOST_ARRANGEMENTS),
+            "number of the room's habits; in each one every thing is kept elsewhere",
+            "integer",
+            draw=_draw_arrangement,
+        ),
+        Knob("kept", _NONE, None, "kind of thing: the receptacle where it is kept", "mapping", None, _parse_kept),
+        Knob("names", _NONE, None, "kind of receptacle: its new name", "mapping", None, _parse_names),
+        Knob("gone", (), None, "receptacles that are not there", "rows", None, _parse_gone),
+        Knob("locked", (), None, "receptacles that cannot be opened", "rows", None, _parse_locked),
+        Knob(
+            "effects",
+            _NONE,
+            None,
+            "kind of appliance: what it does (`heat`, `cool`, `clean`, `nothing`), whatever the command says",
+            "mapping",
+            None,
+            _parse_effects,
+        ),
+        Knob("verbs", _NONE, None, "command: its new words", "mapping", None, _parse_verbs),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that `Nothing happens.` is shown, in this step only"),
+    ),
+    rule=_rule,
+)
