@@ -369,10 +369,14 @@ class CommandEnv(EpisodeEnv[Episode], Generic[Task, Episode]):
         else:
             episode.act(command)
 
+    def _draw_place(self) -> int:
+        """The place of a seed."""
+        return int(self.np_random.integers(1, self.most_places))
+
     def _seed_tasks(self, seed: int | None) -> None:
         """Draw the place and the order of tasks, from a stream that is independent of other draws."""
         if seed is not None or not self._drawn:
-            self._drawn = int(self.np_random.integers(1, self.most_places))
+            self._drawn = self._draw_place()
             self._tasks.seed(int(self.np_random.integers(2**31)))
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:

@@ -59,6 +59,7 @@ IDS: dict[str, EnvEntry] = {
     "DriftFacts-v0": EnvEntry("facts:FACTS", 30, "facts/explicit"),
     "DriftBfcl-v0": EnvEntry("bfcl:BFCL", 50, "bfcl/explicit"),
     "DriftTau2-v0": EnvEntry("tau2:TAU2", 50, "tau2/explicit"),
+    "DriftAlfworld-v0": EnvEntry("alfworld:ALFWORLD", 50, "alfworld/explicit"),
     "DriftWebShop-v0": EnvEntry("webshop:WEBSHOP", 30, "webshop/explicit"),
     "DriftCartPole-v0": EnvEntry("classic_control:CART_POLE", 500, "cart_pole/explicit"),
     "DriftAcrobot-v0": EnvEntry("classic_control:ACROBOT", 500, "acrobot/explicit"),

@@ -3,11 +3,12 @@
 * `TaskSequence` - pools of tasks in numbered places, with a random stream of its own
 * `Conditions`, `freeze_conditions` - the knob values under which the tasks of a pool can be done
 * `take_turns` - an order of tasks in which their types alternate
+* `fill_pool` - the tasks of a pool: those that drifts affect come first
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -62,6 +63,35 @@ def take_turns(types: Sequence[str], names: Sequence[str], rng: np.random.Genera
         rng.shuffle(queue)
         queues.append(queue)
     return [queue[step] for step in range(max(map(len, queues))) for queue in queues if step < len(queue)]
+
+
+def fill_pool(
+    numbers: Iterable[int], count: int, check: Callable[[int], tuple[bool, bool]], tries: int = 120
+) -> tuple[int, ...]:
+    """The first tasks of an order that can be done, those that come first by another rule before the others.
+
+    Args:
+        numbers: the tasks in order.
+        count: how many are wanted.
+        check: whether a task can be done, and whether it is one of those that come first.
+        tries: how many tasks are tried for each that is wanted, if there are enough others.
+
+    Returns:
+        At most `count` tasks.
+
+    Example:
+        >>> fill_pool([5, 2, 4, 3], 3, lambda number: (number > 2, number % 2 == 0))
+        (4, 5, 3)
+    """
+    first: list[int] = []
+    others: list[int] = []
+    for tried, number in enumerate(numbers):
+        if len(first) == count or (tried >= tries * count and len(first) + len(others) >= count):
+            break
+        is_possible, is_first = check(number)
+        if is_possible:
+            (first if is_first else others).append(number)
+    return tuple((first + others)[:count])
 
 
 class TaskSequence:

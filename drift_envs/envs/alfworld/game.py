@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift_envs.envs.alfworld.knobs import COMMANDS
 from drift_envs.envs.alfworld.package import find_package, load_domain, load_grammar, load_kinds
@@ -182,6 +182,10 @@ class AlfworldGame:
         self._facts: dict[State, Facts] = {}
         self.by_name = {layout.names[place]: place for place in layout.shown}
         self.thing_by_name = {one.name: index for index, one in enumerate(layout.things)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy shares the engine; another process makes it anew."""
+        return make_game, (self.layout,)
 
     @property
     def start(self) -> State:

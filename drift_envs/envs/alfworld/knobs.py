@@ -107,7 +107,10 @@ def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np
 
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
-    """No two kinds may have one name, and no two commands the same words."""
+    """There have to be such floor plans; no two kinds may have one name, and no two commands the same words."""
+    plan = int(values["plan"])
+    if plan and not (1 <= plan <= 430 and plan // 100 != 1 and 1 <= plan % 100 <= 30):
+        yield "plan", f"should be 0, 1 to 30, 201 to 230, 301 to 330 or 401 to 430. Received {plan}"
     names = values["names"]
     if len(set(names.values())) < len(names):
         yield "names", f"two kinds should not have one name. Received {dict(names)!r}"

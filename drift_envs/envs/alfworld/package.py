@@ -1,7 +1,7 @@
 """What is read from the packages `alfworld` and `textworld`: domain, grammar, floor plans. Nothing of it is stored here.
 
 * `find_package` - refuses with one line where a package is missing or has another version
-* `load_domain`, `load_grammar` - the PDDL domain and the text grammar
+* `load_domain`, `load_grammar`, `load_goal` - the PDDL domain, the text grammar, and goals with their wordings
 * `FloorPlan`, `load_plan`, `list_plans`, `SPLITS` - what stands in a floor plan, and the numbers of the plans
 * `Kinds`, `load_kinds` - what can be held by what, and what can be heated, cooled, cleaned, sliced and switched
 
@@ -100,14 +100,26 @@ def load_grammar() -> str:
 
 
 @cache
-def _constants() -> Any:
-    """`alfworld.gen.constants`, which imports nothing of the package."""
-    spec = spec_from_file_location("alfworld_constants", _folder() / "gen" / "constants.py")
+def _import(name: str) -> Any:
+    """A module of `alfworld.gen` that imports nothing of the package."""
+    spec = spec_from_file_location(f"alfworld_{name}", _folder() / "gen" / f"{name}.py")
     if spec is None or spec.loader is None:
-        raise MissingDependencyError("`alfworld` should have `gen/constants.py`", ["alfworld"], ["alfworld"])
+        raise MissingDependencyError(f"`alfworld` should have `gen/{name}.py`", ["alfworld"], ["alfworld"])
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@cache
+def load_goal(kind: str) -> tuple[str, tuple[str, ...]]:
+    """The goal of a type of tasks in PDDL, with `{obj}`, `{recep}` and `{toggle}`, and the package's wordings.
+
+    Args:
+        kind: the type, by ALFWorld's name.
+    """
+    found = _import("goal_library").gdict[kind]
+    goal = found["pddl"].replace("#", "-").rstrip()
+    return goal[: goal.rindex(")")], tuple(found["templates"])  # its last bracket ends the problem
 
 
 @cache
@@ -117,14 +129,14 @@ def list_plans(split: str = SPLITS[0]) -> tuple[int, ...]:
     Args:
         split: one of `SPLITS`.
     """
-    found = _constants()
+    found = _import("constants")
     return tuple(found.TRAIN_SCENE_NUMBERS if split == SPLITS[0] else found.TEST_SCENE_NUMBERS)
 
 
 @cache
 def load_kinds() -> Kinds:
     """What can be done with kinds of things."""
-    found = _constants()
+    found = _import("constants")
     holds, acts = found.VAL_RECEPTACLE_OBJECTS, found.VAL_ACTION_OBJECTS
     spelt = {name.lower(): name for name in (*found.OBJECTS, *holds)}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class Layout:
     """
 
     def __init__(self, room: Room, knobs: Mapping[str, Value]) -> None:
-        self.room, self.plan = room, room.plan
+        self.room, self.plan, self.knobs = room, room.plan, dict(knobs)
         self.receptacles, self.things = room.receptacles, room.things
         check_names(knobs)
         names: Mapping[str, str] = knobs.get("names") or {}
@@ -200,6 +200,11 @@ class Layout:
         """By thing, the receptacle at the start."""
 
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Equal values share one layout, copies too."""
+        return make_layout, (self.plan, self.knobs)
+
+
 EFFECTS = {"microwave": "heat", "fridge": "cool", "sinkbasin": "clean"}
 """What appliances do by default."""
 
@@ -218,6 +223,10 @@ def check_names(knobs: Mapping[str, Value]) -> None:
     for knob in ("names", "gone", "locked"):
         for name in knobs.get(knob) or ():
             _check_kind(knob, name, kinds.holds, "receptacles such as 'shelf'")
+    names = knobs.get("names") or {}
+    for old, new in names.items():
+        if new in things or new in kinds.lamps or (new in kinds.holds and new not in names):
+            raise KnobError(f"`names` should give {old!r} no name of another kind. Received {new!r}")
     for thing, place in (knobs.get("kept") or {}).items():
         _check_kind("kept", thing, things, "things such as 'mug'")
         _check_kind("kept", place, kinds.holds, "receptacles such as 'shelf'")

@@ -17,13 +17,10 @@ from drift_envs.envs.house.search import replay_plans, solve_task
 from drift_envs.envs.house.tasks import TASK_TYPES, HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.task_sequence import MOST_TASKS, Conditions, take_turns
+from drift_envs.task_sequence import MOST_TASKS, Conditions, fill_pool, take_turns
 
 LEAST_LOSS = 0.05
 """The least loss of the plans that were best before a drift, for a task that counts as affected."""
-
-_TRIES = 120
-"""How many tasks are tried for each task of the pool."""
 
 _HOUSES = 0x07E3
 """The stream of other houses."""
@@ -102,25 +99,19 @@ def draw_tasks(
     tasks = list_tasks(house)
     order = take_turns([task.type for task in tasks], TASK_TYPES, rng)
     models = [_model_of(house, condition) for condition in conditions]
-    first: list[int] = []
-    others: list[int] = []
-    skipped = set(without)
-    for tried, index in enumerate(order):
-        if len(first) == count or (tried >= _TRIES * count and len(first) + len(others) >= count):
-            break
-        number = number_task(house, index)
-        if number in skipped:
-            continue
-        is_possible, is_first = _check(tasks[index], models, affected)
-        if is_possible:
-            (first if is_first else others).append(number)
-    found = (first + others)[:count]
+    found = fill_pool(
+        (number_task(house, index) for index in order),
+        count,
+        lambda number: (
+            (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected)
+        ),
+    )
     if len(found) < count:
         raise ArgumentError(
             f"house {house} should have {count} tasks that can be done at 1.0 in every phase of the schedule. "
             f"Found {len(found)}"
         )
-    return tuple(found)
+    return found
 
 
 def _model_of(house: int, condition: tuple[tuple[str, Value], ...]) -> HouseModel:

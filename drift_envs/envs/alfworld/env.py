@@ -1,0 +1,188 @@
+"""ALFWorld's household tasks with knobs.
+
+* `Alfworld` - a task in words, and a room of a floor plan that serves many tasks
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.envs.alfworld import ALFWORLD
+from drift_envs.envs.alfworld.episode import AlfworldEpisode
+from drift_envs.envs.alfworld.game import AlfworldGame, make_game
+from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN
+from drift_envs.envs.alfworld.package import SPLITS, find_package, list_plans
+from drift_envs.envs.alfworld.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
+from drift_envs.envs.alfworld.room import MODEL_KNOBS, check_names, make_layout
+from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask
+from drift_envs.knobs import KnobTable, Value
+from drift_envs.parts import EnvParts
+from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.task_sequence import TaskSequence, freeze_conditions
+from drift_envs.tunable import KnobAttribute
+
+CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \n"
+"""Every character that an observation can have."""
+
+MAX_LENGTH = 16_384
+"""No observation is longer."""
+
+MAX_ACTION = 100
+"""No command is longer."""
+
+
+class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
+    """ALFWorld's tasks on its floor plans (Shridhar et al., 2021), played by TextWorld's engine, with drifts.
+
+    Floor plans, rules and wording are the package's; which things are in a room and where they are kept is drawn
+    from the number of its plan, since the 3,553 published games are a download. One room serves many tasks.
+
+    | action | meaning |
+    |---|---|
+    | `go to shelf 1`, `open drawer 2`, `close drawer 2` | from anywhere; at the receptacle |
+    | `take mug 1 from shelf 1`, `move mug 1 to shelf 1` | one thing at a time |
+    | `heat`, `cool`, `clean` `mug 1 with microwave 1` | a thing in the hand, at an appliance |
+    | `use desklamp 1`, `slice apple 1 with knife 1` | turns a lamp on; with a knife in the hand |
+    | `examine mug 1`, `look`, `inventory`, `help` | change nothing |
+
+    The observation is the engine's answer; with `observation_mode="state"` it is a JSON object as that of
+    `DriftHouse-v0`, where `house` is the floor plan. The reward is 1.0 when the goal holds, which ends the episode.
+
+    Knobs, with defaults and bounds: `drift-envs list --env DriftAlfworld-v0`.
+
+    | info | meaning |
+    |---|---|
+    | `task` | the task in words |
+    | `actions` | the commands that the engine takes, sorted as its `admissible_commands` |
+    | `score` | the score, 0.0 before the task is done |
+
+    `plan` takes effect at a reset; the other knobs act at once on all that the agent has not moved.
+    `reset(options={"goal_index": i})` selects the task and its floor plan: `i` is 10,000 times the plan's number and
+    the task's.
+
+    Args:
+        render_mode: `ansi` or `None`.
+        observation_mode: `text` or `state`.
+        pool: the number of recurring tasks; `None` draws from all tasks of the floor plan.
+        order: `shuffled` (each task once in every round of the pool) or `fixed`.
+        split: `seen` or `unseen`: the floor plans from which a seed draws one.
+        conditions: knob values under each of which every task of the pool can be done.
+        affected: whether tasks come first that every change between two conditions affects, or that none does.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+        KnobError: a condition names what no room of ALFWorld has.
+        MissingDependencyError: a package is not installed, or has another version.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
+    knobs: ClassVar[KnobTable] = ALFWORLD_KNOBS
+    parts: ClassVar[EnvParts | None] = ALFWORLD
+    place_knob = "plan"
+    most_places = LAST_PLAN
+    observation_modes = ("text", "state")
+    plan = KnobAttribute()
+    arrangement = KnobAttribute()
+    kept = KnobAttribute()
+    names = KnobAttribute()
+    gone = KnobAttribute()
+    locked = KnobAttribute()
+    effects = KnobAttribute()
+    verbs = KnobAttribute()
+    transient = KnobAttribute()
+    _wording = 0
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        observation_mode: str = "text",
+        pool: int | None = None,
+        order: str = "shuffled",
+        split: str = "seen",
+        conditions: Sequence[Mapping[str, Value]] = (),
+        affected: bool = True,
+    ) -> None:
+        find_package()
+        self.split = check_choice("split", split, SPLITS)
+        for condition in conditions:
+            check_names(condition)
+        self._conditions = freeze_conditions(conditions, MODEL_KNOBS)
+        draw = partial(draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
+        tasks = TaskSequence(pool, order, draw, number_tasks)
+        super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
+
+    def _draw_place(self) -> int:
+        """A floor plan of the split."""
+        return int(self.np_random.choice(list_plans(self.split)))
+
+    def tasks_elsewhere(self, count: int, plans: int = 3) -> tuple[int, ...]:
+        """The numbers of tasks in floor plans of the other split, drawn by the same rules. For evaluators.
+
+        Args:
+            count: how many.
+            plans: in how many floor plans they are.
+        """
+        return draw_elsewhere(self.place, count, plans, self.split, self._conditions, self._tasks.stream)
+
+    @property
+    def task(self) -> AlfworldTask:
+        """The task of the present episode. For evaluators.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        return self.episode.task
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode, see `CommandEnv.reset`.
+
+        Args:
+            seed: seeds the environment's generator, and draws a new pool of tasks and, unless the knob `plan` says
+                which, a new floor plan.
+            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
+                package's wordings says it, 0 by default.
+
+        Returns:
+            What is seen first, and `info`.
+
+        Raises:
+            ArgumentError: no task or wording has this number, or there is no such option.
+        """
+        options = dict(options or {})
+        self._wording = check_integer("wording", options.pop("wording", 0), 0, WORDINGS - 1)
+        return super().reset(seed=seed, options=options)
+
+    def _find_task(self, number: int) -> tuple[int, AlfworldTask]:
+        return find_task(number)
+
+    def _begin(self, place: int, task: AlfworldTask) -> AlfworldEpisode:
+        return AlfworldEpisode(self._make_game(place), task, self._wording)
+
+    def _update(self, episode: AlfworldEpisode) -> None:
+        game = self._make_game(episode.game.layout.plan)
+        if game is not episode.game:
+            episode.move_to(game)
+
+    def _make_game(self, plan: int) -> AlfworldGame:
+        return make_game(make_layout(plan, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS}))
+
+    def _make_info(self) -> dict[str, Any]:
+        episode = self.episode
+        return {"task": episode.task_text, "actions": episode.actions, "score": episode.score}
+
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+
+        Raises:
+            KnobError: a value names what no room of ALFWorld has; nothing is changed then.
+        """
+        check_names({**self.read_knobs(), **values})
+        super().set_knobs(values)

@@ -1,0 +1,136 @@
+"""The oracle of ALFWorld's drifting rooms: exact shortest plans, and responses by the engine.
+
+* `AlfworldOracle` - exact responses, best commands and values at any tick
+* `make_oracle` - the same for a drifting environment, as its declaration names it
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import copy
+from functools import lru_cache
+from typing import Any
+
+from drift_envs.envs.alfworld.episode import AlfworldEpisode, restore_episode
+from drift_envs.envs.alfworld.game import make_game
+from drift_envs.envs.alfworld.pool import find_task, number_tasks
+from drift_envs.envs.alfworld.room import Layout, make_layout
+from drift_envs.envs.alfworld.search import replay_plans, solve_task, write_move
+from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask, list_tasks
+from drift_envs.errors import ArgumentError
+from drift_envs.oracle.base import KnobSource, completion_probability
+from drift_envs.oracle.recurring import Carried, CommandOracle, execute
+
+SAMPLE = 20
+"""The number of tasks that are evaluated if the environment draws from all tasks of the floor plan."""
+
+
+class AlfworldOracle(CommandOracle[Layout, AlfworldTask]):
+    """The oracle of ALFWorld's drifting rooms.
+
+    A state is the JSON text of an observation; floor plan and task in it say which. Responses are the engine's, plans
+    are found by breadth-first search over the facts of the room.
+
+    Args:
+        source: the knobs at any tick.
+        pool: returns the numbers of the recurring tasks of a floor plan, or `None` for all tasks.
+        drawn: returns the floor plan that the seed has drawn, for knob values that leave it to the seed.
+        limit: the maximum number of steps of an episode.
+
+    Raises:
+        ArgumentError: `limit` is not positive.
+    """
+
+    read_by = ("names",)
+
+    def setting(self, tick: int) -> Layout:
+        """The room at a tick."""
+        knobs = self._source.knobs_at(tick)
+        return make_layout(knobs["plan"] or self._drawn(), knobs)
+
+    def action(self, state: Any, tick: int, left: int | None = None) -> str:
+        """The first command of a shortest plan from here; `look` where the task cannot be done any more.
+
+        Args:
+            state: the JSON text.
+            tick: the tick.
+            left: the remaining steps (default: the limit).
+        """
+        episode = self._restore(state, tick)
+        layout = episode.game.layout
+        plans = solve_task(
+            layout, episode.task, episode.game.read(episode.state), self._limit if left is None else left
+        )
+        first = plans.first()
+        return write_move(layout, first[0]) if first else "look"
+
+    def _place(self, setting: Layout) -> int:
+        return setting.plan
+
+    def _tasks(self, setting: Layout) -> list[AlfworldTask]:
+        pool = self._pool(setting.plan)
+        return [find_task(number)[1] for number in (number_tasks(setting.plan)[:SAMPLE] if pool is None else pool)]
+
+    def _task_value(self, setting: Layout, task: AlfworldTask, lost: float) -> float:
+        plans = solve_task(setting, task, None, self._limit)
+        return plans.score * (completion_probability(plans.length, self._limit, lost) if lost else 1.0)
+
+    def _carry(self, old: Layout, new: Layout, task: AlfworldTask) -> Carried:
+        plans, differing, compared = solve_task(old, task, None, self._limit), 0, 0
+        before, after = make_game(old), make_game(new)
+        episode = AlfworldEpisode(before, task)
+        while (facts := before.read(episode.state)) in plans.best:
+            there = restore_episode(after, task, episode.write_state(), old)
+            for command in episode.actions:
+                compared += 1
+                differing += execute(copy(episode), command) != execute(copy(there), command)
+            episode.act(write_move(old, plans.best[facts][0]))
+        return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
+
+    def _restore(self, state: Any, tick: int) -> AlfworldEpisode:
+        """An episode at a state, in the room of the tick."""
+        try:
+            shown = json.loads(state)
+            plan, text = int(shown["house"]), str(shown["task"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise ArgumentError(
+                f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
+            ) from error
+        knobs = self._source.knobs_at(tick)
+        self._note(knobs)
+        layout = make_layout(plan, knobs)
+        places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
+        known = [layout, *(make_layout(plan, named) for named in self._known.values())]
+        # The names of this tick first; those of another tick where the text has receptacles that are not called so.
+        for strict in (True, False):
+            for names in known:
+                found = _find_task(names, text)
+                if found is not None and (not strict or places <= set(names.names)):
+                    return restore_episode(make_game(layout), found[0], state, names, found[1])
+        raise ArgumentError(f"`state` should have a task of floor plan {plan}. Received {text!r}")
+
+
+@lru_cache(maxsize=4096)
+def _find_task(layout: Layout, text: str) -> tuple[AlfworldTask, int] | None:
+    """The task of a text and its wording, if receptacles are called so; the first one of several."""
+    words = text.split()
+    tasks = [task for task in list_tasks(layout.plan) if task.thing in words]
+    found = (
+        (task, wording)
+        for wording in range(WORDINGS)
+        for task in tasks
+        if task.text(layout, wording) == text
+    )
+    return next(found, None)
+
+
+def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> AlfworldOracle:
+    """The oracle of a drifting environment.
+
+    Args:
+        source: the knobs at any tick.
+        begin: returns the innermost environment after its first reset.
+        limit: the step limit of an episode.
+    """
+    return AlfworldOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
