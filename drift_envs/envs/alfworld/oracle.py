@@ -82,9 +82,11 @@ class AlfworldOracle(CommandOracle[Layout, AlfworldTask]):
         episode = AlfworldEpisode(before, task)
         while (facts := before.read(episode.state)) in plans.best:
             there = restore_episode(after, task, episode.write_state(), old)
-            for command in episode.actions:
-                compared += 1
-                differing += execute(copy(episode), command) != execute(copy(there), command)
+            # one game after the other, since the library plays one at a time
+            commands = episode.actions
+            mine, others = ([execute(copy(one), command) for command in commands] for one in (episode, there))
+            compared += len(commands)
+            differing += sum(one != other for one, other in zip(mine, others, strict=True))
             episode.act(write_move(old, plans.best[facts][0]))
         return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
 
