@@ -1,11 +1,11 @@
-"""What agents know of the text house: a planner with the parsed task, knowledge from records, and a choice."""
+"""What agents know of the text house, and of ALFWorld's rooms, which are played alike: a planner with the parsed task, knowledge from records, and a choice."""
 
 from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
 
 HOUSE = AgentEnvironment(
     name="house",
     about="The text house: errands with things and furniture.",
-    ids=("DriftHouse-",),
+    ids=("DriftHouse-", "DriftAlfworld-"),
     marker='"holds": ',
     matching="drift_agents.envs.house.matching:HouseMatching",
     recall={"states": 160},

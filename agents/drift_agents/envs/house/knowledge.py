@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.envs.house.errand import kind_of, parse_errand
 from drift_agents.envs.house.matching import NOTHING, ShownHouse, read_house_state
+from drift_agents.envs.house.words import plain
 from drift_agents.prompt.conflict import settle
 from drift_agents.prompt.view import Recollection
 
@@ -166,7 +167,7 @@ def _read_facts(item: Recollection) -> tuple[tuple[str, int, Any, Any], ...]:
     before, after = read_house_state(item.state), read_house_state(item.outcome.state)
     if before is None or after is None:
         return ()
-    house, action = before.house, item.action
+    house, action = before.house, plain(item.action)
     found: list[tuple[str, int, Any, Any]] = []
     if (attempt := _read_attempt(before, item)) is not None:
         found.append(("attempts", house, attempt, item.outcome.score))
@@ -187,15 +188,15 @@ def _read_facts(item: Recollection) -> tuple[tuple[str, int, Any, Any], ...]:
 
 def _read_attempt(before: ShownHouse, item: Recollection) -> Attempt | None:
     """The attempt that an action was, if it was one."""
-    errand = parse_errand(before.task)
+    errand, action = parse_errand(before.task), plain(item.action)
     if errand is None:
         return None
     if errand.is_light:
-        used = item.action.startswith(f"use {errand.target}") and before.holds != NOTHING
-        if not used or f"use {item.action[4:]}" in before.done:  # a second `use` turns the lamp off
+        used = action.startswith(f"use {errand.target}") and before.holds != NOTHING
+        if not used or action in before.done:  # a second `use` turns the lamp off
             return None
         return Attempt(errand.thing, kind_of(before.holds), "", errand.target, ())
-    found = _PUT.fullmatch(item.action)
+    found = _PUT.fullmatch(action)
     if found is None or before.holds != found["thing"] or kind_of(found["place"]) != errand.target:
         return None
     if errand.number > 1 and not item.outcome.ended:

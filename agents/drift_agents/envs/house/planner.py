@@ -8,6 +8,8 @@ has it, and nothing about this house: neither places nor habits nor keys.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from drift_agents.envs.house.beliefs import HouseBeliefs
@@ -16,6 +18,7 @@ from drift_agents.envs.house.knowledge import DatedFact, failed_puts, learn_hous
 from drift_agents.envs.house.matching import NOTHING, read_house_state
 from drift_agents.envs.house.search import HouseSearch
 from drift_agents.envs.house.treatment import Treatment
+from drift_agents.envs.house.words import plain
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
@@ -75,16 +78,18 @@ class HousePlanner:
             ArgumentError: if the prompt has no state of a house.
         """
         view = parse_prompt(prompt)
+        words = {plain(action): action for action in view.actions}
+        view = replace(view, actions=tuple(words))
         shown = read_house_state(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be one of a house. Received {view.state!r}")
         errand = parse_errand(shown.task)
         if errand is None or not view.actions:
-            return Reply(view.actions[int(rng.integers(len(view.actions)))] if view.actions else "look")
+            return Reply(words[view.actions[int(rng.integers(len(words)))]] if words else "look")
         known = learn_house(shown, (*view.elsewhere, *view.here), self.conflict)
         beliefs = HouseBeliefs(view, shown, errand, known, self.explores, self.common_sense, rng)
         wanted = _HouseDecision(beliefs).choose()
-        return Reply(wanted if wanted in view.actions else view.actions[int(rng.integers(len(view.actions)))])
+        return Reply(words[wanted if wanted in words else view.actions[int(rng.integers(len(words)))]])
 
 
 class _HouseDecision:
