@@ -2,14 +2,16 @@
 
 * `HouseGames` - takes the place of ALFWorld's `AlfredTWEnv`: a split, its games, and `init_env`
 * `BatchedHouse` - what `init_env` returns: lists of texts, scores and commands
-* `SPLITS` - the names of the splits
+* `SPLITS`, `SOURCES` - the names of the splits, and what games are made of
 
-ALFWorld itself is not needed.
+ALFWorld itself is needed for games on its floor plans alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -17,9 +19,7 @@ import numpy as np
 
 from drift_envs.checks import check_choice, check_flag, check_integer
 from drift_envs.envs.house.blueprint import number_room
-from drift_envs.envs.house.pool import find_task, number_task
-from drift_envs.envs.house.search import solve_task
-from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, list_tasks
+from drift_envs.envs.house.tasks import TASK_TYPES
 from drift_envs.envs.house.vocabulary import ROOMS, spell
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.task_sequence import MOST_TASKS
@@ -33,9 +33,17 @@ SPLITS = {
 }
 """ALFWorld's splits, with the folder names in `extra.gamefile`."""
 
+SOURCES = {"house": "DriftHouse-v0", "alfworld": "DriftAlfworld-v0"}
+"""What games are made of: houses of this project, or ALFWorld's floor plans in its engine; with their ids."""
+
 _STREAM = 0xA1F
 _TASKS_OF_A_HOUSE = 24
 """How many tasks of each house belong to the split of training, and how many to that of seen houses."""
+
+
+def _part(source: str, name: str) -> ModuleType:
+    """A module of the environment behind a source; both have the same ones, with the same names."""
+    return import_module(f"drift_envs.envs.{source}.{name}")
 
 
 class _Game(NamedTuple):
@@ -49,7 +57,7 @@ class HouseGames:
     r"""The games of a split, in place of ALFWorld's `AlfredTWEnv`.
 
     `train` and `eval_in_distribution` have the same houses and other tasks, `eval_out_of_distribution` has other
-    houses, as in ALFWorld. Houses and tasks are drawn from the seed, and at each reset one of three wordings.
+    houses, as in ALFWorld. Houses and tasks are drawn from the seed, and at each reset one of several wordings.
 
     Args:
         config: ALFWorld's configuration; `env.task_types` (numbers from 1 to 6), `dataset.num_train_games`,
@@ -58,11 +66,14 @@ class HouseGames:
         train_eval: one of `SPLITS`.
         schedule: what drifts, over the episodes of each house of the batch; `None` for nothing.
         houses: the number of houses of a split.
-        one_room: whether a house is a kitchen, living room, bedroom or bathroom alone, as ALFWorld's scenes are.
+        one_room: whether a house is a kitchen, living room, bedroom or bathroom alone, as ALFWorld's scenes are, and
+            its floor plans always.
         seed: of houses, tasks and drifts.
+        source: one of `SOURCES`; `alfworld` plays the floor plans of its own splits in its engine.
 
     Raises:
         ArgumentError: an argument breaks a rule.
+        MissingDependencyError: `alfworld` is not installed.
         ScheduleError: the schedule can't be used.
 
     Example:
@@ -84,9 +95,11 @@ class HouseGames:
         houses: int = 10,
         one_room: bool = False,
         seed: int = 0,
+        source: str = "house",
     ) -> None:
         self.config = {} if config is None else config
         self.train_eval = check_choice("train_eval", train_eval, SPLITS)
+        self._source = check_choice("source", source, SOURCES)
         self._schedule = schedule
         self._seed = check_integer("seed", seed)
         types = self._read("env", "task_types") or range(1, 7)
@@ -119,20 +132,19 @@ class HouseGames:
         limit = check_integer("max_nb_steps_per_episode", training.get("max_nb_steps_per_episode", 50), 1)
         trains = self.train_eval == "train"
         has_expert = trains and method == "dagger"
-        return BatchedHouse(self._games, batch_size, self._schedule, self._seed, limit, trains, has_expert)
+        return BatchedHouse(
+            self._games, batch_size, self._schedule, self._seed, limit, trains, has_expert, self._source
+        )
 
     def _read(self, section: str, name: str) -> Any:
         found = self.config.get(section)
         return found.get(name) if isinstance(found, Mapping) else None
 
     def _draw(self, houses: int, wanted: Sequence[str], one_room: bool) -> list[_Game]:
-        unseen = self.train_eval == "eval_out_of_distribution"
-        rng = np.random.default_rng([_STREAM, self._seed])
-        numbers = rng.choice(np.arange(1, MOST_TASKS), size=2 * houses, replace=False)[houses * unseen :][:houses]
         folder, games = SPLITS[self.train_eval], []
-        for index, number in enumerate(map(int, numbers)):
-            house = number_room(ROOMS[index % len(ROOMS)], number) if one_room else number
-            tasks = list_tasks(house)
+        pool, rules = _part(self._source, "pool"), _part(self._source, "tasks")
+        for house in self._draw_places(houses, one_room):
+            tasks = rules.list_tasks(house)
             own = np.random.default_rng([_STREAM, self._seed, house])
             by_type = {name: [place for place, task in enumerate(tasks) if task.type == name] for name in wanted}
             for places in by_type.values():
@@ -141,14 +153,27 @@ class HouseGames:
             skipped = each if self.train_eval == "eval_in_distribution" else 0
             for name in wanted:
                 for place in by_type[name][skipped : skipped + each]:
-                    task = number_task(house, place)
-                    games.append(_Game(task, _name_file(folder, task)))
+                    task = pool.number_task(house, place)
+                    games.append(_Game(task, _name_file(folder, task, house, tasks[place])))
         return games
 
+    def _draw_places(self, houses: int, one_room: bool) -> list[int]:
+        """The numbers of the houses, or of the floor plans."""
+        unseen = self.train_eval == "eval_out_of_distribution"
+        rng = np.random.default_rng([_STREAM, self._seed])
+        if self._source == "alfworld":
+            package = _part(self._source, "package")
+            plans = rng.permutation(package.list_plans(package.SPLITS[unseen]))
+            return [int(plan) for plan in plans[:houses]]
+        numbers = rng.choice(np.arange(1, MOST_TASKS), size=2 * houses, replace=False)[houses * unseen :][:houses]
+        return [
+            number_room(ROOMS[index % len(ROOMS)], number) if one_room else number
+            for index, number in enumerate(map(int, numbers))
+        ]
 
-def _name_file(folder: str, number: int) -> str:
+
+def _name_file(folder: str, number: int, house: int, task: Any) -> str:
     """The path of a game, from which clients of ALFWorld read the type of the task."""
-    house, task = find_task(number)
     words = (spell(task.thing), "None", spell(task.target), str(house))
     return f"json_2.1.1/{folder}/{task.type}-{'-'.join(words)}/trial_T{number}/game.tw-pddl"
 
@@ -166,6 +191,7 @@ class BatchedHouse:
         limit: the steps after which a game is over.
         shuffles: whether the order is drawn anew in every round of the games.
         has_expert: whether the infos have `extra.expert_plan`.
+        source: one of `SOURCES`.
     """
 
     def __init__(
@@ -177,13 +203,14 @@ class BatchedHouse:
         limit: int,
         shuffles: bool,
         has_expert: bool,
+        source: str = "house",
     ) -> None:
         self.batch_size = check_integer("batch_size", batch_size, 1, 1000)
         self._games, self._limit, self._shuffles = list(games), limit, shuffles
-        self._has_expert = has_expert
+        self._has_expert, self._source = has_expert, source
         # The pool of a schedule is not used: every episode names its task.
         self._envs = [
-            gym.make("DriftHouse-v0", schedule=schedule, max_episode_steps=limit) for _ in range(self.batch_size)
+            gym.make(SOURCES[source], schedule=schedule, max_episode_steps=limit) for _ in range(self.batch_size)
         ]
         self._begin(seed)
 
@@ -229,7 +256,7 @@ class BatchedHouse:
         for place, env in enumerate(self._envs):
             game, seed = self._next(), self._seeds[place]
             self._seeds[place] = None  # time goes on from the second episode on
-            wording = int(self._rng.integers(len(WORDINGS[TASK_TYPES[0]])))
+            wording = int(self._rng.integers(env.get_wrapper_attr("wordings")))
             text, info = env.reset(seed=seed, options={"goal_index": game.task, "wording": wording})
             self._last.append((text, 0.0, False, info))
             self._files.append(game.file)
@@ -282,23 +309,16 @@ class BatchedHouse:
         return found
 
     def _list_commands(self, place: int) -> list[str]:
+        env = self._envs[place]
         actions: list[str] = self._last[place][3]["actions"]
-        episode = self._envs[place].get_wrapper_attr("episode")
-        return [*actions, *episode.model.slices(episode.state)] if actions else []
+        return [*actions, *env.get_wrapper_attr("episode").list_slices()] if actions else []
 
     def _plan(self, place: int) -> list[str]:
         """The commands of a shortest plan from here; `look` where the task cannot be done any more."""
         if self._last[place][2]:
             return []
         episode = self._envs[place].get_wrapper_attr("episode")
-        model, state = episode.model, episode.state
-        plans = solve_task(model, episode.task, state, self._limit - self._steps[place])
-        commands = []
-        while state is not None and state in plans.best:
-            command = plans.best[state][0]
-            commands.append(model.write(command))
-            state = model.apply(state, command)
-        return commands or ["look"]
+        return episode.plan(self._limit - self._steps[place]) or ["look"]
 
     def close(self) -> None:
         """Close all houses."""

@@ -1,6 +1,6 @@
 """TextWorld's engine for games in PDDL, with states that can be left and come back to.
 
-* `Engine` - a game: what every command does in every state, by Fast Downward and TextWorld's grammar
+* `AlfworldEngine` - a game: what every command does in every state, by Fast Downward and TextWorld's grammar
 * `State` - what holds in a state, as the engine's facts
 
 The engine itself cannot return to a state; it is started again and its operators are repeated. What a command did in
@@ -104,7 +104,7 @@ def load_library() -> Any:
     return fast_downward.load_lib()
 
 
-class Engine:
+class AlfworldEngine:
     """A game: what every command does in every state.
 
     Args:
@@ -114,7 +114,7 @@ class Engine:
         names: what the text calls each object of the problem.
     """
 
-    _playing: Engine | None = None
+    _playing: AlfworldEngine | None = None
 
     def __init__(self, domain: str, grammar: str, problem: str, names: dict[str, str]) -> None:
         with _LOCK:
@@ -210,9 +210,9 @@ class Engine:
 
     def _move(self, node: _Node) -> None:
         """Bring the library to a state."""
-        if Engine._playing is self and (self._at == node.state or self._walk(node)):
+        if AlfworldEngine._playing is self and (self._at == node.state or self._walk(node)):
             return
-        Engine._playing = self
+        AlfworldEngine._playing = self
         self._rules.restart()
         for operator in node.way:
             self._rules.execute(operator)

@@ -84,6 +84,8 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
     parts: ClassVar[EnvParts | None] = ALFWORLD
     place_knob = "plan"
     most_places = LAST_PLAN
+    wordings: ClassVar[int] = WORDINGS
+    """In how many wordings a task can be said."""
     observation_modes = ("text", "state")
     plan = KnobAttribute()
     arrangement = KnobAttribute()
@@ -154,7 +156,7 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
             ArgumentError: no task or wording has this number, or there is no such option.
         """
         options = dict(options or {})
-        self._wording = check_integer("wording", options.pop("wording", 0), 0, WORDINGS - 1)
+        self._wording = check_integer("wording", options.pop("wording", 0), 0, self.wordings - 1)
         return super().reset(seed=seed, options=options)
 
     def _find_task(self, number: int) -> tuple[int, AlfworldTask]:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from drift_envs.envs.alfworld.game import NOWHERE, AlfworldGame
+from drift_envs.envs.alfworld.game import NOWHERE, AlfworldGame, RoomFacts
 from drift_envs.envs.alfworld.room import Layout
-from drift_envs.envs.alfworld.search import Move, write_move
+from drift_envs.envs.alfworld.search import Move, apply, solve_task, write_move
 from drift_envs.envs.alfworld.tasks import AlfworldTask, is_done
 from drift_envs.errors import ArgumentError
 
@@ -106,6 +106,25 @@ class AlfworldEpisode:
         """Answer as if a command had had no effect."""
         self.answer = self._says = NOTHING
         return NOTHING
+
+    def list_slices(self) -> list[str]:
+        """The commands that slice something and are not in `actions`: none, since the engine's list has them."""
+        return []
+
+    def plan(self, limit: int) -> list[str]:
+        """The commands of a shortest plan from here; none where the task cannot be done any more. For evaluators.
+
+        Args:
+            limit: the steps that are left.
+        """
+        layout = self.game.layout
+        facts: RoomFacts | None = self.game.read(self.state)
+        plans, commands = solve_task(layout, self.task, facts, limit), []
+        while facts is not None and facts in plans.best:
+            move = plans.best[facts][0]
+            commands.append(write_move(layout, move))
+            facts = apply(layout, facts, move)
+        return commands
 
     def write_answer(self) -> str:
         """The last answer; before the first command, what is seen first."""

@@ -1,6 +1,6 @@
 """Games of a room: domain, problem and grammar under given knob values, as ALFWorld's engine takes them.
 
-* `write_game` - a game of ALFWorld's format, which its own loader plays too
+* `write_domain`, `write_grammar`, `write_problem` - the texts of a game, which ALFWorld's own loader plays too
 * `AlfworldGame`, `make_game` - a room with its engine, whose facts are numbered receptacles and things
 """
 
@@ -14,7 +14,7 @@ from drift_envs.envs.alfworld.package import find_package, load_domain, load_gra
 from drift_envs.envs.alfworld.room import EFFECTS, Layout
 
 if TYPE_CHECKING:
-    from drift_envs.envs.alfworld.engine import Engine, State
+    from drift_envs.envs.alfworld.engine import AlfworldEngine, State
 
 NOWHERE = -1
 _AGENT = "agent1"
@@ -132,14 +132,20 @@ def write_problem(layout: Layout, goal: str = "(:goal (holdsAny agent1))") -> st
     objects += [f"loc_bar_{place + 1} - location" for place in layout.shown]
     objects += [f"{one.id} - receptacle" for one in shown] + [f"{one.id} - object" for one in layout.things]
     objects += [f"{kind}Type - rtype" for kind in rtypes] + [f"{kind}Type - otype" for kind in otypes]
-    lines = "\n    ".join(objects), "\n    ".join(init)
-    return (
-        f"(define (problem plan_{layout.plan})\n(:domain alfred)\n(:objects\n    {lines[0]}\n)\n(:init\n    {lines[1]}\n)\n"
-        f"{goal}\n(:metric minimize (total-cost))\n)"
+    return "\n".join(
+        (
+            f"(define (problem plan_{layout.plan})",
+            "(:domain alfred)",
+            *("(:objects", *objects, ")"),
+            *("(:init", *init, ")"),
+            goal,
+            "(:metric minimize (total-cost))",
+            ")",
+        )
     )
 
 
-class Facts(NamedTuple):
+class RoomFacts(NamedTuple):
     """What holds in a state of a game, in numbers of receptacles and things.
 
     Args:
@@ -176,10 +182,12 @@ class AlfworldGame:
         self.layout = layout
         names = {layout.receptacles[place].id: layout.names[place] for place in layout.shown}
         names |= {one.id: one.name for one in layout.things}
-        self._engine: Engine = _engine(write_domain(layout), write_grammar(layout), write_problem(layout), names)
+        self._engine: AlfworldEngine = _engine(
+            write_domain(layout), write_grammar(layout), write_problem(layout), names
+        )
         self._places = {layout.receptacles[place].id: place for place in layout.shown}
         self._things = {one.id: index for index, one in enumerate(layout.things)}
-        self._facts: dict[State, Facts] = {}
+        self._facts: dict[State, RoomFacts] = {}
         self.by_name = {layout.names[place]: place for place in layout.shown}
         self.thing_by_name = {one.name: index for index, one in enumerate(layout.things)}
 
@@ -224,7 +232,7 @@ class AlfworldGame:
             found = sorted({*found, f"{layout.verbs.get('open', 'open')} {layout.names[facts.at]}"})
         return found
 
-    def read(self, state: State) -> Facts:
+    def read(self, state: State) -> RoomFacts:
         """The facts of a state in numbers.
 
         Args:
@@ -247,14 +255,14 @@ class AlfworldGame:
                     marks.add((self._things[arguments[0]], _MARKS[name]))
             if len(self._facts) > _MOST_FACTS:
                 self._facts.clear()
-            found = self._facts[state] = Facts(at, held, tuple(places), frozenset(opened), frozenset(marks))
+            found = self._facts[state] = RoomFacts(at, held, tuple(places), frozenset(opened), frozenset(marks))
         return found
 
-    def is_accessible(self, facts: Facts) -> bool:
+    def is_accessible(self, facts: RoomFacts) -> bool:
         """Whether the agent sees into or onto the receptacle where it stands."""
         return facts.at != NOWHERE and (not self.layout.receptacles[facts.at].opens or facts.at in facts.opened)
 
-    def sees(self, facts: Facts) -> list[int]:
+    def sees(self, facts: RoomFacts) -> list[int]:
         """The things that the agent sees where it stands, in the order in which they are told."""
         if not self.is_accessible(facts):
             return []
@@ -264,11 +272,11 @@ class AlfworldGame:
 _MOST_FACTS = 20_000
 
 
-def _engine(domain: str, grammar: str, problem: str, names: dict[str, str]) -> Engine:
+def _engine(domain: str, grammar: str, problem: str, names: dict[str, str]) -> AlfworldEngine:
     find_package()
-    from drift_envs.envs.alfworld.engine import Engine
+    from drift_envs.envs.alfworld.engine import AlfworldEngine
 
-    return Engine(domain, grammar, problem, names)
+    return AlfworldEngine(domain, grammar, problem, names)
 
 
 @lru_cache(maxsize=64)

@@ -118,12 +118,7 @@ def _find_task(layout: Layout, text: str) -> tuple[AlfworldTask, int] | None:
     """The task of a text and its wording, if receptacles are called so; the first one of several."""
     words = text.split()
     tasks = [task for task in list_tasks(layout.plan) if task.thing in words]
-    found = (
-        (task, wording)
-        for wording in range(WORDINGS)
-        for task in tasks
-        if task.text(layout, wording) == text
-    )
+    found = ((task, wording) for wording in range(WORDINGS) for task in tasks if task.text(layout, wording) == text)
     return next(found, None)
 
 

@@ -1,4 +1,4 @@
-"""What is read from the packages `alfworld` and `textworld`: domain, grammar, floor plans. Nothing of it is stored here.
+"""What is read from the package `alfworld`: domain, grammar, goals and floor plans. Nothing of it is stored here.
 
 * `find_package` - refuses with one line where a package is missing or has another version
 * `load_domain`, `load_grammar`, `load_goal` - the PDDL domain, the text grammar, and goals with their wordings

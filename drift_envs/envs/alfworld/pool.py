@@ -15,7 +15,7 @@ import numpy as np
 from drift_envs.envs.alfworld.package import SPLITS, list_plans
 from drift_envs.envs.alfworld.room import Layout, make_layout
 from drift_envs.envs.alfworld.search import replay_plans, solve_task
-from drift_envs.envs.alfworld.tasks import TASK_TYPES, AlfworldTask, list_tasks
+from drift_envs.envs.alfworld.tasks import TASK_TYPES, AlfworldTask, lies_there, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.task_sequence import MOST_TASKS, Conditions, fill_pool, take_turns
 
@@ -117,16 +117,8 @@ def _check(task: AlfworldTask, layouts: Sequence[Layout], affected: bool) -> tup
             return False, False
         if number and is_first and layout is not layouts[number - 1]:
             is_first = (not replay_plans(layouts[number - 1], layout, task)) == affected
-        is_first = is_first and not _lies_there(task, layout)
+        is_first = is_first and not lies_there(layout, task)
     return True, is_first
-
-
-def _lies_there(task: AlfworldTask, layout: Layout) -> bool:
-    """Whether such a thing lies where it is to be put: ALFWorld has no such tasks."""
-    return any(
-        thing.kind == task.thing and layout.receptacles[place].kind == task.target
-        for thing, place in zip(layout.things, layout.starts, strict=True)
-    )
 
 
 def draw_elsewhere(

@@ -1,6 +1,6 @@
 """A room: the receptacles of a floor plan, and the things that are usually kept in each.
 
-* `Room`, `Receptacle`, `Thing` - a room before any knob is applied
+* `Room`, `Receptacle`, `RoomThing` - a room before any knob is applied
 * `draw_room` - the room of a floor plan
 * `Layout`, `make_layout` - the same under given knob values
 """
@@ -43,7 +43,7 @@ class Receptacle(NamedTuple):
     opens: bool
 
 
-class Thing(NamedTuple):
+class RoomThing(NamedTuple):
     """A thing that can be carried, or a lamp.
 
     Args:
@@ -70,7 +70,7 @@ class Room(NamedTuple):
 
     plan: int
     receptacles: tuple[Receptacle, ...]
-    things: tuple[Thing, ...]
+    things: tuple[RoomThing, ...]
 
 
 def _name_all(ids: list[str], kinds: list[str]) -> list[str]:
@@ -135,7 +135,7 @@ def draw_room(plan: int) -> Room:
     for (one, kind, copy), name in zip(listed, names, strict=True):
         places, count = order[kind], counts[kind]
         slots = tuple(places[(step * count + copy) % len(places)] for step in range(len(places)))
-        things.append(Thing(one, name, kind, slots))
+        things.append(RoomThing(one, name, kind, slots))
     return Room(plan, receptacles, tuple(things))
 
 
@@ -198,7 +198,6 @@ class Layout:
             starts.append(free[0] if free else self.shown[0])
         self.starts = tuple(starts)
         """By thing, the receptacle at the start."""
-
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Equal values share one layout, copies too."""

@@ -1,7 +1,7 @@
 """Shortest plans of a task, by search over the facts of a room.
 
 * `Move`, `apply`, `write_move`, `read_move` - commands in numbers, what they do, and their texts
-* `Plans`, `solve_task` - all shortest plans of a task
+* `RoomPlans`, `solve_task` - all shortest plans of a task
 * `replay_plans` - the best score that the plans of one layout reach in another
 
 The rules are those of ALFWorld's domain; a test holds them against the engine. The search is exact: it leaves out
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_envs.envs.alfworld.game import NOWHERE, Facts
+from drift_envs.envs.alfworld.game import NOWHERE, RoomFacts
 from drift_envs.envs.alfworld.package import load_kinds
 from drift_envs.envs.alfworld.room import Layout
 from drift_envs.envs.alfworld.tasks import AlfworldTask, is_done
@@ -42,13 +42,13 @@ class Move(NamedTuple):
     place: int = NOWHERE
 
 
-def start_of(layout: Layout) -> Facts:
+def start_of(layout: Layout) -> RoomFacts:
     """The facts before the first command.
 
     Args:
         layout: the room.
     """
-    return Facts(NOWHERE, NOWHERE, layout.starts, frozenset(), frozenset())
+    return RoomFacts(NOWHERE, NOWHERE, layout.starts, frozenset(), frozenset())
 
 
 def write_move(layout: Layout, move: Move) -> str:
@@ -99,7 +99,7 @@ def _shape(move: Move) -> str:
     return "thing" if move.place == NOWHERE else "place" if move.thing == NOWHERE else "both"
 
 
-def apply(layout: Layout, facts: Facts, move: Move | None) -> Facts | None:
+def apply(layout: Layout, facts: RoomFacts, move: Move | None) -> RoomFacts | None:
     """The facts after a command; `None` if nothing happens.
 
     Args:
@@ -151,7 +151,7 @@ def _is_lamp(layout: Layout, thing: int) -> bool:
     return layout.things[thing].kind in load_kinds().lamps
 
 
-def _moved(facts: Facts, thing: int, place: int) -> tuple[int, ...]:
+def _moved(facts: RoomFacts, thing: int, place: int) -> tuple[int, ...]:
     return (*facts.places[:thing], place, *facts.places[thing + 1 :])
 
 
@@ -160,7 +160,7 @@ def _takers(command: str) -> frozenset[str]:
     return {"heat with": kinds.heatable, "cool with": kinds.coolable, "clean with": kinds.cleanable}[command]
 
 
-class Plans(NamedTuple):
+class RoomPlans(NamedTuple):
     """All shortest plans of a task from one state.
 
     Args:
@@ -172,15 +172,15 @@ class Plans(NamedTuple):
 
     score: float
     length: int
-    best: dict[Facts, tuple[Move, ...]]
-    start: Facts
+    best: dict[RoomFacts, tuple[Move, ...]]
+    start: RoomFacts
 
     def first(self) -> list[Move]:
         """The best commands in the state in which they begin."""
         return list(self.best.get(self.start, ()))
 
 
-def solve_task(layout: Layout, task: AlfworldTask, start: Facts | None = None, limit: int = LIMIT) -> Plans:
+def solve_task(layout: Layout, task: AlfworldTask, start: RoomFacts | None = None, limit: int = LIMIT) -> RoomPlans:
     """All plans that do a task in the fewest steps; a task whose goal holds at once is none.
 
     Args:
@@ -193,13 +193,13 @@ def solve_task(layout: Layout, task: AlfworldTask, start: Facts | None = None, l
 
 
 @lru_cache(maxsize=20_000)
-def _solve(layout: Layout, task: AlfworldTask, start: Facts, limit: int) -> Plans:
+def _solve(layout: Layout, task: AlfworldTask, start: RoomFacts, limit: int) -> RoomPlans:
     if is_done(layout, task, start):
-        return Plans(0.0, limit, {}, start)
-    parents: dict[Facts, list[tuple[Facts, Move]]] = {start: []}
+        return RoomPlans(0.0, limit, {}, start)
+    parents: dict[RoomFacts, list[tuple[RoomFacts, Move]]] = {start: []}
     layer = [start]
     for length in range(1, limit + 1):
-        fresh: dict[Facts, list[tuple[Facts, Move]]] = {}
+        fresh: dict[RoomFacts, list[tuple[RoomFacts, Move]]] = {}
         for facts in layer:
             for move in _choices(layout, task, facts):
                 after = apply(layout, facts, move)
@@ -208,14 +208,14 @@ def _solve(layout: Layout, task: AlfworldTask, start: Facts, limit: int) -> Plan
         parents |= fresh
         goals = [facts for facts in fresh if is_done(layout, task, facts)]
         if goals:
-            return Plans(1.0, length, trace_plans(parents, goals), start)
+            return RoomPlans(1.0, length, trace_plans(parents, goals), start)
         layer = list(fresh)
         if not layer:
             break
-    return Plans(0.0, limit, {}, start)
+    return RoomPlans(0.0, limit, {}, start)
 
 
-def _choices(layout: Layout, task: AlfworldTask, facts: Facts) -> Iterator[Move]:
+def _choices(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> Iterator[Move]:
     """The commands that a shortest plan may contain in a state."""
     at, held = facts.at, facts.held
     wanted = [index for index, one in enumerate(layout.things) if one.kind == task.thing]

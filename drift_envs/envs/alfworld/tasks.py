@@ -2,7 +2,7 @@
 
 * `TASK_TYPES` - the types, by ALFWorld's names
 * `AlfworldTask`, `list_tasks` - a task, and every task of a floor plan
-* `is_done` - whether the goal of a task holds
+* `lies_there`, `is_done` - whether a thing is at its goal at first, and whether the goal holds
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_envs.envs.alfworld.game import NOWHERE, Facts
+from drift_envs.envs.alfworld.game import NOWHERE, RoomFacts
 from drift_envs.envs.alfworld.package import load_goal, load_kinds
-from drift_envs.envs.alfworld.room import EFFECTS, Layout, draw_room
+from drift_envs.envs.alfworld.room import EFFECTS, Layout, make_layout
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -83,7 +83,7 @@ class AlfworldTask(NamedTuple):
 def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
     """Every task of a floor plan, by type.
 
-    Its things, appliances and lamps are in the room, and the target can hold the thing.
+    Its things, appliances and lamps are in the room, the target can hold the thing, and none lies there at first.
 
     Args:
         plan: the number of the floor plan.
@@ -91,11 +91,11 @@ def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
     Raises:
         ArgumentError: there is no such floor plan.
     """
-    room, kinds = draw_room(plan), load_kinds()
+    layout, kinds = make_layout(plan, {}), load_kinds()
     counts: dict[str, int] = {}
-    for one in room.things:
+    for one in layout.things:
         counts[one.kind] = counts.get(one.kind, 0) + 1
-    stands = {one.kind for one in room.receptacles}
+    stands = {one.kind for one in layout.receptacles}
     takes = {"clean": kinds.cleanable, "heat": kinds.heatable, "cool": kinds.coolable}
     does = {EFFECTS[kind] for kind in stands if kind in EFFECTS}
     found = []
@@ -111,10 +111,23 @@ def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
             else:
                 targets = [kind for kind in sorted(stands) if thing in kinds.holds[kind]]
             found += [AlfworldTask(name, thing, target) for target in targets]
-    return tuple(found)
+    return tuple(task for task in found if not lies_there(layout, task))
 
 
-def is_done(layout: Layout, task: AlfworldTask, facts: Facts) -> bool:
+def lies_there(layout: Layout, task: AlfworldTask) -> bool:
+    """Whether such a thing is at first where it is to be put; ALFWorld has no such tasks.
+
+    Args:
+        layout: the room.
+        task: the task.
+    """
+    return any(
+        thing.kind == task.thing and layout.receptacles[place].kind == task.target
+        for thing, place in zip(layout.things, layout.starts, strict=True)
+    )
+
+
+def is_done(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> bool:
     """Whether the goal of a task holds, by the rule of its goal in PDDL.
 
     Args:

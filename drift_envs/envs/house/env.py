@@ -19,7 +19,7 @@ from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
-from drift_envs.envs.house.tasks import HouseTask
+from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, HouseTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
@@ -93,6 +93,8 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     place_knob = "house"
     most_places = HOUSES
     last_place = MOST_NUMBER
+    wordings: ClassVar[int] = len(WORDINGS[TASK_TYPES[0]])
+    """In how many wordings a task can be said."""
     observation_modes = ("text", "state")
     house = KnobAttribute()
     arrangement = KnobAttribute()
@@ -157,7 +159,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
             ArgumentError: no task or wording has this number, or there is no such option.
         """
         options = dict(options or {})
-        self._wording = check_integer("wording", options.pop("wording", 0), 0, 2)
+        self._wording = check_integer("wording", options.pop("wording", 0), 0, self.wordings - 1)
         return super().reset(seed=seed, options=options)
 
     def _find_task(self, number: int) -> tuple[int, HouseTask]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from drift_envs.envs.house.model import NOTHING, HouseModel
 from drift_envs.envs.house.rules import mark_thing
+from drift_envs.envs.house.search import solve_task
 from drift_envs.envs.house.state import NOWHERE, TREATMENTS, Command, HouseState, Verb
 from drift_envs.envs.house.tasks import HouseTask, score_task
 from drift_envs.errors import ArgumentError
@@ -93,6 +94,24 @@ class HouseEpisode:
         """Answer as if a command had had no effect."""
         self.answer = self._says = NOTHING
         return NOTHING
+
+    def list_slices(self) -> list[str]:
+        """The commands that slice something, which the admissible ones leave out."""
+        return self.model.slices(self.state)
+
+    def plan(self, limit: int) -> list[str]:
+        """The commands of a shortest plan from here; none where the task cannot be done any more. For evaluators.
+
+        Args:
+            limit: the steps that are left.
+        """
+        state: HouseState | None = self.state
+        plans, commands = solve_task(self.model, self.task, self.state, limit), []
+        while state is not None and state in plans.best:
+            command = plans.best[state][0]
+            commands.append(self.model.write(command))
+            state = self.model.apply(state, command)
+        return commands
 
     def write_answer(self) -> str:
         """The last answer; before the first command, what is seen first."""

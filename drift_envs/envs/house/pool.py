@@ -102,9 +102,7 @@ def draw_tasks(
     found = fill_pool(
         (number_task(house, index) for index in order),
         count,
-        lambda number: (
-            (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected)
-        ),
+        lambda number: (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected),
     )
     if len(found) < count:
         raise ArgumentError(

@@ -1,4 +1,7 @@
-"""What agents know of the text house, and of ALFWorld's rooms, which are played alike: a planner with the parsed task, knowledge from records, and a choice."""
+"""What agents know of the text house: a planner with the parsed task, knowledge from records, and a choice.
+
+ALFWorld's rooms show their states alike, and are played by the same.
+"""
 
 from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
 
