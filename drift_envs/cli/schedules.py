@@ -10,6 +10,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from drift_envs.cli.scheduled import ask_import, read_schedule
@@ -24,12 +25,14 @@ from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
-from drift_envs.schedule.files import split_suffix, variants_of
+from drift_envs.schedule.files import read_variants, split_suffix
+from drift_envs.schedule.loader import check_document
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import PhaseTable
 from drift_envs.schedule.ramps import DriftRamp
 from drift_envs.schedule.reach import limits_of
 from drift_envs.schedule.streams import RandomStream
+from drift_envs.schedule.yaml import Document
 from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4
@@ -53,11 +56,14 @@ def validate_schedules(names: Sequence[str], *, may_import: bool = False) -> boo
     printed: set[object] = set()  # what is wrong with a file is wrong with each of its variants
     tables = _Tables(may_import)
     is_valid = True
-    for name in (each for given in names for each in _with_variants(given)):
+    for name, source in (each for given in names for each in _with_variants(given)):
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftWarning)
-                schedule = read_schedule(name, tables)
+                if isinstance(source, Document):
+                    schedule = check_document(source, tables)
+                else:
+                    schedule = read_schedule(source, tables)
             findings: list[object] = [f"warning: {one.message}" for one in caught]
         except UnknownScheduleError:
             raise
@@ -90,14 +96,14 @@ def _describe(schedule: Schedule, may_import: bool) -> str:
     return note + (f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else "")
 
 
-def _with_variants(name: str) -> list[str]:
-    """The name, and those of its variants, in the order of the file."""
+def _with_variants(name: str) -> list[tuple[str, str | Document]]:
+    """The schedule with its variants, in the order of the file, which is read once."""
     if split_suffix(f"{name}:any")[1] is None:
-        return [name]  # a suffix already, or a file whose name has another ending, where a suffix cannot stand
+        return [(name, name)]  # a suffix already, or a file whose name has another ending, where a suffix cannot stand
     try:
-        return [name, *(f"{name}:{suffix}" for suffix in variants_of(name))]
+        return list(read_variants(Path(name) if Path(name).is_file() else name))
     except ScheduleError:  # which is reported when it is checked
-        return [name]
+        return [(name, name)]
 
 
 class _Tables:

@@ -4,6 +4,7 @@ A file declares its variants under the key `variants`; `frozen_lake/explicit:fam
 `frozen_lake/explicit`. The keys of a variant replace the same keys of the file as a whole.
 
 * `read_named` - a shipped name or a path to a `Document`, with what it extends filled in
+* `read_variants` - a file with all its variants
 * `read_mapping` - the same for data that a program hands over
 * `shipped_schedules` - the names of the schedules that come with the package
 * `variants_of` - the suffixes that a schedule file declares
@@ -117,6 +118,25 @@ def read_named(source: str | os.PathLike[str]) -> Document:
     return _read(source, (), None)
 
 
+def read_variants(source: str | os.PathLike[str]) -> Iterator[tuple[str, Document]]:
+    """Read a file once, for itself and each of its variants, with what it extends.
+
+    Args:
+        source: a shipped name or the path of a file, without a suffix.
+
+    Yields:
+        The name or the path, with the suffix of a variant, and the content.
+
+    Raises:
+        ScheduleError: as `read_named` does.
+    """
+    whole = _read_whole(source, (), None)
+    yield os.fspath(source), choose_variant(whole, None)
+    section = whole.data.get(SECTION) if isinstance(whole.data, dict) else None
+    for suffix in filter(_SUFFIX.match, section if isinstance(section, dict) else ()):
+        yield f"{os.fspath(source)}:{suffix}", choose_variant(whole, suffix)
+
+
 def read_mapping(data: Mapping[Any, Any]) -> Document:
     """Fill in what the data of a program extend; there, `extends` takes a shipped name.
 
@@ -191,7 +211,7 @@ def _section_findings(section: Any) -> Iterator[Finding]:
 
 
 def _read(source: str | os.PathLike[str], chain: tuple[str, ...], extending: Mark | None) -> Document:
-    """Read a shipped name or a path.
+    """Read a shipped name or a path, or the variant that its suffix names.
 
     Args:
         source: the name or the path, with or without a suffix.
@@ -201,6 +221,17 @@ def _read(source: str | os.PathLike[str], chain: tuple[str, ...], extending: Mar
     suffix = None
     if isinstance(source, str):
         source, suffix = split_suffix(source)
+    document = _read_whole(source, chain, extending)
+    try:
+        return choose_variant(document, suffix)
+    except KeyError as error:
+        own = os.fspath(source)
+        known = nearest(f"{own}:{suffix}", [f"{own}:{one}" for one in error.args[1:]])
+        raise _unknown(extending, f"`{own}` has no variant {show(suffix)}. {known}") from None
+
+
+def _read_whole(source: str | os.PathLike[str], chain: tuple[str, ...], extending: Mark | None) -> Document:
+    """Read a file with its section `variants`, and what it extends."""
     where, file = _locate(source, extending)
     # `realpath`, since `Path.resolve` raises where links go round in a circle
     identity = os.path.realpath(file) if isinstance(file, Path) else where
@@ -211,13 +242,7 @@ def _read(source: str | os.PathLike[str], chain: tuple[str, ...], extending: Mar
     document = _parse(where, file, extending)
     if isinstance(document.data, dict):
         document = replace(document, data={"name": _default_name(os.fspath(source)), **document.data})
-    document = _extend(document, file, (*chain, identity))
-    try:
-        return choose_variant(document, suffix)
-    except KeyError as error:
-        own = os.fspath(source)
-        known = nearest(f"{own}:{suffix}", [f"{own}:{one}" for one in error.args[1:]])
-        raise _unknown(extending, f"`{own}` has no variant {show(suffix)}. {known}") from None
+    return _extend(document, file, (*chain, identity))
 
 
 def _extend(document: Document, file: Path | Traversable | None, chain: tuple[str, ...]) -> Document:

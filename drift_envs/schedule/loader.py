@@ -112,7 +112,7 @@ def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | 
     if isinstance(source, Schedule):
         if isinstance(table, KnobTable) and source.fits(table):
             return source
-        checked = _check(Document(source.to_dict(), Mark(f"<{source.name}>", None)), table)
+        checked = check_document(Document(source.to_dict(), Mark(f"<{source.name}>", None)), table)
         return source.mark_checked(table) if isinstance(table, KnobTable) and checked == source else checked
     if isinstance(source, Mapping):
         document = read_mapping(source)
@@ -122,10 +122,15 @@ def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | 
         raise ArgumentError(
             f"`schedule` should be a name, a path, a dictionary, a Schedule or None. Received {type(source).__name__}"
         )
-    return _check(document, table)
+    return check_document(document, table)
 
 
-def _check(document: Document, tables: Tables) -> Schedule:
+def check_document(document: Document, tables: Tables) -> Schedule:
+    """Check the content of a file, with what it extends, as `load_schedule` does.
+
+    Raises:
+        ScheduleError: with everything that is wrong.
+    """
     data, findings = _plain_data(document.data)
     if not isinstance(data, dict):
         text = "is empty" if data is None else "should be a mapping of keys to values"

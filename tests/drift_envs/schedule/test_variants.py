@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drift_envs.cli.app import main
 from drift_envs.errors import ScheduleError, UnknownScheduleError
-from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.schedule import files, load_schedule, shipped_schedules
 from drift_envs.schedule.files import choose_variant, split_suffix, variants_of
 from drift_envs.schedule.yaml import Document, Mark
 
@@ -154,3 +155,24 @@ def test_every_declared_suffix_can_be_chosen_and_no_other(section: dict[str, dic
         assert not chosen.problems
     with pytest.raises(KeyError):
         choose_variant(document, "not-declared-here")
+
+
+def test_a_file_is_read_once_for_all_its_variants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise the time of `validate` grows by the square."""
+    file = tmp_path / "many.yaml"
+    lines = ["version: 1", "env: DriftFrozenLake-v0", "drifts: [{at: 5, set: {slip: 0.5}}]", "variants:"]
+    file.write_text("\n".join([*lines, *(f"  v{n}: {{base: {{slip: 0.{n + 1:02d}}}}}" for n in range(30))]))
+    sizes: list[int] = []
+    read_text = files._read_text
+
+    def count(*arguments: Any) -> str:
+        text = read_text(*arguments)
+        sizes.append(len(text))
+        return text
+
+    monkeypatch.setattr(files, "_read_text", count)
+    assert main(["validate", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[::30] == [f"{file}: ok, 2 phases", f"{file}:v29: ok, 2 phases"]
+    assert sizes == [file.stat().st_size]
