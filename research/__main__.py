@@ -55,7 +55,7 @@ def _study(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="belief-correction, belief-convergence, belief-corpus or management-stream."
+            metavar="NAME", help="belief-correction, belief-convergence, belief-corpus or traffic."
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the study (default: runs/NAME).")] = None,

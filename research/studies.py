@@ -51,7 +51,7 @@ STUDIES: Mapping[str, Study] = {
         "whether the true conclusion ranks first as evidence grows", convergence_rows, convergence_tables
     ),
     "belief-corpus": Study("how much a memory has to hold before it stops learning", corpus_rows, corpus_tables),
-    "management-stream": Study(
+    "traffic": Study(
         "which executions to keep where an agent classifies what drifts",
         stream_rows,
         stream_tables,

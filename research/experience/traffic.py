@@ -1,4 +1,4 @@
-"""The study `management-stream`: policies of addition and deletion over a stream of labelled feature vectors.
+"""The study `traffic`: policies of addition and deletion over a stream of labelled feature vectors.
 
 * `make_stream`, `TrafficStream` - 46 features and 34 classes in the form of the paper's CIC-IoT task; generated
 * `similarities` - the two formulas of appendix A.2
