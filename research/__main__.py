@@ -54,9 +54,7 @@ def _status_of(error: Exception) -> int | None:
 def _study(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="belief-correction, belief-convergence, belief-corpus or traffic."
-        ),
+        typer.Argument(metavar="NAME", help="belief-correction, belief-convergence, belief-corpus or traffic."),
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the study (default: runs/NAME).")] = None,
     seeds: Annotated[
