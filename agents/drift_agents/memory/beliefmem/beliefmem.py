@@ -10,7 +10,7 @@ Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from drift_agents.memory.beliefmem.belief import (
     BeliefAttribute,
     BeliefRule,
     Event,
+    Extracted,
     HeldConclusion,
     Version,
     check_probability,
@@ -50,23 +51,41 @@ from drift_envs.checks import check_choice, check_count
 
 PER = ("state", "bank")
 ABLATIONS = ("belief", "retrieval", "add", "merge")
-STRENGTH: Mapping[str, Any] = {
-    "title": "beliefmem_strength",
+CANDIDATES: Mapping[str, Any] = {
+    "title": "beliefmem_candidates",
     "type": "object",
-    "properties": {"prob": {"type": "number", "minimum": 0, "maximum": 1}},
-    "required": ["prob"],
+    "properties": {
+        "candidates": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "conclusion": {"type": "string"},
+                    "prob": {"type": "number", "minimum": 0, "maximum": 1},
+                },
+                "required": ["conclusion", "prob"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["candidates"],
     "additionalProperties": False,
 }
-"""The schema of the model's answer: the strength of an observation as evidence."""
+"""The schema of the model's answer (figure 6): the conclusions that an observation supports, each with its strength."""
 
 
 class BeliefMem(TransitionStoreMemory):
     """Every conclusion that evidence supports, each with a probability (BeliefMem, section 3.3).
 
-    An attribute is a state and an action, a conclusion is its outcome. An observation of an unknown
-    attribute is added with probability clip(strength, .7, .9). One with the same outcome raises
-    it: p = min(1 - (1 - p)(1 - strength), .99). One with another outcome lowers every other conclusion
-    of that attribute to at most .25, and is added beside them. Former probabilities are archived.
+    An attribute c is a state and an action, a conclusion h its outcome. One observation supports a set of
+    conclusions, each with a strength: its outcome with `strength` (the environment has changed), and, when it is
+    the first to contradict the most probable conclusion, that one with `one_off` (this response was false).
+    With a `model`, the set and its strengths are extracted as in the paper's figure 6; a conclusion that is no
+    outcome is kept in words, and stands in the notes.
+
+    A supported conclusion that is new has p = clip(strength, .7, .9), a known one gets
+    p = min(1 - (1 - p)(1 - strength), .99). All others of the attribute fall to at most .25. Former
+    probabilities are archived.
 
     A query returns the `k` attributes of highest alpha(c) = sim(o, c) * decay ^ staleness, each with its
     `candidates` most probable conclusions. A conclusion is represented by the newest record that states
@@ -81,21 +100,24 @@ class BeliefMem(TransitionStoreMemory):
 
     Args:
         k: attributes for each query; positive.
-        per: what `k` limits the attributes of: the queried `state`, or the whole `bank` (the paper's; the
-            agent's prompt queries every known state, so both fill it alike).
+        per: what `k` limits the attributes of: the whole `bank`, which a prompt queries once, for the present
+            state (the paper's), or the queried `state`, where a prompt queries every known state.
         candidates: conclusions of one attribute in a result; positive.
         strength: of one observation as evidence; in (0, 1]. Used where no model is given.
         initial: the least and the greatest probability of a new conclusion.
         cap: the greatest probability of a conclusion.
         contradicted: the greatest probability of a contradicted conclusion.
-        decay: lambda, the factor of an attribute's priority in one unit of time; in (0, 1].
+        one_off: the strength of a contradicting response as evidence that it was false; in [0, 1], 0 for one
+            conclusion an observation. Not in the paper, where a language model rates it.
+        decay: lambda, the factor of an attribute's priority in one unit of time; in (0, 1]. The paper has .1 in
+            ALFWorld and .5 in conversations.
         unit: what staleness counts, `step` or `episode`.
         mix: the weight of the cosine in sim; the overlap of words has 1 - mix.
         archived: former conclusions of an attribute that a result includes as notes, 0 for none.
         without: an ablation, one of `ABLATIONS`, or `None`.
         cascade: when a conclusion is removed with its evidence: with `any` of it, with its `majority`, or
             with all of it (`cut`).
-        model: rates the strength of an observation as evidence; the constant if not given.
+        model: extracts the conclusions that an observation supports; rules if not given, or if it finds none.
         embedding: of states and attributes; hashed words and letters if not given.
         matching: when two states, and two outcomes, count as the same; texts must be equal if not given.
 
@@ -108,8 +130,8 @@ class BeliefMem(TransitionStoreMemory):
         ...     now = AgentClock(0, time)
         ...     _ = memory.observe(Experience("s", "1", Outcome(after, 0.0, False), 0.0, now), now)
         >>> retrieved = memory.retrieve("s", None, AgentClock(1, 3))
-        >>> [(r.outcome.state, w) for r, w in zip(retrieved.records, retrieved.weights)]
-        [('hole', 0.8), ('ice', 0.25)]
+        >>> [(r.outcome.state, round(w, 3)) for r, w in zip(retrieved.records, retrieved.weights)]
+        [('ice', 0.968), ('hole', 0.8)]
     """
 
     name = "beliefmem"
@@ -119,13 +141,14 @@ class BeliefMem(TransitionStoreMemory):
         self,
         *,
         k: int = 20,
-        per: str = "state",
+        per: str = "bank",
         candidates: int = 4,
         strength: float = 0.8,
         initial: tuple[float, float] = (0.7, 0.9),
         cap: float = 0.99,
         contradicted: float = 0.25,
-        decay: float = 1.0,
+        one_off: float = 0.2,
+        decay: float = 0.1,
         unit: str = "step",
         mix: float = 0.7,
         archived: int = 0,
@@ -140,7 +163,7 @@ class BeliefMem(TransitionStoreMemory):
         self.without = check_choice("without", without, ABLATIONS, optional=True)
         self.cascade = check_cascade(cascade)
         self.strength = check_probability("strength", strength)
-        self.rule = BeliefRule(initial, cap, contradicted, collapse=without == "belief")
+        self.rule = BeliefRule(initial, cap, contradicted, one_off, collapse=without == "belief")
         self.model = model
         self._relevance = Relevance(HashedEmbedding() if embedding is None else embedding, decay, unit, mix)
         self._transitions = TransitionStore(matching)
@@ -165,6 +188,12 @@ class BeliefMem(TransitionStoreMemory):
             results[k] = self._retrieve_uncached(state, k)
         return results[k]
 
+    def in_mind(self) -> Iterator[str]:
+        """The states for which a prompt queries it beside the present one: none of a bank, which is read once."""
+        if self.per == "state":
+            for own in self._index.values():
+                yield next(iter(own.values())).state
+
     def _retrieve_uncached(self, state: str, k: int) -> Retrieved:
         columns, similar = self._compare(state)
         records: list[Record] = []
@@ -172,12 +201,18 @@ class BeliefMem(TransitionStoreMemory):
         notes: list[Note] = []
         for place in self._relevance.rank(columns, similar)[:k]:
             attribute = columns.attributes[place]
+            texts: list[str] = []
             for held in self._shown(attribute):
-                records.append(held.record)
                 p = 1.0 if self.without in ("belief", "retrieval") else held.p
-                weights.append(p / held.record.n)
-            if self.archived and (text := _render_archive(attribute, self.archived)):
-                notes.append(Note(attribute.id, text, tuple(event.record.id for event in attribute.events)))
+                if held.words:
+                    texts.append(held.words if p == 1.0 else f"With probability {p:.2g}: {held.words}")
+                else:
+                    records.append(held.record)
+                    weights.append(p / held.record.n)
+            texts += _render_archive(attribute, self.archived)
+            if texts:
+                evidence = tuple(event.record.id for event in attribute.events)
+                notes.append(Note(attribute.id, " ".join(texts), evidence))
         return Retrieved(tuple(records), tuple(weights), tuple(notes))
 
     def _shown(self, attribute: BeliefAttribute) -> list[HeldConclusion]:
@@ -234,9 +269,8 @@ class BeliefMem(TransitionStoreMemory):
 
     @property
     def rules(self) -> RuleModel:
-        """What rates an observation where a language model's answer cannot be used: the constant."""
-        strength = self.strength
-        return RuleModel({str(STRENGTH["title"]): lambda _: {"prob": strength}})
+        """What answers where a language model's answer cannot be used: no candidates, so that the rules decide."""
+        return RuleModel({str(CANDIDATES["title"]): lambda _: {"candidates": []}})
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Add, Merge or contradict; `None` for an unknown attribute without Add.
@@ -247,14 +281,19 @@ class BeliefMem(TransitionStoreMemory):
         adds = self.without != "add"
         if not adds and not self._attributes_of(experience.state, experience.action):
             return None
-        strength = self.strength if self.model is None else self._rate(self.model, experience)
-        return self._learn(self._transitions.append(experience, now), strength, adds)
+        extracted = () if self.model is None else self._extract(self.model, experience)
+        return self._learn(self._transitions.append(experience, now), self.strength, adds, extracted)
 
-    def _rate(self, model: Model, experience: Experience) -> float:
-        """The strength of an observation as evidence, by the model."""
+    def _extract(self, model: Model, experience: Experience) -> Extracted:
+        """The conclusions that an observation supports and their strengths, by the model."""
         observation = render_statement(experience.state, experience.action, [(experience.outcome, 1.0)])
-        messages = read_messages("memory/templates/beliefmem_strength.txt", observation=observation)
-        return float(ask(model, messages, STRENGTH).data["prob"])
+        attributes = [] if self.without == "merge" else self._attributes_of(experience.state, experience.action)
+        known = [f"- {held.text}" for attribute in attributes for held in attribute.ranked()]
+        messages = read_messages(
+            "memory/templates/beliefmem_candidates.txt", observation=observation, known="\n".join(known) or "- none"
+        )
+        found = ask(model, messages, CANDIDATES).data["candidates"]
+        return tuple((one["conclusion"], float(one["prob"])) for one in found if one["conclusion"].strip())
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -267,11 +306,11 @@ class BeliefMem(TransitionStoreMemory):
         record_id = self._transitions.append_summary(state, action, distribution, n, now)
         return self._learn(record_id, 1.0 - (1.0 - self.strength) ** n, adds=True)
 
-    def _learn(self, record_id: RecordId, strength: float, adds: bool) -> RecordId:
+    def _learn(self, record_id: RecordId, strength: float, adds: bool, extracted: Extracted = ()) -> RecordId:
         (record,) = self._transitions.select([record_id])
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
         attribute = attributes[0] if attributes else BeliefAttribute(self._transitions.new_id())
-        attribute.learn(Event(record, strength, adds), self.rule, self._transitions.matching.same_outcome)
+        attribute.learn(Event(record, strength, adds, extracted), self.rule, self._transitions.matching.same_outcome)
         self._store(attribute)
         self._cited[record_id] = attribute.id
         self._relevance.add_words(attribute, [record])
@@ -340,18 +379,13 @@ class BeliefMem(TransitionStoreMemory):
         """Do nothing: every step was written when it happened."""
 
 
-def _render_archive(attribute: BeliefAttribute, number: int) -> str:
-    """The former conclusions in words, the latest version of each, the newest first; empty if there are none."""
-    present = attribute.best.record.id
+def _render_archive(attribute: BeliefAttribute, number: int) -> list[str]:
+    """The former conclusions in words, the latest version of each, the newest first."""
+    if not number or not attribute.candidates:
+        return []
+    best = attribute.best
     latest: dict[str, Version] = {}
     for version in reversed(attribute.archive):
-        latest.setdefault(
-            render_statement(version.record.state, version.record.action, version.record.outcomes), version
-        )
-    current = render_statement(
-        attribute.best.record.state, attribute.best.record.action, attribute.best.record.outcomes
-    )
-    past = [(text, version) for text, version in latest.items() if text != current and version.record.id != present]
-    return " ".join(
-        f"Until step {version.until.step}, with probability {version.p:.2g}: {text}." for text, version in past[:number]
-    )
+        latest.setdefault(version.text, version)
+    past = [(text, one) for text, one in latest.items() if text != best.text and one.record.id != best.record.id]
+    return [f"Until step {one.until.step}, with probability {one.p:.2g}: {text}." for text, one in past[:number]]

@@ -42,21 +42,20 @@ def retrieve_beliefs(memory: BeliefMem, state: str = "s", k: int | None = None) 
 
 
 def test_every_candidate_is_recalled_with_its_probability() -> None:
-    memory = BeliefMem()
-    for step, after in enumerate("aab"):
-        write(memory, step, after)
-    assert retrieve_beliefs(memory) == [("1", "b", 0.8), ("1", "a", 0.25)]
-    assert [record.now.step for record in memory.retrieve("s", None, at(9)).records] == [2, 1], "by the newest record"
-    assert retrieve_beliefs(memory, "elsewhere") == []
+    memory = play_history("aab")
+    assert retrieve_beliefs(memory) == [("1", "a", 0.968), ("1", "b", 0.8)]
+    assert [record.now.step for record in memory.retrieve("s", None, at(9)).records] == [1, 2], "by the newest record"
+    assert retrieve_beliefs(memory, "elsewhere") == retrieve_beliefs(memory), "a bank has nothing nearer"
+    assert retrieve_beliefs(play_history("aab", per="state"), "elsewhere") == []
 
 
 def test_at_most_four_candidates_of_an_attribute_are_shown() -> None:
     memory = BeliefMem()
     for step, after in enumerate("abcdef"):
         write(memory, step, after)
-    assert retrieve_beliefs(memory) == [("1", "f", 0.8), ("1", "e", 0.25), ("1", "d", 0.25), ("1", "c", 0.25)]
+    assert retrieve_beliefs(memory) == [("1", "e", 0.84), ("1", "f", 0.8), ("1", "d", 0.25), ("1", "c", 0.25)]
     assert len(memory.beliefs("s", "1")) == 6
-    assert [after for _, after, _ in retrieve_beliefs(play_history("abcdef", candidates=1))] == ["f"]
+    assert [after for _, after, _ in retrieve_beliefs(play_history("abcdef", candidates=1))] == ["e"]
 
 
 def play_history(history: str, **options: Any) -> BeliefMem:
@@ -68,13 +67,20 @@ def play_history(history: str, **options: Any) -> BeliefMem:
 
 @given(st.lists(st.tuples(st.sampled_from("st"), st.sampled_from("12"), st.sampled_from("abc")), max_size=40))
 def test_it_agrees_with_a_direct_implementation_of_the_rule(history: list[tuple[str, str, str]]) -> None:
-    memory, plain = BeliefMem(), {}
+    memory, plain, last = BeliefMem(per="state"), {}, {}
     for step, (state, action, after) in enumerate(history):
         write(memory, step, after, state, action)
-        held = plain.setdefault((state, action), {})
-        for rival in set(held) - {after}:
-            held[rival] = min(held[rival], 0.25)
-        held[after] = min(1 - (1 - held[after]) * 0.2, 0.99) if after in held else 0.8
+        held, seen = plain.setdefault((state, action), {}), last.setdefault((state, action), [])
+        newest = {outcome: max(i for i, one in enumerate(seen) if one == outcome) for outcome in held}
+        leader = max(held, key=lambda outcome: (held[outcome], newest[outcome]), default=after)
+        supported = {after: 0.8}
+        if leader != after and seen[-1] == leader:
+            supported[leader] = 0.2
+        for outcome in held:
+            p = held[outcome]
+            held[outcome] = min(1 - (1 - p) * (1 - supported[outcome]), 0.99) if outcome in supported else min(p, 0.25)
+        held.setdefault(after, 0.8)
+        seen.append(after)
     for (state, action), held in plain.items():
         believed = {belief.record.outcome.state: belief.p for belief in memory.beliefs(state, action)}
         assert believed == pytest.approx(held)
@@ -85,14 +91,14 @@ def test_it_agrees_with_a_direct_implementation_of_the_rule(history: list[tuple[
 
 def test_without_belief_the_most_probable_conclusion_has_weight_one() -> None:
     memory = play_history("aab", without="belief")
-    assert retrieve_beliefs(memory) == [("1", "b", 1.0)]
+    assert retrieve_beliefs(memory) == [("1", "a", 1.0)]
     assert len(memory.same_transitions("s", "1")) == 3, "what a verifier asks about is all there"
 
 
 def test_without_belief_aware_retrieval_all_weights_are_equal() -> None:
     memory = play_history("aab", without="retrieval")
     assert retrieve_beliefs(memory) == [("1", "b", 1.0), ("1", "a", 1.0)]
-    assert [belief.p for belief in memory.beliefs("s", "1")] == pytest.approx([0.8, 0.25]), (
+    assert [belief.p for belief in memory.beliefs("s", "1")] == pytest.approx([0.968, 0.8]), (
         "they are stored all the same"
     )
 
@@ -104,7 +110,7 @@ def test_without_add_only_existing_attributes_are_updated() -> None:
     memory.insert_summary("s", "1", [(Outcome("a", 0.0, False), 1.0)], 1, at(1))
     assert write(memory, 5, "a") is not None
     assert retrieve_beliefs(memory) == [("1", "a", 0.96)]
-    write(memory, 6, "b")
+    write(memory, 6, "b"), write(memory, 6, "b")
     assert retrieve_beliefs(memory) == [("1", "a", 0.25)], "contradicted, and b is not added"
     assert write(memory, 7, "a", action="2") is None
     memory.insert_summary("s", "2", [(Outcome("c", 0.0, False), 1.0)], 1, at(8))
@@ -112,7 +118,7 @@ def test_without_add_only_existing_attributes_are_updated() -> None:
 
 
 def test_without_merge_every_observation_is_an_attribute() -> None:
-    memory = play_history("aab", without="merge")
+    memory = play_history("aab", without="merge", decay=1.0)
     assert retrieve_beliefs(memory) == [("1", "b", 0.8), ("1", "a", 0.8), ("1", "a", 0.8)]
     assert memory.archive("s", "1") == ()
     assert len(retrieve_beliefs(memory, k=2)) == 2
@@ -137,27 +143,46 @@ def test_probabilities_are_in_the_prompt() -> None:
     maker = PromptBuilder(Exact(), Recall())
     prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
     assert [(item.outcome.state, item.support) for item in parse_prompt(prompt).here] == [
+        ('{"at": 1}', pytest.approx(0.968, abs=0.01)),
         ('{"at": 2}', 0.8),
-        ('{"at": 1}', 0.25),
     ]
-    assert "recalled with weight 0.25" in prompt
+    assert "recalled with weight 0.8" in prompt
     memory.remove([memory.same_transitions(state, "1")[-1].id])
     prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
     assert [item.support for item in parse_prompt(prompt).here] == [0.96], "as if it had never been"
 
 
-def test_a_model_rates_the_strength_of_evidence() -> None:
+def test_a_model_extracts_conclusions_with_their_strengths() -> None:
     shown: list[str] = []
 
-    def rate(text: str) -> dict[str, float]:
+    def extract(text: str) -> dict[str, Any]:
         shown.append(text)
-        return {"prob": 0.5}
+        observed = text.splitlines()[0].removeprefix("Observation: ")
+        found = [{"conclusion": observed, "prob": 0.5}]
+        if "led to b" in observed:
+            found += [{"conclusion": "Rate limited, for now", "prob": 0.85}, {"conclusion": " ", "prob": 1}]
+        return {"candidates": found}
 
-    memory = play_history("aa", model=RuleModel({"beliefmem_strength": rate}))
-    assert retrieve_beliefs(memory) == [("1", "a", 0.85)], "clip(.5) = .7, then 1 - .3 * .5"
-    assert shown[0] == 'Observation: In s action "1" led to a (score 0)'
-    with pytest.raises(ModelError, match="should answer 'beliefmem_strength' by its schema"):
-        play_history("a", model=RuleModel({"beliefmem_strength": lambda text: {"prob": 2}}))
+    memory = play_history("aab", model=RuleModel({"beliefmem_candidates": extract}))
+    assert retrieve_beliefs(memory) == [("1", "b", 0.7), ("1", "a", 0.25)], "clip(.5); a was not supported"
+    (note,) = memory.retrieve("s", None, at(9)).notes
+    assert note.text == "With probability 0.85: Rate limited, for now"
+    a = 'In s action "1" led to a (score 0)'
+    assert shown[0].splitlines() == [f"Observation: {a}", "Known conclusions, the most probable first:", "- none"]
+    assert shown[2].splitlines()[2:] == [f"- {a}"]
+    write(memory, 3, "a")
+    assert shown[3].splitlines()[2:] == ["- Rate limited, for now", '- In s action "1" led to b (score 0)', f"- {a}"]
+    memory.remove([record.id for record in memory.same_transitions("s", "1") if record.outcome.state == "b"])
+    assert memory.retrieve("s", None, at(9)).notes == ()
+    assert retrieve_beliefs(memory) == [("1", "a", 0.925)], "1 - .3 * .5 * .5, as if b had never been"
+
+
+def test_where_a_model_finds_nothing_the_rules_decide() -> None:
+    memory = play_history("aab", model=BeliefMem().rules)
+    assert retrieve_beliefs(memory) == retrieve_beliefs(play_history("aab"))
+    wrong = RuleModel({"beliefmem_candidates": lambda text: {"candidates": [{"conclusion": "a", "prob": 1.2}]}})
+    with pytest.raises(ModelError, match="should answer 'beliefmem_candidates' by its schema"):
+        play_history("a", model=wrong)
 
 
 @pytest.mark.parametrize(("cascade", "left"), [("any", []), ("majority", [0.96]), ("cut", [0.96])])
@@ -183,7 +208,7 @@ def test_a_majority_removes_the_rest_of_the_evidence() -> None:
 
 
 def test_former_conclusions_can_be_shown() -> None:
-    memory = play_history("aab", archived=2)
+    memory = play_history("aab", archived=2, one_off=0)
     (note,) = memory.retrieve("s", None, at(9)).notes
     assert note.text == 'Until step 2, with probability 0.96: In s action "1" led to a (score 0).'
     assert note.evidence == tuple(record.id for record in memory.same_transitions("s", "1"))
@@ -195,13 +220,14 @@ def test_former_conclusions_can_be_shown() -> None:
 
 
 @pytest.mark.integration
-def test_a_deterministic_lake_is_recovered_without_probing() -> None:
-    """One contradiction resets all rivals, so the newest outcome wins: GLOVE has nothing to add there."""
+def test_with_one_conclusion_an_observation_a_deterministic_lake_is_recovered_without_probing() -> None:
+    """The newest outcome wins there: GLOVE has nothing to add."""
     scores = {}
     for verified in (False, True):
         env = gym.make("DriftFrozenLake-v0", text=True)
         verifier = Glove(prober=ReplayProber(drift_envs.twin(env))) if verified else None
-        agent = Agent(make_policy("planner"), BeliefMem(), verifier, keep_trace=False)
+        memory = BeliefMem(per="state", decay=1.0, one_off=0)
+        agent = Agent(make_policy("planner"), memory, verifier, keep_trace=False)
         episodes = [agent.run_episode(env, seed=0 if i == 0 else None) for i in range(60)]
         env.close()
         scores[verified] = [e.score for e in episodes]

@@ -10,8 +10,10 @@ import pytest
 from drift_agents.embedding.base import cosine
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.errors import ArgumentError
+from drift_agents.matching.base import Exact
 from drift_agents.memory.beliefmem.beliefmem import BeliefMem
 from drift_agents.memory.beliefmem.relevance import overlap, words
+from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ def write(memory: BeliefMem, step: int, after: str = "t", state: str = "s", acti
 
 def test_alpha_by_hand() -> None:
     """Two states that share words with the question, one of them stale; lambda .5 in episodes."""
-    memory = BeliefMem(per="bank", decay=0.5, unit="episode")
+    memory = BeliefMem(decay=0.5, unit="episode")
     write(memory, 5, "ice at two", "ice at one", "left")
     write(memory, 31, "a hole", "snow at nine", "left")
     embed = HashedEmbedding().embed
@@ -76,11 +78,22 @@ def test_decay_weighs_time_against_similarity() -> None:
 
 
 def test_a_bank_retrieves_other_states_after_the_queried_one() -> None:
-    memory = BeliefMem(per="bank", k=2)
+    memory = BeliefMem(k=2, decay=1.0)
     for step, state in enumerate(["here one", "here two", "elsewhere"]):
         write(memory, step, state=state)
     assert [record.state for record in memory.retrieve("here one", None, at(9)).records] == ["here one", "here two"]
-    assert BeliefMem(per="bank").retrieve("anywhere", None, at(0)).records == ()
+    assert BeliefMem().retrieve("anywhere", None, at(0)).records == ()
+
+
+def test_a_prompt_reads_a_bank_once_and_other_memories_state_by_state() -> None:
+    prompts = {}
+    for per in ("bank", "state"):
+        memory = BeliefMem(per=per, k=1)
+        for step, state in enumerate(["one", "two", "three"]):
+            write(memory, step, state=state)
+        prompts[per], ids = PromptBuilder(Exact(), Recall()).make(memory, "Go.", "one", ("1",), at(9))
+        assert len(ids) == {"bank": 1, "state": 3}[per]
+        assert list(memory.in_mind()) == {"bank": [], "state": ["one", "two", "three"]}[per]
 
 
 moves = st.lists(
@@ -96,10 +109,11 @@ moves = st.lists(
 @pytest.mark.parametrize(
     "options",
     [
-        {"per": "bank", "k": 3},
-        {"per": "bank", "decay": 0.5, "unit": "episode", "archived": 1},
+        {"k": 3, "decay": 1.0},
+        {"per": "state"},
+        {"decay": 0.5, "unit": "episode", "archived": 1},
         {"without": "merge"},
-        {"without": "belief", "per": "bank"},
+        {"without": "belief", "one_off": 0},
         {"without": "retrieval", "archived": 2},
         {"cascade": "any"},
         {"cascade": "majority"},
@@ -134,6 +148,9 @@ def test_answers_follow_every_change(options: dict[str, Any], history: list[Any]
         ({"candidates": True}, "`candidates` should be a whole number, at least 1. Received True"),
         ({"archived": -1}, "`archived` should be a whole number, at least 0. Received -1"),
         ({"per": "action"}, "`per` should be one of state, bank. Received 'action'"),
+        ({"strength": 1.2}, "`strength` should be in the interval (0, 1]. Received 1.2"),
+        ({"decay": -1}, "`decay` should be in the interval (0, 1]. Received -1"),
+        ({"one_off": 2}, "`one_off` should be in the interval [0, 1]. Received 2"),
         ({"strength": 0}, "`strength` should be in the interval (0, 1]. Received 0"),
         ({"decay": 1.1}, "`decay` should be in the interval (0, 1]. Received 1.1"),
         ({"unit": "hour"}, "`unit` should be one of episode, step. Received 'hour'"),
