@@ -112,6 +112,7 @@ class Method(NamedTuple):
 
 METHODS = (
     Method("BeliefMem", {"name": "beliefmem"}),
+    Method("one conclusion an observation", {"name": "beliefmem", "one_off": 0}),
     Method("without belief (one conclusion)", {"name": "beliefmem", "without": "belief"}),
     Method("without belief-aware retrieval", {"name": "beliefmem", "without": "retrieval"}),
     Method("without Version (rivals keep theirs)", {"name": "beliefmem", "contradicted": 0.99}),
