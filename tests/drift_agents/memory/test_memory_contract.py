@@ -40,7 +40,7 @@ retrievals = st.tuples(st.just("retrieve"), st.sampled_from(STATES), st.sampled_
 ends = st.just(("end",))
 histories = st.lists(st.one_of(observations, summaries, removals, retrievals, ends), max_size=40)
 
-FOCUSED = ("full_transcript", "adamem", "synapse", "reasoning_bank")
+FOCUSED = ("full_transcript", "beliefmem", "adamem", "synapse", "reasoning_bank")
 """Memories that list few of their known states."""
 
 every_memory = pytest.mark.parametrize("name", MEMORIES.names())

@@ -189,10 +189,8 @@ class BeliefMem(TransitionStoreMemory):
         return results[k]
 
     def in_mind(self) -> Iterator[str]:
-        """The states for which a prompt queries it beside the present one: none of a bank, which is read once."""
-        if self.per == "state":
-            for own in self._index.values():
-                yield next(iter(own.values())).state
+        """No further state for a bank, which one query reads; else every known state."""
+        return iter(()) if self.per == "bank" else super().in_mind()
 
     def _retrieve_uncached(self, state: str, k: int) -> Retrieved:
         columns, similar = self._compare(state)
