@@ -209,6 +209,8 @@ def _last_size(rows: Sequence[Row]) -> float:
 def tabulate_verification(part: ScheduleRuns) -> list[Table]:
     """Contradictions, realignments, false alarms, delay of detection and truth of memory, for agents with a memory.
 
+    *Still believed* is the mean over a phase of the share of changed facts of which memory's answer is the old one.
+
     Args:
         part: a schedule.
     """
@@ -217,7 +219,7 @@ def tabulate_verification(part: ScheduleRuns) -> list[Table]:
     for number, shown in enumerate(list(_side_by_side(part.phases[1:])) or [()]):
         heads = ["conflicts", "realignments", "false\nones", "false alarms\nin 1,000"] if number == 0 else []
         for phase in shown:
-            heads += [f"{phase}:\nnoticed, delay", f"{phase}: true\nat the end, %"]
+            heads += [f"{phase}:\nnoticed, delay", f"{phase}: true\nat the end, %", f"{phase}: still\nbelieved, %"]
         table = Table("Verification: conflicts with memory, realignments, detection, truth", ("method", *heads))
         for name, run, reference in runs:
             acted = any(row["realignments"] for rows in run.rows for row in rows)
@@ -229,7 +231,8 @@ def tabulate_verification(part: ScheduleRuns) -> list[Table]:
             for phase in shown:
                 last = run.phase(phase, last=1)
                 truth = _format(run, last.per_instance(mean_of("memory_truth_rate", 100)))
-                cells += [_noticed(run, phase) if acted and not reference else MISSING, truth]
+                believed = _format(run, run.phase(phase).per_instance(mean_of("still_believed", 100)))
+                cells += [_noticed(run, phase) if acted and not reference else MISSING, truth, believed]
             table.add(name, *cells, reference=reference)
         tables.append(table.used(EMPTY))
     return [table for table in tables if table.rows and len(table.columns) > 1]

@@ -32,7 +32,7 @@ from drift_agents.experiment.players import make_player, make_policy_and_memory,
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.training import TrainingPhase, episode_seed, has_training, plan_training
 from drift_agents.llm.service import Service
-from drift_agents.matching.base import Matching, make_matching
+from drift_agents.matching.base import Exact, Matching, make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
@@ -59,6 +59,7 @@ class CellSetup:
         memory: its memory.
         supervision: one of `drift_agents.types.SUPERVISION`.
         episodes: the episodes of the test.
+        matching: when two states count as the same.
         training_phase: the episodes before the test, if there are any.
         training_policy: the policy of the training phase, where it is not the agent's own.
         frozen: whether memory's own write rule is off in the test.
@@ -72,6 +73,7 @@ class CellSetup:
     memory: Memory
     supervision: str
     episodes: tuple[PlannedEpisode, ...]
+    matching: Matching
     training_phase: TrainingPhase | None = None
     training_policy: Policy | None = None
     frozen: bool = False
@@ -117,7 +119,7 @@ def make_setup(
     if training is not None and has_training(cell, training):
         training_phase = plan_training(schedule, env, training, cell.seed)
     if cell.reference == "clairvoyant":
-        return CellSetup(schedule, env, Clairvoyant(env), NoMemory(), "privileged", episodes)
+        return CellSetup(schedule, env, Clairvoyant(env), NoMemory(), "privileged", episodes, Exact())
     environment = find_environment(str(schedule.env))
     rule = settings.matching
     matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
@@ -154,6 +156,7 @@ def make_setup(
         memory,
         strongest_supervision(memory.supervision, verifier.supervision),
         episodes,
+        matching,
         training_phase,
         training_policy,
         frozen=settings.learning == "frozen",
@@ -199,7 +202,7 @@ def play(
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
-    evaluator = EpisodeEvaluator(setup.env)
+    evaluator = EpisodeEvaluator(setup.env, setup.matching)
     for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
         episode = played.episode
         if on_episode is not None:
@@ -279,7 +282,7 @@ def _row(
     memory, verifier, policy = cell.labels
     controller, team = cell.decision.labels
     episode = played.episode
-    truth, items, detection = evaluator.evaluate(episode, setup.memory)
+    truth, items, detection, still_believed = evaluator.evaluate(episode, setup.memory)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
@@ -311,6 +314,7 @@ def _row(
         "memory_truth_rate": truth.memory_truth_rate,
         "items": items.items,
         "item_truth_rate": items.truth,
+        "still_believed": still_believed,
         "shared_hits": items.shared,
         "private_hits": items.private,
         "invalid_actions": episode.invalid_actions,

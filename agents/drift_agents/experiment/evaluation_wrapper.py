@@ -98,9 +98,17 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
             record: what is remembered.
             tick: the tick.
         """
-        if record.now.step >= self._since:
-            return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
-        return not self.holds(record, tick)
+        if self.is_of_another(record):
+            return not self.holds(record, tick)
+        return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
+
+    def is_of_another(self, record: Record) -> bool:
+        """Whether a record was written in another environment, before this one was seeded.
+
+        Args:
+            record: what is remembered.
+        """
+        return record.now.step < self._since
 
     def holds(self, record: Record, tick: int) -> bool:
         """Whether one of a record's outcomes is a possible true response at a tick.

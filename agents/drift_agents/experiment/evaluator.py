@@ -18,8 +18,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
+from drift_agents.experiment.still_believed import BeliefTracker
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import AuditedMemory, Memory
-from drift_agents.types import Episode, Experience, Record, RecordId, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Verdict
 from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import Phase
 
@@ -98,21 +100,30 @@ class GroundTruth:
         """The share of what the records say that the environment could answer in the next interaction."""
         if not records:
             return None
-        oracle, tick = self._env.oracle, self._env.tick
+        tick = self._env.tick
         values = self._env.knobs(tick)
         if values != self._values:
             self._true, self._shares, self._values = {}, {}, values
-        true, shares = self._true, self._shares
+        true = self._true
         total = 0.0
         for record in records:
             share = true.get(record.id)
             if share is None:
-                content = (record.state, record.action, record.outcomes)
-                if content not in shares:
-                    shares[content] = true_share(oracle, record, tick)
-                share = true[record.id] = shares[content]
+                share = true[record.id] = self.share_of(record, tick)
             total += share
         return total / len(records)
+
+    def share_of(self, record: Record, tick: int) -> float:
+        """`true_share`, computed once for equal content until the environment changes.
+
+        Args:
+            record: what is remembered.
+            tick: the tick of the last evaluation.
+        """
+        content = (record.state, record.action, record.outcomes)
+        if content not in self._shares:
+            self._shares[content] = true_share(self._env.oracle, record, tick)
+        return self._shares[content]
 
     def _false_realignments(self, episode: Episode, now: Mapping[RecordId, Record]) -> int:
         """Realignments that touched nothing that had changed since memory wrote it down.
@@ -329,11 +340,13 @@ class Evaluation(NamedTuple):
         truth: regret, false realignments, and how much of memory is still true.
         items: the audit of written items.
         detection: whether and when a drift was detected.
+        still_believed: the share of changed facts that memory still believes (`BeliefTracker`).
     """
 
     truth: EpisodeTruth
     items: ItemCounts
     detection: DetectionResult
+    still_believed: float | None
 
 
 class EpisodeEvaluator:
@@ -341,11 +354,13 @@ class EpisodeEvaluator:
 
     Args:
         env: where the agent plays.
+        matching: when two states count as the same.
     """
 
-    def __init__(self, env: EvaluationWrapper) -> None:
+    def __init__(self, env: EvaluationWrapper, matching: Matching) -> None:
         self._audit = ItemAudit(env)
         self._truth = GroundTruth(env)
+        self._beliefs = BeliefTracker(env, matching, self._truth.share_of)
         self._detection = DetectionTracker(env)
 
     def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
@@ -356,4 +371,6 @@ class EpisodeEvaluator:
             memory: the agent's memory after it.
         """
         items = self._audit.evaluate(episode, memory)
-        return Evaluation(self._truth.evaluate(episode, memory), items, self._detection.evaluate(episode, memory))
+        truth, detection = self._truth.evaluate(episode, memory), self._detection.evaluate(episode, memory)
+        now = episode.trace[-1].experience.now if episode.trace else AgentClock()
+        return Evaluation(truth, items, detection, self._beliefs.evaluate(memory, now))

@@ -62,6 +62,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _DEFAULTS: dict[str, float | None] = {
     "items": None,  # for a memory without items
     "item_truth_rate": None,  # without oracle, and where there are no items
+    "still_believed": None,  # before the first drift, without oracle, and where nothing remembered has changed
     "shared_hits": 0,
     "private_hits": 0,
     "invalid_actions": 0,
@@ -71,7 +72,11 @@ _DEFAULTS: dict[str, float | None] = {
 }
 """The fields of `extra`, and the value of one that is left out."""
 
-_EXTRA_KINDS = {field: type(default) for field, default in _DEFAULTS.items()} | {"items": int, "item_truth_rate": float}
+_EXTRA_KINDS = {field: type(default) for field, default in _DEFAULTS.items()} | {
+    "items": int,
+    "item_truth_rate": float,
+    "still_believed": float,
+}
 
 EXTRA = "extra"
 """The field that holds the values of `_DEFAULTS` that are not the default; left out if there are none."""

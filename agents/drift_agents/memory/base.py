@@ -6,6 +6,7 @@
 * `recall_exemplars` - what any memory retrieves in this form
 * `MemberMemory` - a memory with a private bank for each member of a team
 * `AuditedMemory` - a memory whose items can be audited
+* `PeekedMemory` - a memory that can be read without a side effect
 * `make_memory` - a memory by name
 
 `drift_agents.prompt.builder.FocusedMemory` is a protocol of the same kind.
@@ -153,6 +154,15 @@ class AuditedMemory(Protocol):
 
     def audited(self) -> Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]:
         """Number, owner (empty for the shared bank) and evidence of every item, oldest first."""
+        ...
+
+
+@runtime_checkable
+class PeekedMemory(Protocol):
+    """A memory that can be read without a side effect, for evaluators: what `retrieve` would return."""
+
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """Records for this state, as many as the memory retrieves by default, without notes that change it."""
         ...
 
 

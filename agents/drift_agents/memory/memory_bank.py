@@ -235,13 +235,22 @@ class MemoryBank(TransitionStoreMemory):
     def _retrieve_uncached(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
         orders = self._orders.get(key)
         if orders is None:
-            groups = self._transitions.by_action(state).items()
-            orders = self._orders[key] = {action: self._rank(records, now) for action, records in groups}
+            orders = self._orders[key] = self._rank_actions(state, now)
+        return self._choose(orders, k)._replace(notes=self._notes(now))
+
+    def _choose(self, orders: Mapping[str, list[_Ranked]], k: int) -> Retrieved:
         best = sorted(entry for order in orders.values() for entry in order[:k])
         if self.per == "state":
             del best[k:]
         weights = tuple(retention(faded) for faded, _, _ in best)
-        return Retrieved(tuple(record for _, _, record in best), weights, self._notes(now))
+        return Retrieved(tuple(record for _, _, record in best), weights)
+
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """The records that `retrieve` would return, which recalls none of them."""
+        return self._choose(self._rank_actions(state, now), self.k)
+
+    def _rank_actions(self, state: str, now: AgentClock) -> dict[str, list[_Ranked]]:
+        return {action: self._rank(records, now) for action, records in self._transitions.by_action(state).items()}
 
     def _rank(self, records: Iterable[Record], now: AgentClock) -> list[_Ranked]:
         """Sorted triples of t / S, the negative id and the record: the highest retention comes first.

@@ -124,6 +124,10 @@ class StoreMemory(TransitionStoreMemory):
             self._cache[query] = Retrieved(records, (1.0,) * len(records))
         return self._cache[query]
 
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """What `retrieve` returns."""
+        return self.retrieve(state, None, now)
+
     def _note_written(self, record_id: RecordId) -> RecordId:
         """Give a record its entry, a new one if it shares none."""
         (record,) = self._transitions.select([record_id])

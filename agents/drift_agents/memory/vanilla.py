@@ -73,6 +73,10 @@ class VanillaMemory(TransitionStoreMemory):
             results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
         return results[k]
 
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """What `retrieve` returns."""
+        return self.retrieve(state, None, now)
+
     def _note_written(self, record_id: RecordId) -> RecordId:
         (record,) = self._transitions.select([record_id])
         self._cache.pop(self._transitions.matching.state_key(record.state), None)

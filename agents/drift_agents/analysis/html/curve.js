@@ -17,7 +17,7 @@ async function draw() {
   const lines = curve.lines.flatMap(({ name, mean, low, high }, number) => {
     const shift = apart * top * ((names.length - 1) / 2 - number);
     return mean.map((value, at) => (
-      { episode: at + 1, line: name, mean: value, place: value + shift, low: low[at], high: high[at] }
+      { episode: at + 1, line: name, mean: value, place: value === null ? null : value + shift, low: low[at], high: high[at] }
     ));
   });
   const drifts = curve.drifts.length > most ? [] : curve.drifts.map(([at, phase]) => ({ episode: at + 0.5, phase }));

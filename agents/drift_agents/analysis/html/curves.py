@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
 from drift_agents.analysis.html.vega import COLOURS, DASHES, REFERENCE_COLOUR
@@ -15,11 +16,13 @@ from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memor
 
 CLAIRVOYANT = "clairvoyant"
 CONFLICTS = "conflicts with memory in an episode"
+BELIEVED = "changed facts that memory still believes, in percent"
 
 
 def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
-    """Curves for each schedule and memory, with a line for each verifier: success or score, and conflicts with memory.
+    """Curves for each schedule and memory, with a line for each verifier.
 
+    They are success or score, conflicts with memory, and the share of changed facts that memory still believes.
     Clairvoyant stands in all curves of success or score. Of a schedule the memory with the most lines comes first.
 
     Args:
@@ -43,6 +46,10 @@ def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
             ]
             if any(any(data.middle) for _, data in found):
                 curves.append({**about, "measure": CONFLICTS, "percent": False, "lines": _style(found)})
+            found = [(name, series(run, "still_believed", window=1)) for name, run in lines]
+            found = [(name, data) for name, data in found if not all(map(isnan, data.middle))]
+            if found:
+                curves.append({**about, "measure": BELIEVED, "percent": True, "lines": _style(found)})
     return curves
 
 
@@ -53,12 +60,17 @@ def _style(lines: Sequence[tuple[str, PlotSeries]]) -> list[dict[str, Any]]:
             "name": name,
             "colour": REFERENCE_COLOUR if name == CLAIRVOYANT else COLOURS[number % len(COLOURS)],
             "dash": DASHES[number % len(DASHES)],
-            "mean": [round(value, 2) for value in data.middle],
-            "low": [round(value, 2) for value in data.low],
-            "high": [round(value, 2) for value in data.high],
+            "mean": _round(data.middle),
+            "low": _round(data.low),
+            "high": _round(data.high),
         }
         for number, (name, data) in enumerate(lines)
     ]
+
+
+def _round(values: Sequence[float]) -> list[float | None]:
+    """Two digits; `None` where there is no value, which leaves a gap."""
+    return [None if isnan(value) else round(value, 2) for value in values]
 
 
 def _lines_by_memory(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:

@@ -128,6 +128,7 @@ COLUMNS = (
     "probe_steps",
     "memory_size",
     "memory_truth_rate",
+    "still_believed",
     "regret",
 )
 """The fields of a line that the page shows of every episode; phases come as numbers beside them."""

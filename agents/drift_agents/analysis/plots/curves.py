@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ class PlotSeries(NamedTuple):
 def series(runs: Runs, field: str, *, scale: float = 100, window: int = WINDOW) -> PlotSeries:
     """A field, averaged over the last few episodes of its phase: the mean over instances, with intervals.
 
+    Where no instance has a value, it is not a number.
+
     Args:
         runs: a player's rows.
         field: what is drawn.
@@ -48,7 +51,8 @@ def _smooth(rows: Sequence[Row], field: str, scale: float, window: int) -> list[
     found = []
     for at, row in enumerate(rows):
         near = [one for one in rows[max(0, at - window + 1) : at + 1] if one["phase"] == row["phase"]]
-        found.append(scale * sum(float(one[field]) for one in near) / len(near))
+        values = [float(one[field]) for one in near if one[field] is not None]
+        found.append(scale * sum(values) / len(values) if values else math.nan)
     return found
 
 

@@ -192,6 +192,10 @@ class BeliefMem(TransitionStoreMemory):
         """No further state for a bank, which one query reads; else every known state."""
         return iter(()) if self.per == "bank" else super().in_mind()
 
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """What `retrieve` returns."""
+        return self.retrieve(state, None, now)
+
     def _retrieve_uncached(self, state: str, k: int) -> Retrieved:
         columns, similar = self._compare(state)
         records: list[Record] = []

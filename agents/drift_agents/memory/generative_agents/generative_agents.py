@@ -161,6 +161,10 @@ class GenerativeAgents:
         self._stream.refresh((note.id for note in notes), self._hour(now))
         return retrieved._replace(notes=notes)
 
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """The observations that `retrieve` would return, which recalls none of them."""
+        return self._stream.retrieve(state, self.k)
+
     def _hour(self, now: AgentClock) -> int:
         hour: int = getattr(now, self.unit)
         return hour

@@ -55,7 +55,7 @@ from drift_agents.types import (
 from drift_envs.checks import LARGEST_SEED, check_choice, check_count, check_flag, check_interval
 
 JUDGES = ("noisy_oracle", "model")
-OPTIONAL = ("follow", "in_mind", "exemplars", "address", "audited")
+OPTIONAL = ("follow", "in_mind", "exemplars", "address", "audited", "peek")
 """The methods of the optional protocols, which a managed memory has where its store has them."""
 BETAS = {True: 0.3, False: 0.7}
 """The threshold of history deletion with a coarse evaluator, and with a strict one (appendix A.2)."""

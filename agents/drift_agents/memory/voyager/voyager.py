@@ -272,6 +272,10 @@ class Voyager(TransitionStoreMemory):
             results[k] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
         return results[k] if not notes else results[k]._replace(notes=notes)
 
+    def peek(self, state: str, now: AgentClock) -> Retrieved:
+        """The records that `retrieve` would return; of skills, those that are chosen now."""
+        return self._marked_records(state, self.k) if self.mode == "glove" else self._skill_records(state)
+
     def _marked_records(self, state: str, k: int) -> Retrieved:
         """The `k` first records of every action, those of successes before those of failures."""
         chosen: list[Record] = []
