@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of, recoveries, sum_of
+from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, mean_of, recoveries, sum_of
 from drift_agents.analysis.schedule_runs import ALONE, REFERENCE_NAMES, VERIFIER_NAMES, ScheduleRuns
 from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate, format_seeds
 from drift_envs.metrics import Estimate
@@ -169,6 +169,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             "tokens",
             "dollars",
             "records",
+            "rewritten\ntexts",
             "supervision",
         ),
     )
@@ -191,7 +192,10 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             count("model_calls") if has_model else MISSING,
             count("tokens_in", "tokens_out") if has_model else MISSING,
             f"{dollars:.4g}" if dollars > 0 else MISSING,
-            MISSING if test.player.memory == "none" else format_count(estimate(test.per_instance(_last_size))),
+            MISSING
+            if test.player.memory == "none"
+            else format_count(estimate(test.per_instance(_last("memory_size")))),
+            format_count(estimate(test.per_instance(_last("rewritten")))),
             part.players.supervision(run.player),
             reference=reference,
         )
@@ -202,8 +206,8 @@ def _estimate_training(run: Runs) -> Estimate:
     return estimate([interactions(rows) for rows in run.training])
 
 
-def _last_size(rows: Sequence[Row]) -> float:
-    return float(rows[-1]["memory_size"])
+def _last(field: str) -> Measurement:
+    return lambda rows: float(rows[-1][field])
 
 
 def tabulate_verification(part: ScheduleRuns) -> list[Table]:

@@ -315,6 +315,7 @@ def _row(
         "items": items.items,
         "item_truth_rate": items.truth,
         "still_believed": still_believed,
+        "rewritten": getattr(setup.memory, "rewritten", 0),
         "shared_hits": items.shared,
         "private_hits": items.private,
         "invalid_actions": episode.invalid_actions,

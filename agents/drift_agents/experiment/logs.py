@@ -63,6 +63,7 @@ _DEFAULTS: dict[str, float | None] = {
     "items": None,  # for a memory without items
     "item_truth_rate": None,  # without oracle, and where there are no items
     "still_believed": None,  # before the first drift, without oracle, and where nothing remembered has changed
+    "rewritten": 0,
     "shared_hits": 0,
     "private_hits": 0,
     "invalid_actions": 0,

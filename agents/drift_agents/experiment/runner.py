@@ -137,7 +137,7 @@ def run_experiment(
         for schedule in experiment.schedules:
             progress.begin(schedule, sum(lengths[cell.key] for cell in cells if cell.schedule == schedule))
             progress.advance(schedule, sum(lengths[cell.key] for cell in done if cell.schedule == schedule))
-        has_warned = False
+        told: set[str] = set()
         try:
             # Closed here, so that no worker is left when the folder is let go; a cell that is done is kept.
             with uninterrupted(), closing(play_cells(experiment, left, where, trace, used)) as played:
@@ -146,12 +146,10 @@ def run_experiment(
                     rows = parse_rows(lines, cell.key)
                     progress.advance(cell.schedule, lengths[cell.key])
                     _track(cell, rows, trackers)
-                    if not has_warned and (loops := _loops_of(rows)) >= NOTABLE_LOOPS:
-                        has_warned = True
-                        progress.note(
-                            f"warning: {cell.key} moved in circles: {loops:.0%} of its steps are in loops longer than "
-                            f"{LOOP} steps. The report counts such agents"
-                        )
+                    for kind, warning in _warnings_of(cell, rows):
+                        if kind not in told:
+                            told.add(kind)
+                            progress.note(f"warning: {cell.key}{warning}")
             return held.merge(cell.key for cell in cells)
         except OSError as error:
             message = f"{error.filename or folder}: cannot be used: {error.strerror}"
@@ -189,10 +187,21 @@ def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None
     series.end()
 
 
-def _loops_of(rows: Sequence[Row]) -> float:
-    """The share of a cell's steps that are in loops."""
+def _warnings_of(cell: Cell, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """The kinds of warnings of a cell that has been played, and their texts; a run prints each kind once."""
     looped, steps = (sum(row[field] for row in rows) for field in ("loop_steps", "steps"))
-    return float(looped / max(steps, 1))
+    if (loops := looped / max(steps, 1)) >= NOTABLE_LOOPS:
+        yield (
+            "loops",
+            f" moved in circles: {loops:.0%} of its steps are in loops longer than {LOOP} steps. The report counts "
+            "such agents",
+        )
+    if cell.policy.name == "planner" and rows and (rewritten := rows[-1]["rewritten"]):
+        yield (
+            "rewritten",
+            f": the memory service has rewritten {rewritten} records beyond recognition. They stand in prompts as "
+            "notes for language models; the planner cannot read them",
+        )
 
 
 class WorkPlace(NamedTuple):

@@ -11,7 +11,8 @@ which such a product cannot list. So the transition store holds the records, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drift_agents.embedding.base import Embedding
@@ -19,9 +20,15 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, UpdatedStore, make_store
-from drift_agents.types import AgentClock, Episode, Outcome, Record, RecordId, Removed, Retrieved
+from drift_agents.stores.base import ListedStore, Scalar, UpdatedStore, make_store
+from drift_agents.types import AgentClock, Episode, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_count, check_flag
+
+_STATEMENT = re.compile(
+    r'In (?P<state>.+?) action (?P<action>"(?:[^"\\]|\\.)*") led to (?P<after>.+?)'
+    r"(?: \((?:score (?P<score>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<ended>; the episode ended)?)?[^()]*\))?$"
+)
+"""A statement that may have been changed: what follows the outcome in brackets may be missing."""
 
 MOST_TIMES = 1000
 """Records of one statement that a store brings along when it is opened again, the newest."""
@@ -30,20 +37,25 @@ MOST_TIMES = 1000
 class StoreMemory(TransitionStoreMemory):
     """Texts in a store of another package, with the transition store beside it.
 
-    Every transition is added as a statement of one line, and a query searches for the present state. The store's
-    order decides which records are retrieved; they may be about other states. Records that a verifier removes are
+    Every transition is added as a statement of one line, and a query searches for the present state. What the store
+    answers decides what is retrieved, in its order; it may be about other states. Records that a verifier removes are
     deleted from the store, and its summaries are added as statements that say so.
+
+    A text that comes back as it was added stands for its records. One that the store has rewritten is read back: as
+    the outcome that it states now, or, where it is no statement any more, as a note with the text. `rewritten` counts
+    such notes.
 
     A store that appends returns a statement as often as it was added, so that one may fill all `k` places. `merge`
     adds each statement once, with the times of all its records.
 
-    The transition store is what counts: an entry that the store returns although its records are removed, or that
-    someone else added, is ignored. A record is part of its entry's metadata, so that a store which is opened again
-    brings its records along.
+    An entry that a store returns although its records are removed, or that someone else added, is ignored; of a
+    memory service, which has no ids, a text without a tag is a note. A record is part of its entry's metadata, so
+    that a store which is opened again brings its records along.
 
     Args:
         k: hits of each search; positive.
-        store: a store (`drift_agents.stores.base.StoreProtocol`), a name, or one name with its options.
+        store: a store (`drift_agents.stores.base.StoreProtocol`), an object with `add(text)` and `search(query, k)`,
+            a name, or one name with its options.
         embedding: of texts, for a store that is given by name; the store's own default if not given.
         merge: whether records with the same statement share one entry.
         matching: when two states count as the same; texts must be equal if not given.
@@ -70,7 +82,7 @@ class StoreMemory(TransitionStoreMemory):
         self,
         *,
         k: int = 5,
-        store: StoreProtocol | str | Mapping[str, Any] = "in_process",
+        store: Any = "in_process",
         embedding: Embedding | None = None,
         merge: bool = False,
         matching: Matching | None = None,
@@ -86,6 +98,9 @@ class StoreMemory(TransitionStoreMemory):
         # The place of every record in the order of all that the store has held, which outlives this object.
         self._places: dict[RecordId, int] = {}
         self._next_place = 0
+        # The statement of every record as it was added, and what rewritten texts became.
+        self._statements: dict[RecordId, str] = {}
+        self._rewritten: dict[str, Record | Note] = {}
         # Results by query and k, until the next change: a prompt asks for every known state.
         self._cache: dict[tuple[str, int], Retrieved] = {}
         if isinstance(self._store, ListedStore):
@@ -118,11 +133,46 @@ class StoreMemory(TransitionStoreMemory):
         """The records of the `k` entries that are most similar to this state; no side effect."""
         query = quote_state(state), self.k if k is None else k
         if query not in self._cache:
-            hits = self._store.search(*query)
-            found = dict.fromkeys(number for entry, _, _ in hits for number in self._cited.get(entry, ()))
-            records = tuple(self._transitions.select(found))
-            self._cache[query] = Retrieved(records, (1.0,) * len(records))
+            records: dict[RecordId, Record] = {}
+            notes: dict[RecordId, Note] = {}
+            for entry, text, _ in self._store.search(*query):
+                for found in self._read(entry, text):
+                    (notes if isinstance(found, Note) else records)[found.id] = found  # type: ignore[index]
+            self._cache[query] = Retrieved(tuple(records.values()), (1.0,) * len(records), tuple(notes.values()))
         return self._cache[query]
+
+    @property
+    def rewritten(self) -> int:
+        """How many texts came back that are no statements any more."""
+        return sum(isinstance(one, Note) for one in self._rewritten.values())
+
+    def _read(self, entry: str, text: str) -> Sequence[Record | Note]:
+        """What a hit says: the records that were added with this text, or what the store has made of them."""
+        cited = self._cited.get(entry, {})
+        if entry and not cited:
+            return ()
+        if same := [number for number in cited if self._statements[number] == text]:
+            return self._transitions.select(same)
+        if text not in self._rewritten:
+            self._rewritten[text] = self._read_back(text, tuple(cited))
+        return (self._rewritten[text],)
+
+    def _read_back(self, text: str, cited: tuple[RecordId, ...]) -> Record | Note:
+        """A rewritten text as a record of what it states, or as a note."""
+        number = self._transitions.new_id()
+        stated = _STATEMENT.search(text)
+        if stated is not None:
+            known = {quote_state(one.state): one for record in self._transitions for one in _ends_of(record)}
+            outcome = known.get(stated["after"])
+            if stated["score"] is not None:
+                state = stated["after"] if outcome is None else outcome.state
+                outcome = Outcome(state, float(stated["score"]), stated["ended"] is not None)
+            before = next((r.state for r in self._transitions if quote_state(r.state) == stated["state"]), None)
+            is_one = " led to " not in stated["state"] + stated["after"]
+            if is_one and outcome is not None and before is not None:
+                now = max((record.now for record in self._transitions.select(cited)), default=AgentClock())
+                return Record(number, before, json.loads(stated["action"]), ((outcome, 1.0),), 1, now)
+        return Note(number, text, cited)
 
     def peek(self, state: str, now: AgentClock) -> Retrieved:
         """What `retrieve` returns."""
@@ -146,6 +196,7 @@ class StoreMemory(TransitionStoreMemory):
         if self.merge:
             self._merged[text] = entry
         self._entries[number] = entry
+        self._statements[number] = text
         self._cited.setdefault(entry, {})[number] = None
         self._places[number] = place
         self._next_place = max(self._next_place, place + 1)
@@ -179,11 +230,15 @@ class StoreMemory(TransitionStoreMemory):
                 del self._cited[entry]
                 self._store.delete(entry)
         for number in removed:
-            del self._entries[number], self._places[number]
+            del self._entries[number], self._places[number], self._statements[number]
         return Removed(removed)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
+
+
+def _ends_of(record: Record) -> list[Outcome]:
+    return [outcome for outcome, _ in record.outcomes]
 
 
 def _render(record: Record) -> str:

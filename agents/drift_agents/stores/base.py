@@ -12,11 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from drift_agents.embedding.base import Embedding
-from drift_agents.errors import ArgumentError, DriftAgentsError
+from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.registry import STORES
+from drift_envs.lazy import load_object
 
 Hit: TypeAlias = "tuple[str, str, float]"
 """The id of an entry, its text, and its similarity to the query; higher means more similar."""
@@ -74,9 +76,12 @@ class UpdatedStore(ListedStore, Protocol):
 def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
     """A store, as it is or by its name.
 
+    An object with `add(text)` and `search(query, k)` that is no store becomes one
+    (`drift_agents.stores.adapter.ServiceStore`).
+
     Args:
-        given: a store, a name of `registry.STORES.names()`, or one name with its options, as in
-            `{"in_process": {}}`.
+        given: a store or a memory service, a name of `registry.STORES.names()`, `FILE.py:CLASS`, or one name with
+            its options, as in `{"in_process": {}}`.
         embedding: of texts, for a store that is given by name; the store's own default if not given.
 
     Raises:
@@ -90,20 +95,39 @@ def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
         >>> store.search("a frozen river", 1)[0][:2] == (entry, "the river is frozen")
         True
     """
-    if isinstance(given, StoreProtocol):
+    if (store := _as_store(given)) is not None:
         if embedding is not None:
             raise ArgumentError(
                 f"`embedding` should be given with a store's name: a store has its own. Received {embedding!r}"
             )
-        return given
+        return store
     named = {given: None} if isinstance(given, str) else given
     if not isinstance(named, Mapping) or len(named) != 1:
         raise ArgumentError(f"`store` should be a store, a name, or one name with its options. Received {given!r}")
     ((name, options),) = named.items()
-    made: StoreProtocol = STORES.make(
+    made = STORES.make(
         name, **({} if embedding is None else {"embedding": embedding}), **({} if options is None else options)
     )
+    store = _as_store(made)
+    if store is None:
+        raise PartError(f"the store {name!r} should have `add` and `search`. Received {type(made).__name__}")
+    return store
+
+
+def _as_store(given: Any) -> StoreProtocol | None:
+    """A store as it is, a memory service as a store; `None` for other objects."""
+    if not all(callable(getattr(given, name, None)) for name in ("add", "search")):
+        return None
+    if isinstance(given, StoreProtocol) and _needs_metadata(given):
+        return given
+    made: StoreProtocol = load_object("drift_agents.stores.adapter:ServiceStore")(given)
     return made
+
+
+def _needs_metadata(given: StoreProtocol) -> bool:
+    """Whether `add` takes metadata always, as a store's does, or only if they are given, as a service's does."""
+    parameters = list(signature(given.add).parameters.values())
+    return len(parameters) > 1 and parameters[1].default is Parameter.empty and parameters[1].name == "metadata"
 
 
 def refuse_copy(name: str) -> DriftAgentsError:
