@@ -21,6 +21,9 @@ MOST_HITS = 1000
 MOST_LETTERS = 1_000_000
 """A search that returns more hits, or more letters, is refused."""
 
+MORE = 10
+"""A search asks for more texts where deleted ones may come back, up to so many times as many."""
+
 _TAG = re.compile(r"\s*\[?\brecord[ #:]*(\d+)\b\]?", re.IGNORECASE)
 
 
@@ -109,7 +112,7 @@ class ServiceStore:
         self.service = service
         self._takes_metadata = takes(service.add, "metadata")
         self._ids: dict[str, Any] = {}
-        self._next = 0
+        self._next = self._undeleted = 0
 
     def __len__(self) -> int:
         """The number of entries that were added and not deleted."""
@@ -135,16 +138,16 @@ class ServiceStore:
     def search(self, query: str, k: int) -> list[Hit]:
         """What the service returns, without tags; the similarity is not known and 0."""
         try:
-            texts = read_texts(self._call("search", query, k))
+            texts = read_texts(self._call("search", query, k + min(self._undeleted, MORE * k)))
         except PartError as error:
             raise PartError(f"the memory service {type(self.service).__name__}: {error}") from error
         hits = []
-        for text in texts[:k]:
+        for text in texts:
             tags = _TAG.findall(text)
             held = [tag for tag in tags if tag in self._ids]
             if held or not tags:
                 hits.append((held[-1] if held else "", _TAG.sub("", text), 0.0))
-        return hits
+        return hits[:k]
 
     def delete(self, entry: str) -> None:
         """Delete an entry; an unknown id is ignored."""
@@ -152,3 +155,5 @@ class ServiceStore:
             given = self._ids.pop(entry)
             if given is not None and hasattr(self.service, "delete"):
                 self._call("delete", given)
+            else:
+                self._undeleted += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from drift_agents.stores.langgraph import LangGraphSqliteStore
 
-from tests.drift_agents.stores.store_contract import PersistentStoreContract, StoreContract
+from tests.drift_agents.stores.store_contract import ListedStoreContract, PersistentStoreContract
 from tests.extras.offline import offline
 
 __all__ = ["offline"]
@@ -20,7 +20,7 @@ pytest.importorskip("langgraph.store.sqlite", reason="needs the extra `langgraph
 TABLES = ("store", "store_vectors")
 
 
-class TestLangGraph(StoreContract):
+class TestLangGraph(ListedStoreContract):
     name = "langgraph"
 
 

@@ -1,0 +1,17 @@
+"""A memory service of two methods, as users write them: found by common words, the oldest of equals first."""
+
+from __future__ import annotations
+
+
+class Words:
+    """Texts with the most words of the query."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self.texts.append(text)
+
+    def search(self, query: str, k: int) -> list[str]:
+        asked = set(query.lower().split())
+        return sorted(self.texts, key=lambda text: -len(asked & set(text.lower().split())))[:k]
