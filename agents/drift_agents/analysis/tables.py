@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, mean_of, recoveries, sum_of
+from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of, recoveries, sum_of
 from drift_agents.analysis.schedule_runs import ALONE, REFERENCE_NAMES, VERIFIER_NAMES, ScheduleRuns
 from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate, format_seeds
 from drift_envs.metrics import Estimate
@@ -180,6 +180,9 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
         def count(*fields: str, run: Runs = run) -> str:
             return format_count(estimate(run.per_instance(sum_of(*fields))))
 
+        def last(field: str, test: Runs = test) -> str:
+            return format_count(estimate(test.per_instance(lambda played: float(played[-1][field]))))
+
         has_model = any(row["model_calls"] for rows in run.rows for row in rows)
         dollars = sum(run.per_instance(sum_of("cost"))) / len(run.rows)
         table.add(
@@ -192,10 +195,8 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             count("model_calls") if has_model else MISSING,
             count("tokens_in", "tokens_out") if has_model else MISSING,
             f"{dollars:.4g}" if dollars > 0 else MISSING,
-            MISSING
-            if test.player.memory == "none"
-            else format_count(estimate(test.per_instance(_last("memory_size")))),
-            format_count(estimate(test.per_instance(_last("rewritten")))),
+            MISSING if test.player.memory == "none" else last("memory_size"),
+            last("rewritten"),
             part.players.supervision(run.player),
             reference=reference,
         )
@@ -204,10 +205,6 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
 
 def _estimate_training(run: Runs) -> Estimate:
     return estimate([interactions(rows) for rows in run.training])
-
-
-def _last(field: str) -> Measurement:
-    return lambda rows: float(rows[-1][field])
 
 
 def tabulate_verification(part: ScheduleRuns) -> list[Table]:
