@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from inspect import Parameter, signature
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from drift_agents.envs.facts.statements import mentions_end
 from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
+from drift_agents.stores.adapter import check_call, read_texts, takes
 from drift_envs.checks import check_count, check_interval
 from drift_envs.envs.facts.knobs import KINDS
 from drift_envs.envs.facts.model import FACTS_OF_A_KIND, FATES, FactsModel, make_model
@@ -36,10 +36,6 @@ CHANGED = "changed"
 ROWS = (UNCHANGED, *KINDS, CHANGED)
 RATES = ("present", "stale_first", "both", "nothing")
 
-MOST_HITS = 1000
-MOST_LETTERS = 1_000_000
-"""A search that returns more hits, or more letters, is refused."""
-
 _FACTS = 2
 """Facts of each kind in a world."""
 _RESAMPLES = 1000
@@ -49,10 +45,12 @@ class MemoryService(Protocol):
     """A memory service.
 
     `add` may take `metadata`, a dictionary with `day`; a method `clock(day)`, if there is one, is called each day.
+    With `edits`, `update(id, text)` is called where a statement corrects one that was added before, or else
+    `delete(id)` before `add`; the id is what `add` returned.
     """
 
     def add(self, text: str) -> Any:
-        """Store a text; what is returned is not read."""
+        """Store a text; what is returned is read with `edits` alone."""
         ...
 
     def search(self, query: str, k: int) -> Sequence[str]:
@@ -162,6 +160,7 @@ def check_memory(
     k: int = 5,
     limit: float = 30.0,
     seed: int = 0,
+    edits: bool = False,
 ) -> MemoryCheck:
     """Check a memory service.
 
@@ -173,6 +172,7 @@ def check_memory(
         k: how many texts a search returns.
         limit: seconds after which a call counts as hanging.
         seed: of the worlds and of the days of changes.
+        edits: whether the caller knows which text a statement corrects, and calls `update` or `delete`.
 
     Returns:
         The result; if a call fails, that of the worlds before it, with the error.
@@ -196,7 +196,7 @@ def check_memory(
         calls = _Calls(name, limit, times)
         try:
             service = calls.call("make", make)
-            of_world = list(_play(calls, service, world, days, k, seed))
+            of_world = list(_play(calls, service, world, days, k, seed, edits))
             if hasattr(service, "__len__"):
                 lengths.append(float(calls.call("len", partial(len, service))))
         except PartError as failed:
@@ -211,11 +211,12 @@ def check_memory(
     return MemoryCheck(name, rows, add_ms, search_ms, entries, tuple(answered), error)
 
 
-def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int) -> Iterator[Answered]:
+def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int, edits: bool) -> Iterator[Answered]:
     """The questions of a world."""
     rng = np.random.default_rng([0xC4EC, seed, world])
     numbers = tuple(kind * FACTS_OF_A_KIND + place for kind in range(len(FATES)) for place in range(_FACTS))
-    takes_metadata = calls.call("add", lambda: _takes(service, "add", "metadata"))
+    takes_metadata = takes(getattr(service, "add", None), "metadata")
+    ids: dict[int, Any] = {}
     counts, since = dict.fromkeys(KINDS, 0), None
     said: dict[int, list[tuple[int, str]]] = {number: [] for number in numbers}
     for day in range(days):
@@ -234,7 +235,12 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int)
             if number is not None:
                 said[number].append((day, text))
             more = {"metadata": {"day": day}} if takes_metadata else {}
-            calls.call("add", partial(service.add, text, **more))
+            if not edits or number is None:
+                calls.call("add", partial(_add, service, text, more))
+            elif number not in ids or _corrects(text, model, number):
+                ids[number] = _correct(calls, service, text, more, ids.get(number))
+            else:
+                calls.call("add", partial(_add, service, text, more))
         since = model.counts
         if hasattr(service, "truth"):
             service.truth = {
@@ -246,11 +252,32 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int)
             yield _ask(calls, service, model, int(number), day, k, said[int(number)])
 
 
+def _add(service: Any, text: str, more: Mapping[str, Any]) -> Any:
+    return service.add(text, **more)
+
+
+def _correct(calls: _Calls, service: Any, text: str, more: Mapping[str, Any], old: Any) -> Any:
+    """Put a text in the place of an older one, if there is one; returns the id of its entry."""
+    if old is not None and hasattr(service, "update"):
+        calls.call("update", partial(service.update, old, text))
+        return old
+    if old is not None and hasattr(service, "delete"):
+        calls.call("delete", partial(service.delete, old))
+    return calls.call("add", partial(_add, service, text, more))
+
+
+def _corrects(text: str, model: FactsModel, number: int) -> bool:
+    """Whether a statement says what is true now of a fact."""
+    value = model.value(number)
+    return value in read_values(text) or (value == NOTHING and mentions_end(text))
+
+
 def _ask(
     calls: _Calls, service: Any, model: FactsModel, number: int, day: int, k: int, said: Sequence[tuple[int, str]]
 ) -> Answered:
     question = model.question(number, (number + day) % WORDINGS)
-    texts = calls.search(service, question, k)
+    # Read in the same thread: a generator can hang too.
+    texts = calls.call("search", lambda: read_texts(service.search(question, k)))
     value = model.value(number)
     stale = frozenset(one for _, text in said for one in read_values(text)) - {value}
     kind = FATES[number // FACTS_OF_A_KIND] if model.version(number) else UNCHANGED
@@ -269,15 +296,6 @@ def _says_nothing(text: str, names_stale: bool) -> bool:
     return mentions_end(text) if names_stale else NOTHING in text.lower()
 
 
-def _takes(service: Any, method: str, option: str) -> bool:
-    """Whether a method takes an option."""
-    try:
-        parameters = signature(getattr(service, method)).parameters
-    except (AttributeError, TypeError, ValueError):
-        return False
-    return option in parameters or any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
-
-
 class _Calls:
     """Calls of a service in a thread of its own, timed and limited: a hanging one is left behind.
 
@@ -289,14 +307,15 @@ class _Calls:
 
     def __init__(self, name: str, limit: float, times: dict[str, list[float]]) -> None:
         self._name, self._limit, self._times = name, limit, times
-        self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[str, Callable[[], Any]] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
-        while (work := self._work.get()) is not None:
+        while (task := self._work.get()) is not None:
+            name, work = task
             try:
-                self._done.put((work(), None))
+                self._done.put((check_call(name, work()), None))
             except BaseException as error:  # noqa: BLE001 - foreign code; raised in the caller's thread
                 self._done.put((None, error))
 
@@ -307,7 +326,7 @@ class _Calls:
             PartError: if it raises, or does not return in time.
         """
         start = time.perf_counter()
-        self._work.put(work)
+        self._work.put((name, work))
         try:
             result, error = self._done.get(timeout=self._limit)
         except queue.Empty:
@@ -315,28 +334,10 @@ class _Calls:
         if error is not None:
             if is_interruption(error):
                 raise error
-            raise PartError(f"{self._name}: `{name}` raises {describe_error(error)}") from error
+            described = str(error) if isinstance(error, PartError) else f"`{name}` raises {describe_error(error)}"
+            raise PartError(f"{self._name}: {described}") from error
         self._times.setdefault(name, []).append(time.perf_counter() - start)
         return result
-
-    def search(self, service: Any, question: str, k: int) -> tuple[str, ...]:
-        """The texts that a search returns.
-
-        Raises:
-            PartError: if it fails, or returns something else.
-        """
-        found = self.call("search", lambda: service.search(question, k))
-        if not isinstance(found, (list, tuple)):
-            raise PartError(f"{self._name}: `search` should return a list of texts. Received {type(found).__name__}")
-        if len(found) > MOST_HITS:
-            raise PartError(f"{self._name}: `search` should return at most {MOST_HITS} texts. Received {len(found)}")
-        texts = tuple(one[1] if isinstance(one, tuple) and len(one) == 3 else one for one in found)
-        wrong = [type(one).__name__ for one in texts if not isinstance(one, str)]
-        if wrong:
-            raise PartError(f"{self._name}: `search` should return texts. Received one of type {wrong[0]}")
-        if (letters := sum(map(len, texts))) > MOST_LETTERS:
-            raise PartError(f"{self._name}: `search` should return at most {MOST_LETTERS} letters. Received {letters}")
-        return texts
 
     def end(self) -> None:
         """End the thread after the call that it is in."""

@@ -2,6 +2,7 @@
 
 * `find_service` - what makes a service, by the name of a store or from a Python file
 * `REFERENCES` - what a service is compared with
+* `WRAPPERS`, `check_wrapped` - what can be put around a service, and what it gains
 * `tabulate_check`, `tabulate_references` - the tables
 * `write_timelines` - the worst questions of a check as a page: what was said when, and what came back
 """
@@ -9,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, Answered, MemoryCheck
+from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, Answered, MemoryCheck, check_memory
 from drift_agents.embedding.base import Embedding, Vectors, make_embedding
 from drift_agents.envs.facts.statements import read_about, read_claim
 from drift_agents.errors import UnknownNameError
@@ -24,10 +26,13 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.part_file import PartFile
 from drift_agents.registry import STORES
 from drift_agents.stores.base import StoreProtocol
-from drift_agents.stores.services import CommonWords, Everything
+from drift_agents.stores.services import AskFirst, CommonWords, Everything, NewestFirst, Replace
 
 WORST = 10
 """Questions on the page."""
+
+ASKED_AFTER = 7
+"""Days after which a wrapper asks before a text is used."""
 
 
 class FactIndex:
@@ -84,6 +89,38 @@ REFERENCES: Mapping[str, Callable[[], Any]] = {
 """What a service is compared with: common words of question and text, all texts, and the best that is possible."""
 
 
+class _AskFirst(AskFirst):
+    """`AskFirst` that asks what the check sets as `truth`."""
+
+    truth: Mapping[str, str] = {}
+
+    def __init__(self, service: Any) -> None:
+        super().__init__(service, lambda question: self.truth.get(question), age=ASKED_AFTER)
+
+
+WRAPPERS: Mapping[str, Callable[[Any], Any]] = {
+    "newest first": NewestFirst,
+    "replace": Replace,
+    f"ask after {ASKED_AFTER} days": _AskFirst,
+}
+"""Wrappers around a service, whose gain the table shows."""
+
+
+def check_wrapped(make: Callable[[], Any], name: str, **options: Any) -> list[MemoryCheck]:
+    """Check a service in each of `WRAPPERS`, and by a caller that edits, if it has `update` or `delete`.
+
+    Args:
+        make: makes an empty service.
+        name: of the service.
+        options: of `check_memory`.
+    """
+    checks = [check_memory(lambda w=w: w(make()), f"{name} + {told}", **options) for told, w in WRAPPERS.items()]  # type: ignore[misc]
+    edit = next((one for one in ("update", "delete") if hasattr(make(), one)), None)
+    if edit is not None:
+        checks.append(check_memory(make, f"{name} + {edit}", edits=True, **options))
+    return checks
+
+
 class _CachedEmbedding:
     """An embedding that computes equal texts once."""
 
@@ -116,6 +153,9 @@ class _StoreTexts:
     def search(self, query: str, k: int) -> Sequence[Any]:
         return self._store.search(query, k)
 
+    def delete(self, entry: str) -> None:
+        self._store.delete(entry)
+
 
 def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
     """What makes a service.
@@ -134,8 +174,13 @@ def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
         return made
     if name not in STORES.names():
         raise UnknownNameError("store", name, STORES.names())
-    cached = _CachedEmbedding(make_embedding(embedding))
-    return lambda: _StoreTexts(STORES.make(name, embedding=cached))
+    return lambda: _StoreTexts(STORES.make(name, embedding=_embed_once(embedding)))
+
+
+@lru_cache(maxsize=4)
+def _embed_once(name: str) -> _CachedEmbedding:
+    """One for all stores of a table, which are told the same texts."""
+    return _CachedEmbedding(make_embedding(name))
 
 
 _COLUMNS = {"present": "present value", "stale_first": "stale first", "both": "both", "nothing": "nothing"}

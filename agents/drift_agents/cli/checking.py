@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +29,7 @@ def _check_memory(
     embedding: Annotated[str, typer.Option(help="Embedding of stores: hashed or minilm.")] = "hashed",
     limit: Annotated[float, typer.Option(help="Seconds after which a call counts as hanging.", min=0.001)] = 30.0,
     references: Annotated[bool, typer.Option(help="Compare with references.")] = True,
+    wrappers: Annotated[bool, typer.Option(help="Check each service in three wrappers too.")] = True,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(metavar="RATE=SHARE", help="Exit with 1 if stale_first, both or nothing is higher."),
@@ -42,16 +45,25 @@ def _check_memory(
     from drift_agents.analysis.check_memory import check_memory
     from drift_agents.analysis.memory_table import (
         REFERENCES,
+        check_wrapped,
         find_service,
         tabulate_check,
         tabulate_references,
         write_timelines,
     )
 
-    makes = {name: find_service(name, embedding) for name in services}
-    checks = [check_memory(make, name, worlds=worlds, days=days, k=k, limit=limit) for name, make in makes.items()]
+    makes = {_short(name, services): find_service(name, embedding) for name in services}
+    options: dict[str, Any] = {"worlds": worlds, "days": days, "k": k, "limit": limit}
     others = REFERENCES if references else {}
-    compared = [check_memory(make, name, worlds=worlds, days=days, k=k) for name, make in others.items()]
+    with redirect_stdout(sys.stderr):  # what services print
+        checks = [check_memory(make, name, **options) for name, make in makes.items()]
+        wrapped = [
+            one
+            for check in (checks if wrappers else [])
+            if check.error is None
+            for one in check_wrapped(makes[check.name], check.name, **options)
+        ]
+        compared = [check_memory(make, name, **options) for name, make in others.items()]
     above = [
         f"{check.name}: `{name}` should be at most {most:g}. Received {found:.3g}"
         for check in checks
@@ -65,6 +77,7 @@ def _check_memory(
         print_json(
             {
                 "services": [check.as_data() for check in checks],
+                "wrapped": [check.as_data() for check in wrapped],
                 "references": [check.as_data() for check in compared],
                 "failed": failed,
             }
@@ -74,12 +87,18 @@ def _check_memory(
         for check in checks:
             if check.rows:
                 console.print(tabulate_check(check))
-        if compared:
-            console.print(tabulate_references([*checks, *compared]))
+        if wrapped or compared:
+            console.print(tabulate_references([*checks, *wrapped, *compared]))
     for line in failed:
         typer.echo(line, err=True)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _short(name: str, services: list[str]) -> str:
+    """The name of a service in the table: of a file without its folder, if no other one is called so."""
+    names = [one.rpartition("/")[2] for one in services]
+    return name.rpartition("/")[2] if names.count(name.rpartition("/")[2]) == 1 else name
 
 
 def _read_limits(given: list[str]) -> dict[str, float]:

@@ -137,7 +137,10 @@ class StoreMemory(TransitionStoreMemory):
             notes: dict[RecordId, Note] = {}
             for entry, text, _ in self._store.search(*query):
                 for found in self._read(entry, text):
-                    (notes if isinstance(found, Note) else records)[found.id] = found  # type: ignore[index]
+                    if isinstance(found, Note):
+                        notes[found.id] = found
+                    else:
+                        records[found.id] = found
             self._cache[query] = Retrieved(tuple(records.values()), (1.0,) * len(records), tuple(notes.values()))
         return self._cache[query]
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from inspect import Parameter, isawaitable, signature
 from itertools import islice
 from typing import Any
@@ -60,7 +60,7 @@ def read_texts(found: Any) -> tuple[str, ...]:
         raise PartError(f"`search` should return a list of texts. Received {type(found).__name__}")
     hits = list(islice(found, MOST_HITS + 1))
     if len(hits) > MOST_HITS:
-        received = str(len(found)) if hasattr(found, "__len__") else "more"
+        received = str(len(found)) if isinstance(found, Sized) else "more"
         raise PartError(f"`search` should return at most {MOST_HITS} texts. Received {received}")
     texts = tuple(one[1] if isinstance(one, tuple) and len(one) == 3 else one for one in hits)
     wrong = [type(one).__name__ for one in texts if not isinstance(one, str)]

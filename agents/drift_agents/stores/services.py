@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from drift_agents.stores.adapter import takes
 from drift_envs.checks import check_count, check_interval
 
 _WORD = re.compile(r"\w+")
@@ -91,16 +92,22 @@ class _Wrapper:
 
     def __init__(self, service: _Service, least: float) -> None:
         self.service, self.least = service, check_interval("least", least, "(0, 1]")
+        self._takes_metadata = takes(service.add, "metadata")
         self._order: dict[str, int] = {}
 
     def __len__(self) -> int:
         """The number of texts that were added."""
         return len(self._order)
 
-    def add(self, text: str) -> Any:
-        """Store a text."""
+    def add(self, text: str, metadata: Mapping[str, Any] | None = None) -> Any:
+        """Store a text, with metadata if the service takes them."""
         self._order[text] = len(self._order)
-        return self.service.add(text)
+        return self.service.add(text, **({"metadata": metadata or {}} if self._takes_metadata else {}))
+
+    def clock(self, day: int) -> None:
+        """Say which day it is, to a service that is told so."""
+        if hasattr(self.service, "clock"):
+            self.service.clock(day)
 
     def search(self, query: str, k: int) -> list[str]:
         """At most `k` texts."""
@@ -163,7 +170,7 @@ class Replace(_Wrapper):
         self._k = check_count("k", k)
         self._replaced: set[str] = set()
 
-    def add(self, text: str) -> Any:
+    def add(self, text: str, metadata: Mapping[str, Any] | None = None) -> Any:
         """Store a text, and replace those that it contradicts."""
         for hit in self.service.search(text, self._k):
             old = text_of(hit)
@@ -172,7 +179,7 @@ class Replace(_Wrapper):
                 if hit is not old and hasattr(self.service, "delete"):
                     self.service.delete(hit[0])
         self._replaced.discard(text)
-        return super().add(text)
+        return super().add(text, metadata)
 
     def search(self, query: str, k: int) -> list[str]:
         """At most `k` texts that were not replaced."""
@@ -186,7 +193,8 @@ class AskFirst(_Wrapper):
     Args:
         service: a memory service.
         ask: returns what is true now about a query, or `None`.
-        age: the number of later texts from which on the best hit is verified.
+        age: the number of days from which on the best hit is verified, as `clock` counts them; without a clock, of
+            later texts.
 
     Example:
         >>> memory = AskFirst(CommonWords(), lambda query: "the hat is green", age=1)
@@ -199,13 +207,30 @@ class AskFirst(_Wrapper):
     def __init__(self, service: _Service, ask: Callable[[str], str | None], *, age: int = 20) -> None:
         super().__init__(service, 1.0)
         self._ask, self._age = ask, check_count("age", age)
+        self._days: dict[str, int] = {}
+        self._today: int | None = None
+
+    def clock(self, day: int) -> None:
+        """Say which day it is."""
+        self._today = day
+        super().clock(day)
+
+    def add(self, text: str, metadata: Mapping[str, Any] | None = None) -> Any:
+        """Store a text."""
+        self._days[text] = self._today or 0
+        return super().add(text, metadata)
+
+    def _age_of(self, text: str) -> int:
+        if self._today is not None:
+            return self._today - self._days.get(text, 0)
+        return len(self._order) - self._order.get(text, 0)
 
     def search(self, query: str, k: int) -> list[str]:
         """At most `k` texts; an answer that was asked for comes first, and is stored."""
         found = super().search(query, k)
-        if found and len(self._order) - self._order.get(found[0], 0) > self._age:
+        if found and self._age_of(found[0]) > self._age:
             answer = self._ask(query)
             if answer is not None:
-                self.add(answer)
+                self.add(answer, {} if self._today is None else {"day": self._today})
                 return [answer, *(text for text in found if text != answer)][:k]
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.check_memory import MemoryCheck, check_memory
-from drift_agents.analysis.memory_table import REFERENCES, Asking, FactIndex, find_service
+from drift_agents.analysis.memory_table import REFERENCES, WRAPPERS, Asking, FactIndex, check_wrapped, find_service
 from drift_agents.cli.app import main
 from drift_agents.envs.facts.statements import read_claim
 from drift_agents.errors import UnknownNameError
@@ -21,7 +22,7 @@ from drift_envs.envs.facts.model import FACTS_OF_A_KIND, make_model
 
 
 def check(make: Any, **options: Any) -> MemoryCheck:
-    return check_memory(make, "mine", **{"worlds": 3, "days": 30, **options})
+    return check_memory(make, "mine", **{"worlds": 2, "days": 30, **options})
 
 
 def test_references_are_ordered_as_they_have_to_be() -> None:
@@ -33,6 +34,52 @@ def test_references_are_ordered_as_they_have_to_be() -> None:
     assert all(one.rows["unchanged"].rates["present"][0] == 1.0 for one in found.values())
     assert found["index by fact"].rows["silent"].rates["stale_first"][0] == 1.0
     assert found["asking each time"].rows["silent"].rates["present"][0] == 1.0
+
+
+class Editable(CommonWords):
+    """It can be edited, and notes what it is told."""
+
+    days: list[int]
+
+    def __init__(self) -> None:
+        super().__init__(newest=False)
+        self.days = []
+
+    def add(self, text: str, metadata: Any = None) -> int:  # type: ignore[override]
+        assert metadata == {"day": self.days[-1]}
+        super().add(text)
+        return len(self.texts) - 1
+
+    def clock(self, day: int) -> None:
+        self.days.append(day)
+
+
+class Updated(Editable):
+    def update(self, entry: int, text: str) -> None:
+        self.texts[entry] = text
+
+
+class Deleted(Editable):
+    def delete(self, entry: int) -> None:
+        self.texts[entry] = ""
+
+
+@pytest.mark.parametrize("kind", [Updated, Deleted])
+def test_a_caller_that_edits_leaves_nothing_stale_but_what_nobody_said(kind: type[Editable]) -> None:
+    plain, edited = check(kind), check(kind, edits=True)
+    for row in ("change", "retract", "return", "rename"):
+        assert edited.rows[row].rates["stale_first"][0] == 0.0
+        assert edited.rows[row].rates["present"][0] == 1.0
+        assert plain.rows[row].rates["stale_first"][0] > 0.0
+    assert edited.rows["silent"].rates["stale_first"][0] == 1.0
+
+
+def test_the_table_has_the_gain_of_wrappers_and_of_editing() -> None:
+    wrapped = check_wrapped(Updated, "mine", worlds=2, days=20)
+    assert [one.name for one in wrapped] == [*(f"mine + {name}" for name in WRAPPERS), "mine + update"]
+    assert all(one.error is None for one in wrapped)
+    asked = wrapped[list(WRAPPERS).index("ask after 7 days")]
+    assert asked.rate("stale_first") < check(Updated, worlds=2, days=20).rate("stale_first")
 
 
 def test_equal_seeds_give_equal_questions() -> None:
@@ -79,6 +126,8 @@ class Bad:
     ("result", "message"),
     [
         ("text", "`search` should return a list of texts. Received str"),
+        (None, "`search` should return a list of texts. Received NoneType"),
+        ({"results": []}, "`search` should return a list of texts. Received dict"),
         ([None], "`search` should return texts. Received one of type NoneType"),
         (["x"] * 1_000_000, "`search` should return at most 1000 texts. Received 1000000"),
         (["x" * 10_000_000], "`search` should return at most 1000000 letters. Received 10000000"),
@@ -86,6 +135,30 @@ class Bad:
 )
 def test_what_is_no_list_of_texts_is_told_in_one_line(result: Any, message: str) -> None:
     assert check(type("Mine", (Bad,), {"result": result})).error == f"mine: {message}"
+
+
+def test_iterables_are_read_and_what_has_to_be_awaited_is_refused() -> None:
+    def ones(self: Any, query: str, k: int) -> Any:
+        yield from ["one"] * k
+
+    def endless(self: Any, query: str, k: int) -> Any:
+        yield from itertools.repeat("one")
+
+    def hangs(self: Any, query: str, k: int) -> Any:
+        yield time.sleep(5)
+
+    async def later(self: Any, *given: Any) -> Any:
+        return []
+
+    short = {"worlds": 1, "days": 4}
+    assert check(type("Mine", (Bad,), {"search": ones}), **short).error is None
+    error = check(type("Mine", (Bad,), {"search": endless}), **short).error
+    assert error == "mine: `search` should return at most 1000 texts. Received more"
+    error = check(type("Mine", (Bad,), {"search": hangs}), limit=0.05, **short).error
+    assert error == "mine: `search` should return within 0.05 s, and does not"
+    for method in ("add", "search", "clock"):
+        error = check(type("Mine", (Bad,), {method: later}), **short).error
+        assert error == f"mine: `{method}` should not be async: wrap it in a method that runs it to its end"
 
 
 def test_a_service_that_raises_or_hangs_is_told_and_left_behind() -> None:
