@@ -10,7 +10,6 @@ algorithm 1 and appendix B.2. `docs/memories/adamem.md` says what is faithful an
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -18,13 +17,19 @@ from importlib.resources import files
 import numpy as np
 
 from drift_agents.controller.base import Decision, Render
-from drift_agents.controller.strategy import HORIZON, STRATEGY, Strategy, make_strategy, tell_exemplars
+from drift_agents.controller.strategy import (
+    HORIZON,
+    STRATEGY,
+    FollowedStrategy,
+    Strategy,
+    make_strategy,
+    tell_exemplars,
+)
 from drift_agents.llm.base import Completion, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
-from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought
 from drift_envs.checks import check_choice, check_count, check_flag
@@ -54,8 +59,9 @@ class AdaMem:
     A language model as the policy (`drift_agents.policy.base.LanguagePolicy`) decides whether to query or
     refresh, and makes the strategy. For other policies declared rules do: `high` queries if the prompt has no
     experience of the present state; `low` refreshes if there is no strategy, or if for `patience` steps in a
-    row the present state was not part of it. The strategy contains the retrieved trajectories
-    (`drift_agents.controller.strategy`).
+    row it did not go on. A strategy goes on where the present state is part of it, or the step after the last
+    one that was taken is admissible; the latter says something only where admissible actions differ between
+    states. The strategy contains the retrieved trajectories (`drift_agents.controller.strategy`).
 
     Args:
         effort: `low`, `high` or `max`.
@@ -64,8 +70,8 @@ class AdaMem:
             the rules make none.
         on_removed: `drop` or `keep`: what `low` does with a strategy when a verifier removes a record of its
             evidence.
-        patience: for rules, the number of steps in a row outside of the strategy after which `low` refreshes it;
-            `None` for never.
+        patience: for rules, the number of steps in a row without a next step of the strategy after which `low`
+            refreshes it; `None` for never.
         k: the number of experiences for a strategy; by default the memory's own number.
         horizon: for rules, the maximum number of steps of each experience in a strategy.
 
@@ -102,11 +108,16 @@ class AdaMem:
         check_count("horizon", horizon)
         self._rules = RuleModel({STRATEGY["title"]: partial(make_strategy, horizon=horizon)})
         self._current: Strategy | None = None
-        self._unforeseen = 0
+        self._followed = FollowedStrategy("")
+        self._stuck = 0
+        self._menus: set[tuple[str, ...]] = set()
 
     def begin_episode(self, task: str) -> None:
         """Nothing of the last episode's strategy stays."""
-        self._current, self._unforeseen = None, 0
+        self._drop()
+
+    def _drop(self) -> None:
+        self._current, self._stuck = None, 0
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
         """Decide by the rule of the effort."""
@@ -115,8 +126,11 @@ class AdaMem:
         inner = None if self._current is None else self._current.text
         prompt, shown = render(recall=False, strategy=inner)
         reply, wants = self._propose(state, policy, prompt, render, rng)
-        first = Decision(prompt, reply, shown, inner)
-        return self._decide_again(first, state, memory, policy, render, rng) if wants else first
+        made = Decision(prompt, reply, shown, inner)
+        if wants:
+            made = self._decide_again(made, state, memory, policy, render, rng)
+        self._followed.take(made.reply.text.strip())
+        return made
 
     def _decide_again(
         self,
@@ -140,7 +154,8 @@ class AdaMem:
             return Decision(prompt, policy.decide(prompt, rng), shown)
         thought, answer, strategy = made
         if self.effort == "low":
-            self._current, self._unforeseen = strategy, 0
+            self._current, self._stuck = strategy, 0
+            self._followed = FollowedStrategy(strategy.text)
         prompt, shown = render(recall=False, strategy=strategy.text)
         reply = policy.decide(prompt, rng)
         # An action proposed under another strategy is no baseline without memory.
@@ -185,29 +200,31 @@ class AdaMem:
         """The proposed action, and whether to query memory."""
         if isinstance(policy, LanguagePolicy):
             return policy.decide_and_say(prompt, SideQuestion(_FIELDS[self.effort], _read(self.effort)), rng)
-        wants = not parse_prompt(prompt).here if self.effort == "high" else self._needs_refresh(state, render)
+        view = parse_prompt(prompt)
+        wants = not view.here if self.effort == "high" else self._needs_refresh(state, view.actions, render)
         return policy.decide(prompt, rng), wants
 
-    def _needs_refresh(self, state: str, render: Render) -> bool:
-        """The rule of `low`: there is no strategy, or the state was not part of it for `patience` steps."""
+    def _needs_refresh(self, state: str, actions: tuple[str, ...], render: Render) -> bool:
+        """The rule of `low`: there is no strategy, or it did not go on for `patience` steps."""
+        self._menus.add(actions)
         if self._current is None:
             return True
-        key = render.matching.state_key
-        foreseen: set[Hashable] = {
-            key(one) for trajectory in parse_trajectories(self._current.text) for one in trajectory.states
-        }
-        self._unforeseen = 0 if key(state) in foreseen else self._unforeseen + 1
-        return self.patience is not None and self._unforeseen >= self.patience
+        goes_on = self._followed.foresees(state, render.matching) or (
+            # Where every action is always admissible, that says nothing about a strategy.
+            len(self._menus) > 1 and not self._followed.next_steps().isdisjoint(actions)
+        )
+        self._stuck = 0 if goes_on else self._stuck + 1
+        return self.patience is not None and self._stuck >= self.patience
 
     def on_removed(self, removed: Removed) -> None:
         """Drop the strategy when a record that it rests on is gone, unless it is to be kept."""
         current = self._current
         if current is not None and self.rule == "drop" and not current.evidence.isdisjoint(removed.records):
-            self._current, self._unforeseen = None, 0
+            self._drop()
 
     def end_episode(self, result: Episode) -> None:
         """The strategy goes with the episode."""
-        self._current, self._unforeseen = None, 0
+        self._drop()
 
 
 def _after(first: Decision | None, second: Decision) -> Decision:

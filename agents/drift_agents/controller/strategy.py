@@ -2,6 +2,7 @@
 
 * `STRATEGY` - the question: the present state and what was retrieved in, a strategy out
 * `Strategy` - a strategy in force, and what it rests on
+* `FollowedStrategy` - how far the trajectories of a strategy have been followed
 * `tell_exemplars` - what was retrieved, in words
 * `make_strategy` - the rule that answers offline
 * `ITEMS`, `HORIZON` - the maximum number of bullets of a strategy, and of steps of a bullet
@@ -15,8 +16,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Exemplar
-from drift_agents.prompt.lessons import build_trajectories, render_trajectory
+from drift_agents.prompt.lessons import build_trajectories, parse_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection, parse_line
 from drift_agents.types import RecordId
 
@@ -56,6 +58,42 @@ class Strategy(NamedTuple):
 
     text: str
     evidence: frozenset[RecordId]
+
+
+class FollowedStrategy:
+    """How far the trajectories of a strategy have been followed: the step after the last one that was taken is next.
+
+    Args:
+        text: the strategy; what is no trajectory is ignored.
+
+    Example:
+        >>> followed = FollowedStrategy('From [1] do "0" to get to [2], then do "1" to get to [3]: score 1, the end, '
+        ...                             'last seen at step 7.')
+        >>> followed.take("0")
+        >>> followed.next_steps()
+        {'1'}
+    """
+
+    def __init__(self, text: str) -> None:
+        self._trajectories = parse_trajectories(text)
+        self._places = [0] * len(self._trajectories)
+
+    def take(self, action: str) -> None:
+        """An action is executed; steps before it are no longer next."""
+        for number, trajectory in enumerate(self._trajectories):
+            rest = trajectory.actions[self._places[number] :]
+            if action in rest:
+                self._places[number] += rest.index(action) + 1
+
+    def next_steps(self) -> set[str]:
+        """The next action of each trajectory that has not come to its end."""
+        pairs = zip(self._trajectories, self._places, strict=True)
+        return {one.actions[place] for one, place in pairs if place < len(one.actions)}
+
+    def foresees(self, state: str, matching: Matching) -> bool:
+        """Whether a trajectory contains the state."""
+        key = matching.state_key
+        return key(state) in {key(one) for trajectory in self._trajectories for one in trajectory.states}
 
 
 def tell_exemplars(exemplars: Sequence[Exemplar]) -> str:
