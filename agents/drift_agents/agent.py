@@ -23,7 +23,7 @@ from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import NO_ID, EpisodeView
-from drift_agents.policy.base import Policy, shows_history
+from drift_agents.policy.base import Policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.text_env import read_outcome, reset_text_env, to_env
 from drift_agents.types import (
@@ -203,9 +203,9 @@ class Agent:
                 return _Choice(action, decision, tuple(checks))
 
     def _renderer(self, task: str, state: str, actions: list[str], experiences: Sequence[Experience]) -> StepRenderer:
-        is_shown = shows_history(self.policy)
+        length = history_length(self.policy)
         return StepRenderer(
-            self._prompts, self.memory, task, state, actions, self.clock, experiences, self.doubt_since, is_shown
+            self._prompts, self.memory, task, state, actions, self.clock, experiences, self.doubt_since, length
         )
 
     def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
@@ -249,7 +249,7 @@ class StepRenderer:
         now: the agent's clock.
         experiences: the steps of this episode so far.
         doubt_since: the step at which an outcome contradicted memory.
-        has_history: whether the prompts show the steps of this episode.
+        history: how many of the newest steps of this episode the prompts show.
 
     Example:
         >>> prompts = PromptBuilder(Exact(), Recall())
@@ -267,7 +267,7 @@ class StepRenderer:
     now: AgentClock
     experiences: Sequence[Experience]
     doubt_since: int | None = None
-    has_history: bool = False
+    history: int = 0
 
     @property
     def matching(self) -> Matching:
@@ -285,7 +285,10 @@ class StepRenderer:
         Returns:
             The text, and the ids of its records and items.
         """
-        source = self.memory if recall else EpisodeView(self.memory, self.matching, self.experiences)
+        history = EpisodeHistory(self.experiences, self.history) if self.history else None
+        # A history that holds every step stands for them.
+        steps = () if history is not None and history.is_whole else self.experiences
+        source = self.memory if recall else EpisodeView(self.memory, self.matching, steps)
         text, ids = self.prompts.make(
             source,
             self.task,
@@ -294,7 +297,7 @@ class StepRenderer:
             self.now,
             self.doubt_since,
             strategy,
-            EpisodeHistory(self.experiences) if self.has_history else None,
+            history,
         )
         # The steps of this episode have no id.
         return text, ids if recall else tuple(number for number in ids if number != NO_ID)

@@ -19,7 +19,7 @@ from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import MemberMemory, Memory
-from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, shows_history
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Team
@@ -211,7 +211,7 @@ class _JointPolicy:
     def __init__(self, team: Team) -> None:
         self._team = team
         self._policies = [member.policy for member in team.members]
-        self.needs_history = any(map(shows_history, self._policies))
+        self.needs_history = max(map(history_length, self._policies))
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Return the action that the team chooses."""

@@ -28,7 +28,7 @@ from drift_agents.experiment.workers import count_cores
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
 from drift_agents.llm.service import Service
-from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, make_policy, shows_history
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length, make_policy
 from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
@@ -215,7 +215,7 @@ class _PlannedPolicy:
     """A policy with a model of `CountingService`: the planner reads its prompts and chooses the model's answers."""
 
     def __init__(self, policy: Any, service: CountingService) -> None:
-        self.name, self.needs_history = policy.name, shows_history(policy)
+        self.name, self.needs_history = policy.name, history_length(policy)
         self.parameters = getattr(policy, "parameters", None)
         self._policy, self._service, self._planner = policy, service, make_policy("planner")
 

@@ -41,7 +41,7 @@ one step. `max`: one is made at each step."""
 ON_REMOVED = ("drop", "keep")
 """What `low` does with its strategy when a verifier removes a record of its evidence."""
 
-_FIELDS = {"high": "request_memory", "low": "refresh"}
+_FIELDS = {"high": ("request_memory", "memory_request_rationale"), "low": ("refresh", "")}
 
 
 class AdaMem:
@@ -199,7 +199,8 @@ class AdaMem:
     ) -> tuple[Reply, bool]:
         """The proposed action, and whether to query memory."""
         if isinstance(policy, LanguagePolicy):
-            return policy.decide_and_say(prompt, SideQuestion(_FIELDS[self.effort], _read(self.effort)), rng)
+            field, rationale = _FIELDS[self.effort]
+            return policy.decide_and_say(prompt, SideQuestion(field, _read(self.effort), rationale), rng)
         view = parse_prompt(prompt)
         wants = not view.here if self.effort == "high" else self._needs_refresh(state, view.actions, render)
         return policy.decide(prompt, rng), wants

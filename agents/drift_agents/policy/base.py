@@ -3,7 +3,7 @@
 * `Reply` - the text with its usage of language models
 * `Policy` - the protocol
 * `SideQuestion` - a question in addition to the one for the action
-* `shows_history` - whether the prompts of a policy show the present episode
+* `history_length` - how many steps of the present episode the prompts of a policy show
 * `LanguagePolicy` - a policy that also answers other messages: a language model
 * `make_policy` - a policy by name
 """
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.prompt.builder import MOVES
 from drift_agents.registry import POLICIES, check_protocol
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
@@ -58,13 +59,15 @@ class Policy(Protocol):
         ...
 
 
-def shows_history(policy: Policy) -> bool:
-    """Whether the prompts of a policy show the steps of the present episode, and steps to go beside every score.
+def history_length(policy: Policy) -> int:
+    """How many of the newest steps of the present episode the prompts of a policy show; 0 for none.
 
-    A policy says so by a true attribute `needs_history`. The offline planners compute both from the records of the
-    prompt, so their prompts have neither.
+    A policy says so by an attribute `needs_history`: their number, or true for `drift_agents.prompt.builder.MOVES`. A
+    prompt that shows any also has the steps to go beside every score. The offline planners compute both from the
+    records of the prompt, so their prompts have neither.
     """
-    return bool(getattr(policy, "needs_history", False))
+    needed = getattr(policy, "needs_history", 0)
+    return MOVES if needed is True else int(needed)
 
 
 class SideQuestion(NamedTuple):
@@ -73,10 +76,12 @@ class SideQuestion(NamedTuple):
     Args:
         field: the name of its field in the reply.
         text: the question; it follows the prompt.
+        rationale: the name of a field for reasons before that one, if there are to be any.
     """
 
     field: str
     text: str
+    rationale: str = ""
 
 
 @runtime_checkable

@@ -29,6 +29,7 @@ from drift_agents.policy.messages import (
     without_oldest,
 )
 from drift_agents.policy.prompt_template import load_template
+from drift_agents.prompt.builder import WHOLE
 from drift_agents.prompt.view import PromptView, parse_prompt
 from drift_envs.checks import check_choice, check_count, check_interval
 
@@ -106,7 +107,7 @@ class LanguageModelPolicy:
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
         self.format, self.order, self.context, self.sheets = format, order, context, sheets
         self.examples = bool(examples)
-        self.needs_history = format in FACTS_FORMATS
+        self.needs_history = WHOLE if format == "react" else format in FACTS_FORMATS
         self.reason = bool(reason) or format == "react"
         self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
         own = {"temperature": temperature, "max_tokens": max_tokens}
@@ -205,6 +206,8 @@ class LanguageModelPolicy:
         properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reason else {}
         properties["action"] = {"type": "string", "enum": list(view.actions)}
         if aside is not None:
+            if aside.rationale:
+                properties[aside.rationale] = {"type": "string"}
             properties[aside.field] = {"type": "boolean"}
         return {
             "title": "action",

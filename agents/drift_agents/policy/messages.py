@@ -31,7 +31,7 @@ same without any estimate of ours, and all transitions of other states."""
 FORMATS = (*FACTS_FORMATS, "paper", "full", "react")
 """`paper`: this state's experience and lessons, as in GLOVE's
 appendix B.6. `full`: also other states' experience, and when memory was contradicted. `react`: the
-same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
+same as `full`, and all steps of the episode, by the template of AdaMEM's ReAct agent, reasons first."""
 
 _PRESENT = (BRIEF, RANKED, "paper")
 """Formats that leave out other states' experience, but for what ended an episode."""
@@ -71,12 +71,27 @@ def render_messages(
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),
         "step": str(view.step),
+        "taken": str(view.taken or 0),
+        "next": str((view.taken or 0) + 1),
+        "episode": _episode(view, template),
         "actions": ", ".join(map(_json, view.actions)),
         **_keys(view.state),
         **facts.task_fields(view.task),
     }
     user = template.fill("user", {**values, "memory": _memory(view, template, form)})
     return [Message("system", template.fill("system", values)), Message("user", user)]
+
+
+def _episode(view: PromptView, template: PromptTemplate) -> str:
+    """The steps of this episode, the oldest first; where some were left out, the newest ones."""
+    if not view.moves or "episode" not in template:
+        return ""
+    first = (view.taken or 0) - len(view.moves) + 1
+    entries = [
+        template.fill("episode record", {"number": str(number), **_placeholders(move)})
+        for number, move in enumerate(view.moves, first)
+    ]
+    return template.fill("episode", {"count": str(len(entries)), "records": template.listing("episode record", entries)})
 
 
 def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
@@ -170,12 +185,13 @@ def _ordered(items: tuple[Recollection, ...], order: str, rng: np.random.Generat
 
 
 def count_entries(view: PromptView, form: str) -> int:
-    """The number of records and lessons in the messages of a format."""
-    return len(view.here) + len(view.lessons) + (len(view.elsewhere) if form not in _PRESENT else 0)
+    """The number of records and lessons in the messages of a format, and of steps of the episode where all are."""
+    steps = 0 if view.taken is None else len(view.moves)
+    return len(view.here) + len(view.lessons) + (len(view.elsewhere) if form not in _PRESENT else 0) + steps
 
 
 def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
-    """The prompt without `count` records, the oldest first; then without lessons.
+    """The prompt without `count` records, the oldest first; then without lessons, then without the oldest steps.
 
     Args:
         view: the prompt.
@@ -194,8 +210,9 @@ def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
     shown.sort(key=lambda pair: pair[1].last)
     dropped = {place for place, _ in shown[:count]}
     lessons = view.lessons[max(0, count - len(shown)) :]
+    moves = view.moves[max(0, count - len(shown) - len(view.lessons)) :] if view.taken is not None else view.moves
     here = tuple(item for place, item in enumerate(view.here) if place not in dropped)
     elsewhere = view.elsewhere
     if form not in _PRESENT:
         elsewhere = tuple(item for place, item in enumerate(view.elsewhere, len(view.here)) if place not in dropped)
-    return replace(view, here=here, elsewhere=elsewhere, lessons=lessons)
+    return replace(view, here=here, elsewhere=elsewhere, lessons=lessons, moves=moves)

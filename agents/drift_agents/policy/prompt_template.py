@@ -87,7 +87,8 @@ class PromptTemplate:
                     # The line would be empty; it is left out together with the empty line below it.
                     template = Template(re.sub(rf"^\${block}\n+", "", template.template, flags=re.MULTILINE))
         try:
-            return template.substitute(values)
+            text = template.substitute(values)
+            return text.rstrip("\n") if section == "user" else text  # its last block may be empty
         except KeyError as error:
             raise ArgumentError(
                 f"the prompts {self.name}: section {section!r} has the placeholder ${error.args[0]}, which has no "

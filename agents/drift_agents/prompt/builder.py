@@ -22,7 +22,10 @@ from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, Re
 from drift_envs.checks import check_count
 
 MOVES = 6
-"""How many of the newest steps of an episode a prompt with history shows."""
+"""How many of the newest steps of an episode a prompt with history shows by default."""
+
+WHOLE = 10**9
+"""A history of that length holds every step, and the prompt says how many there were."""
 
 KEPT = 8192
 """The number of cached blocks of lines; the cache is cleared when it is full."""
@@ -94,9 +97,16 @@ class EpisodeHistory:
 
     Args:
         experiences: the steps so far, in order.
+        length: how many of the newest are shown.
     """
 
     experiences: Sequence[Experience] = ()
+    length: int = MOVES
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every step is shown, however long the episode."""
+        return self.length >= WHOLE
 
     def visits(self, key: Hashable, matching: Matching) -> tuple[tuple[str, int], ...]:
         """How often each action was executed in the states with that key."""
@@ -110,7 +120,7 @@ class EpisodeHistory:
 
     def moves(self) -> list[str]:
         """Lines about the newest steps."""
-        newest = self.experiences[-MOVES:]
+        newest = self.experiences[-self.length :]
         return [Recollection(one.state, one.action, one.outcome, 1.0, one.now.step).line() for one in newest]
 
 
@@ -209,6 +219,7 @@ class PromptBuilder:
             doubt_since,
             None if history is None else history.visits(key, self.matching),
             None if history is None else history.moves(),
+            len(history.experiences) if history is not None and history.is_whole else None,
         )
         return text, (*sorted(ids), *notes)
 

@@ -31,6 +31,7 @@ STATE = "Current state: "
 ACTIONS = "Admissible actions: "
 STEP = "Interactions so far: "
 DOUBT = "Memory was contradicted at step: "
+TAKEN = "Steps of this episode so far: "
 VISITS = "Actions here earlier in this episode: "
 MOVES = "--- This episode ---"
 HERE = "--- Experience from this state ---"
@@ -132,6 +133,7 @@ class PromptView:
         visits: how often each action was executed in this state earlier in this episode; `None` in prompts
             without the episode's history, as planners get them.
         moves: the newest steps of this episode, in order.
+        taken: the number of its steps so far, in prompts that show all of them.
 
     Example:
         >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
@@ -149,6 +151,7 @@ class PromptView:
     doubt_since: int | None = None
     visits: tuple[tuple[str, int], ...] | None = None
     moves: tuple[Recollection, ...] = ()
+    taken: int | None = None
 
     def render(self) -> str:
         """The text.
@@ -167,6 +170,7 @@ class PromptView:
             self.doubt_since,
             self.visits,
             [move.line() for move in self.moves],
+            self.taken,
         )
 
 
@@ -181,6 +185,7 @@ def render_prompt(
     doubt_since: int | None = None,
     visits: Iterable[tuple[str, int]] | None = None,
     moves: list[str] | None = None,
+    taken: int | None = None,
 ) -> str:
     """The text of a prompt, from lines that are rendered already.
 
@@ -195,11 +200,14 @@ def render_prompt(
         doubt_since: when an outcome contradicted memory.
         visits: how often each action was executed in this state earlier in this episode.
         moves: lines about the newest steps of this episode.
+        taken: the number of its steps so far.
     """
     lines = [task, "", STATE + _one_line(state), ACTIONS + _encode(list(actions))]
     lines.append(f"{STEP}{step}")
     if doubt_since is not None:
         lines.append(f"{DOUBT}{doubt_since}")
+    if taken is not None:
+        lines.append(f"{TAKEN}{taken}")
     if visits is not None:
         lines.append(VISITS + _encode(dict(visits)))
     for title, recollections in ((MOVES, moves), (HERE, here), (ELSEWHERE, elsewhere)):
@@ -369,11 +377,12 @@ def parse_prompt(text: str) -> PromptView:
         _parse_whole(header[DOUBT]) if DOUBT in header else None,
         _parse_visits(header[VISITS]) if VISITS in header else None,
         tuple(map(parse_line, sections[MOVES])),
+        _parse_whole(header[TAKEN]) if TAKEN in header else None,
     )
 
 
 def _header_mark(line: str) -> str | None:
-    return next((mark for mark in (ACTIONS, STEP, DOUBT, VISITS) if line.startswith(mark)), None)
+    return next((mark for mark in (ACTIONS, STEP, DOUBT, TAKEN, VISITS) if line.startswith(mark)), None)
 
 
 @lru_cache(maxsize=1024)

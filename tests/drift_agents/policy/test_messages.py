@@ -25,7 +25,9 @@ VIEWS = {
     "frozen_lake": LAKE_VIEW,
     "plain": PromptView("Open the door.", '{"room": "hall"}', ("open", "wait"), step=2),
 }
-VIEWS["react"] = VIEWS["frozen_lake"]
+VIEWS["react"] = replace(
+    VIEWS["frozen_lake"], moves=VIEWS["frozen_lake"].here[:1] + VIEWS["frozen_lake"].elsewhere[:1], taken=2
+)
 PROMPTS = Path(__file__).with_name("prompts")
 
 
@@ -229,3 +231,17 @@ def test_what_the_papers_form_does_not_tell_is_not_left_out() -> None:
     assert count_entries(view, "paper") == 3
     assert lasts(without_oldest(view, "paper", 1)) == ([41], [30, 31])
     assert without_oldest(view, "paper", 3).lessons == ()
+
+
+def test_the_episode_is_left_out_last_and_keeps_its_numbers() -> None:
+    """AdaMEM, B.1: the most recent observations with their numbers, and how many steps there were."""
+    view, template = VIEWS["react"], load_template("drift_agents.policy:react")
+    most = count_entries(view, "react")
+    assert most == len(view.here) + len(view.elsewhere) + len(view.lessons) + 2
+    assert without_oldest(view, "react", most - 2).moves == view.moves
+    user = render_messages(without_oldest(view, "react", most - 1), template, PLAIN, "react")[1].content
+    assert "you have already taken 2 step(s)" in user
+    assert "the most recent 1 observations" in user
+    assert f"[Observation 2: {view.moves[1].state}, Action 2: {view.moves[1].action}]" in user
+    assert "Observation 1" not in user
+    assert "You are now at step 3 " in user
