@@ -73,6 +73,22 @@ def _study(
 
 
 @app.command(
+    "train-strategies",
+    short_help="Train the network of the study of STEP-MFT.",
+    epilog=f"Example: {PROGRAM} train-strategies step.jsonl --out research/weights/strategies-both.npz",
+)
+def _train_strategies(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Strategies of `drift-agents export-stepmft`.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The weights.")],
+) -> None:
+    """Train a small network to choose the retrieved experience that a strategy tells."""
+    from research.step_mft import train_strategies
+
+    count, right = train_strategies(file, out)
+    print(f"trained on {count} strategies, of which the network chooses {right:.0%}; wrote {out}")
+
+
+@app.command(
     "experience",
     short_help="Measure experience following.",
     epilog=f"Example: {PROGRAM} experience deletion --seeds 3",

@@ -91,7 +91,9 @@ def _episode(view: PromptView, template: PromptTemplate) -> str:
         template.fill("episode record", {"number": str(number), **_placeholders(move)})
         for number, move in enumerate(view.moves, first)
     ]
-    return template.fill("episode", {"count": str(len(entries)), "records": template.listing("episode record", entries)})
+    return template.fill(
+        "episode", {"count": str(len(entries)), "records": template.listing("episode record", entries)}
+    )
 
 
 def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model
+from drift_agents.llm.base import Model, Options
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
 from drift_agents.memory.consensus.bank import SHARED
@@ -123,6 +123,9 @@ class EDV(Solo):
             with the player as the execution group. Not in the paper, whose memory is built beforehand.
         contaminate: the share of wrong candidates that are put before the vote, in [0, 1).
         correlation: the probability that the errors of two voters are equal instead of independent, in [0, 1].
+        vote_temperature: at which language models vote, in [0, 2]; `None` for each member's own temperature, at which
+            it plays and distils. The paper's schedules are (1, 1, 0) and (.3, .3, 0) (C.1). A member whose
+            temperature is left to its server votes without one.
         enough: the score from which an attempt counts as a success, in (0, 1].
         partial: whether part of the score counts for something in the ability matrix.
 
@@ -155,6 +158,7 @@ class EDV(Solo):
         online: bool = False,
         contaminate: float = 0.0,
         correlation: float = 0.0,
+        vote_temperature: float | None = 0.0,
         enough: float = 1.0,
         partial: bool = False,
     ) -> None:
@@ -176,6 +180,7 @@ class EDV(Solo):
         self.solver_rule, self.rotate = chosen["solver"], chosen["rotate"]
         self.online = online
         self._check(correlation)
+        self.vote_temperature = check_interval("vote_temperature", vote_temperature, "[0, 2]", optional=True)
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
         self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
         self._rules: Model = RuleModel(RULES)
@@ -342,7 +347,7 @@ class EDV(Solo):
         for voter in group.voters:
             own = [number for number, player in enumerate(players, 1) if player is voter]
             held = [item.content for item in memory.held(voter.name)]
-            yes = vote(self._mind(voter), attempts, listed, own, held)
+            yes = vote(self._mind(voter), attempts, listed, own, held, self._vote_parameters(voter))
             if voter.errs:
                 together = self._rng.random(len(candidates)) < self.correlation
                 draws = np.where(together, common, self._rng.random(len(candidates)))
@@ -382,6 +387,12 @@ class EDV(Solo):
     def _mind(self, member: Member) -> Model:
         """The model that distils and votes for a member."""
         return self._rules if member.model is None else member.model
+
+    def _vote_parameters(self, voter: Member) -> Options:
+        own: Options = getattr(voter.model, "parameters", None)
+        if self.vote_temperature is None or own is None or "temperature" not in own:
+            return None
+        return {"temperature": self.vote_temperature}
 
     def report(self) -> dict[str, Any]:
         """What was proposed and accepted so far, and the ability matrix, as plain data."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from drift_agents.llm.base import Model, ask
+from drift_agents.llm.base import Model, Options, ask
 from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
 from drift_agents.memory.consensus.distillation import (
@@ -49,6 +49,7 @@ def vote(
     candidates: Sequence[ProposedItem],
     own: Iterable[int],
     held: Iterable[str],
+    parameters: Options = None,
 ) -> set[int]:
     """The places of the candidates that a voter accepts, counted from 0.
 
@@ -58,6 +59,7 @@ def vote(
         candidates: what is voted on.
         own: the numbers of the voter's own trajectories, counted from 1.
         held: contents of the items that the voter can read already.
+        parameters: of the request, for a language model.
 
     Raises:
         ModelError: if the model's answer does not have the form that it should have.
@@ -73,7 +75,7 @@ def vote(
         held=json.dumps([one_line(text) for text in held], ensure_ascii=False),
         candidates=listed,
     )
-    accepted = ask(model, messages, VOTE).data["accepted"]
+    accepted = ask(model, messages, VOTE, parameters).data["accepted"]
     return {number - 1 for number in accepted if 1 <= number <= len(candidates)}
 
 

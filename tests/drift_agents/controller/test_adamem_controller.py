@@ -13,7 +13,7 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.base import Controller, Decision, make_controller
-from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy, tell_exemplars
+from drift_agents.controller.strategy import RETRIEVED, STRATEGY, FollowedStrategy, make_strategy, tell_exemplars
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.schema import violations
@@ -61,14 +61,14 @@ class Rendering:
 
     now, matching = AgentClock(1, 9), Exact()
 
-    def __init__(self, state: str, known: tuple[Any, ...] = ()) -> None:
-        self.state, self.known = state, known
+    def __init__(self, state: str, known: tuple[Any, ...] = (), actions: tuple[str, ...] = ("go", "stay")) -> None:
+        self.state, self.known, self.actions = state, known, actions
         self.calls: list[tuple[bool, str | None]] = []
 
     def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
         self.calls.append((recall, strategy))
         lessons = () if strategy is None else (strategy,)
-        return PromptView("Go.", self.state, ("go", "stay"), self.known, lessons=lessons).render(), ()
+        return PromptView("Go.", self.state, self.actions, self.known, lessons=lessons).render(), ()
 
 
 class Doer:
@@ -78,6 +78,15 @@ class Doer:
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         return Reply("go" if parse_prompt(prompt).lessons else "stay", tokens_in=10)
+
+
+class First:
+    """Takes the first admissible action."""
+
+    name = "first"
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        return Reply(parse_prompt(prompt).actions[0])
 
 
 class Speaker(Doer):
@@ -144,6 +153,41 @@ def test_low_keeps_its_strategy_as_long_as_it_foresees() -> None:
     made, _ = decide(first, "[9]", memory, Doer())
     assert made.thought is not None
     assert made.thought.baseline is None, "the action under another strategy is no baseline"
+
+
+def test_low_keeps_a_strategy_of_another_task_while_its_next_step_is_admissible() -> None:
+    """No state of it is ever seen again, as where houses and tasks differ."""
+    controller, memory = AdaMem(effort="low"), Past()
+    steps = tuple(record(n, f"[{n}]", f"[{n + 1}]")._replace(action=action) for n, action in enumerate("abc"))
+    memory.found = (Exemplar(steps, 1.0, 0.9),)
+    refreshed = []
+    for number, actions in enumerate(["ax", "bx", "xy", "cx", "xyz", "ax"]):
+        render = Rendering(f"[9{number}]", actions=tuple(actions))
+        made = controller.act(render.state, memory, First(), render, np.random.default_rng(0))
+        refreshed.append(made.thought is not None)
+    # a and b are taken; c is not admissible, so there is a new strategy, whose first step a comes last.
+    assert refreshed == [True, False, True, True, True, False]
+
+
+def test_where_every_action_is_admissible_states_decide() -> None:
+    controller, memory = AdaMem(effort="low"), Past()
+    refreshed = [decide(controller, state, memory, Doer())[0].thought is not None for state in ("[1]", "[2]", "[9]")]
+    assert refreshed == [True, False, True]
+
+
+def test_a_strategy_is_followed_from_its_last_step_taken() -> None:
+    told = (
+        'From [1] do "a" to get to [2], then do "b" to get to [3], then do "c" to get to [4]: score 1, the end, last '
+    )
+    followed = FollowedStrategy(f"What worked: {told}seen at step 7. From here on be careful.")
+    assert followed.next_steps() == {"a"}
+    followed.take("x")
+    followed.take("b")
+    assert followed.next_steps() == {"c"}, "a was left out"
+    followed.take("c")
+    assert followed.next_steps() == set()
+    assert followed.foresees("[4]", Exact())
+    assert not followed.foresees("[5]", Exact())
 
 
 def test_without_patience_it_never_asks_again() -> None:

@@ -14,6 +14,7 @@ from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.adamem import AdaMemMemory
+from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
@@ -48,6 +49,16 @@ def test_the_side_question_is_answered_with_the_action(said: str, action: str, w
     assert question.schema is not None
     assert question.schema["required"] == ["action", "refresh"]
     assert question.messages[1].content.endswith(ASIDE.text)
+
+
+def test_reasons_for_the_side_answer_come_before_it() -> None:
+    """AdaMEM, B.2: action, `memory_request_rationale`, `request_memory`."""
+    script = ScriptedModel(['{"action": "1", "why": "It is unclear.", "ask": true}'])
+    aside = SideQuestion("ask", "Ask?", "why")
+    assert LanguageModelPolicy(script).decide_and_say(VIEW.render(), aside, rng())[1]
+    (question,) = script.requests
+    assert question.schema is not None
+    assert question.schema["required"] == ["action", "why", "ask"]
 
 
 def test_a_missing_side_answer_is_requested_again_and_then_counts_as_no() -> None:
@@ -107,6 +118,34 @@ def test_on_a_lake_it_plays_algorithm_1(effort: str, calls: int, strategies: int
     assert (episode.model_calls, episode.tokens_in, episode.refreshes) == (calls, 100 * calls, strategies)
     asked = [title for title, _ in mind.questions]
     assert asked == [*(["action"] if effort != "max" else []), STRATEGY["title"], "action"] * 2
-    last = mind.questions[-1][1]
+    first, last = mind.questions[0][1], mind.questions[-1][1]
+    assert ("memory_request_rationale" in first) == (effort == "high")
     assert "Keep right." in last
     assert "What is known" not in last.split("Keep right.")[1], "what was retrieved stands in no other prompt"
+
+
+@pytest.mark.parametrize("memory", ["none", "vanilla", "adamem"])
+def test_react_shows_the_steps_of_its_own_episode_with_any_memory(memory: str) -> None:
+    """AdaMEM, B.1: the baseline without memory has the history of its episode, and counts its own steps."""
+    env = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
+    mind = SideAnswerModel()
+    agent = Agent(LanguageModelPolicy(mind, format="react"), make_memory(memory))
+    agent.run_episode(env, seed=0)
+    mind.questions.clear()
+    agent.run_episode(env)
+    first, second = (text for _, text in mind.questions)
+    assert "already taken 0 step(s)" in first
+    assert "[Observation" not in first
+    assert "already taken 1 step(s)" in second, "of this episode, not of the agent's life"
+    assert '[Observation 1: {"cur_pos": [0, 0]' in second
+    assert "Action 1: 2]" in second
+    assert "You are now at step 2 " in second
+
+
+def test_the_state_of_an_adaptive_controller_holds_the_episode_once() -> None:
+    env = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
+    mind = SideAnswerModel()
+    Agent(LanguageModelPolicy(mind, format="react"), AdaMemMemory(), controller=AdaMem(effort="max")).run_episode(env)
+    last = mind.questions[-1][1]
+    assert last.count("[Observation 1: ") == 1
+    assert "Below are observations" not in last

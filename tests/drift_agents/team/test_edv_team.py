@@ -157,6 +157,30 @@ def test_votes_decide_about_the_bank(votes: tuple[str, str], banks: str, owners:
     assert bench.owners().get("T", set()) == owners
 
 
+class Tempered(ScriptedModel):
+    """A model with a temperature of its own, as members have it."""
+
+    def __init__(self, temperature: float | None) -> None:
+        super().__init__([ITEM, '{"accepted": [1]}'])
+        self.parameters = {} if temperature is None else {"temperature": temperature}
+
+
+@pytest.mark.parametrize(
+    ("own", "vote", "sent"),
+    [
+        (1.0, 0.0, {"temperature": 0.0}),
+        (1.0, None, {}),
+        (None, 0.0, {}),  # some models refuse every temperature
+    ],
+)
+def test_models_vote_at_another_temperature_than_they_distil(own: float | None, vote: float | None, sent: Any) -> None:
+    """The paper's schedule of execute, distil and verify is (1, 1, 0) (C.1)."""
+    model = Tempered(own)
+    team = EDV(pool(a=model), executors=1, trajectories=1, distil="executor", rotate=False, vote_temperature=vote)
+    Bench(team).train()
+    assert [request.parameters for request in model.requests] == [{}, sent]
+
+
 def test_without_a_vote_all_is_kept_and_with_the_distillers_own_it_decides_alone() -> None:
     bench = Bench(EDV(pool(c=ScriptedModel([ITEM])), rotate=False, paradigm="no-vote"))
     bench.train()
@@ -241,6 +265,7 @@ def test_equal_seeds_train_equal_memories() -> None:
         ({"rotate": 1}, "`rotate` should be true or false. Received 1"),
         ({"correlation": 2}, "`correlation` should be in the interval [0, 1]. Received 2"),
         ({"contaminate": 1}, "`contaminate` should be in the interval [0, 1). Received 1"),
+        ({"vote_temperature": 3}, "`vote_temperature` should be in the interval [0, 2], or None. Received 3"),
         ({"enough": 0}, "`enough` should be in the interval (0, 1]. Received 0"),
     ],
 )
