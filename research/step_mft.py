@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from drift_agents.errors import ExperimentError
@@ -48,7 +49,8 @@ def train_strategies(path: Path, out: Path) -> tuple[int, float]:
         raise ExperimentError(f"{path}: no strategy that was chosen among several retrieved experiences")
     network = fit(inputs, targets)
     out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(out, **{name: array.astype(np.float32) for name, array in network.arrays.items()})
+    arrays: dict[str, Any] = {name: array.astype(np.float32) for name, array in network.arrays.items()}
+    np.savez(out, **arrays)
     right = [int(network.score(one).argmax()) == target for one, target in zip(inputs, targets, strict=True)]
     return len(right), float(np.mean(right))
 

@@ -35,7 +35,7 @@ NAMES: Mapping[Key, str] = {
     ("vanilla", "glove(prober=replay_live)", "direct", "solo", "planner"): "GLOVE, at a price",
     ("vanilla", "none", "direct", "judge", "planner"): "team with a judge",
     ("vanilla", "none", "direct", "router", "planner"): "team with a router",
-    ("consensus", "none", "direct", "edv", "planner"): "EDV's team",
+    ("consensus", "none", "direct", "edv", "planner"): "EDV's team, one player",
 }
 """The agents of the experiment, by the labels of their parts."""
 

@@ -57,7 +57,7 @@ def read_question(text: str) -> StrategyQuestion:
     prompt, _, experiences = text.rpartition(RETRIEVED)
     view = parse_prompt(prompt.rstrip())
     heads = list(_BLOCK.finditer(experiences))
-    ends = [*(head.start() for head in heads[1:]), len(experiences)]
+    ends = [*(head.start() for head in heads), len(experiences)][1:]
     strategies = []
     for head, end in zip(heads, ends, strict=True):
         made = str(make_strategy(RETRIEVED + experiences[head.start() : end])["strategy"][0])
