@@ -98,8 +98,8 @@ NOTES = {
     "readers-formats": (
         "`paper` and `react` do not show the steps to a score, and this policy does not read the episode that `react` "
         'shows. A step against the wall, a step back and the right way all read "Max score achievable 1.0", '
-        "so a policy with a fixed rule for ties repeats them until time runs out. In the shop these formats do not show "
-        "which options are chosen, and the policy chooses the first one again and again.",
+        "so a policy with a fixed rule for ties repeats them until time runs out. In the shop these formats do not "
+        "show which options are chosen, and the policy chooses the first one again and again.",
         "Four rounds on the lakes are hardly more than the search for a way: compare rows with each other, not with "
         "the twenty rounds of `readers`.",
     ),
