@@ -76,6 +76,7 @@ ORDER: dict[str, list[list[str]]] = {
             "learned_reader",
             "prompts",
             "reader_speed",
+            "step_mft",
             "studies",
             "tools_results",
             "train_reader",
