@@ -34,11 +34,12 @@ def interactions(rows: Sequence[Row]) -> float:
 
 
 def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
-    """A line for each schedule and memory, a column for each verifier; means in percent without intervals.
+    """A line for each schedule and memory, score and cost for each verifier; means without intervals.
 
     *Before* is the source phase of the plain agent, the columns of verifiers are the mean over all phases that a drift
     began (over the whole run where nothing drifts). A verifier that was played with several options has a column for
-    each, headed by them; of the references *oracle reset* has one. Memories whose figures are equal share a line;
+    each, headed by them; of the references *oracle reset* has one. Beside the scores stand their costs, the interactions
+    of an instance over the whole run, those of a training phase and of probes included. Memories whose figures are equal share a line;
     agents without memory have one only where no memory was played.
 
     Args:
@@ -64,14 +65,17 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
         first = found.get(PLAIN) or next(iter(found.values()))
         figures = [_mean(part, first.phase(part.phases[0])) if len(part.phases) > 1 else MISSING]
         figures += [_mean(part, part.after(found[name])) if name in found else MISSING for name in verifiers]
+        figures += [_cost(found[name]) if name in found else MISSING for name in verifiers]
         figures += [_probe_share(found[label]) if label in found else MISSING for label in gloves]
         cells.setdefault((schedule, *figures), []).append(memory)
     table = Table(
-        "In percent: before any drift, and the mean of all phases that a drift began",
+        "In percent: before any drift, and the mean of all phases that a drift began; "
+        "cost: interactions of an instance, probes included",
         (
             "schedule: memories",
             "before",
             *(_head(label, verifiers) for label in verifiers),
+            *(f"{_head(label, verifiers)}:\ncost" for label in verifiers),
             *(f"{_head(label, gloves)}{mark}\nprobes, %" for label in gloves),
         ),
     )
@@ -99,6 +103,11 @@ def _head(label: str, among: Sequence[str]) -> str:
 def _mean(part: ScheduleRuns, runs: Runs) -> str:
     value = estimate(runs.per_instance(part.measure.of))
     return f"{value.mean:.0f}" if value.n else MISSING
+
+
+def _cost(runs: Runs) -> str:
+    """The interactions of an instance over the whole run, probes included."""
+    return format_count(estimate(runs.whole.per_instance(interactions)))
 
 
 def _probe_share(runs: Runs) -> str:

@@ -115,8 +115,11 @@ def test_the_overview_says_what_was_lost_and_won_back() -> None:
         "schedule: memories": "frozen_lake/implicit: Vanilla",
         "before": "100",
         "plain": "25",
+        "plain: cost": "120",
         "GLOVE": "79",
+        "GLOVE: cost": "124",
         "oracle reset": "100",
+        "oracle reset: cost": "120",
         "GLOVE's probes, %": "3.6",
     }
 
@@ -136,8 +139,11 @@ def test_every_glove_of_a_sweep_of_options_has_a_column_of_the_overview() -> Non
     assert dict(zip(table.columns[1:], row[1:], strict=True)) == {
         "before": "100",
         "plain": "25",
+        "plain:\ncost": "120",
         "GLOVE": "79",
+        "GLOVE:\ncost": "120",
         "GLOVE\nbudget=7\nepsilon=0.2": "100",
+        "GLOVE\nbudget=7\nepsilon=0.2:\ncost": "480",
         "GLOVE:\nprobes, %": "0.0",
         "GLOVE\nbudget=7\nepsilon=0.2:\nprobes, %": "75.0",
     }

@@ -138,4 +138,4 @@ def test_commands_and_lifetimes_end_when_they_are_told_to(tmp_path: Path) -> Non
     life.close()
     out = str(tmp_path / "a.png")
     assert main(["record", "DriftMountainCar-v0", "--phases", "1", "--out", out]) == 0
-    assert main(["check", "frozen_lake/thaw", "--episodes", "1", "--phases", "2"]) == 0
+    assert main(["check", "frozen_lake/thaw", "--episodes", "2", "--phases", "2", "--steps", "8"]) == 0
