@@ -49,7 +49,7 @@ class RecurringTasksEnv(TunableEnv):
 
     def _read_goal_index(self, options: Mapping[str, Any], last: int) -> int | None:
         """The number of the task that the options of `reset` ask for, at most `last`; `None` if they do not."""
-        unknown = sorted(set(options) - {"goal_index"})
+        unknown = sorted(str(name) for name in options if name != "goal_index")
         if unknown:
             raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
         index = options.get("goal_index")

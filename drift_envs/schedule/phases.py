@@ -184,7 +184,10 @@ class PhaseTable:
 
         Raises:
             UnknownChoiceError: if there is no such phase, or none up to `last_tick`.
+            ArgumentError: if it is no text.
         """
+        if not isinstance(phase_id, str):
+            raise ArgumentError(f"`drift_phase` should be the id of a phase, a text. Received {phase_id!r}")
         name, _, visit = phase_id.partition("#")
         if name in self._names and (not visit or (visit.isdecimal() and len(visit) <= 18 and int(visit) > 1)):
             owner, wanted = self._names.index(name), int(visit or 1)

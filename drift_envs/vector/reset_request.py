@@ -9,6 +9,7 @@ A file of its own, since it has no access to the arrays: invalid arguments chang
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,13 +58,15 @@ def read_request(
         ArgumentError: if a seed or an option is invalid.
         StateError: if the first reset has a mask.
     """
+    if not isinstance(options, (Mapping, NoneType)):
+        raise ArgumentError(f"`options` should be a dictionary, or None. Received {options!r}")
     left = dict(options or {})
     mask = left.pop("reset_mask", None)
     indices = np.arange(number) if mask is None else _read_mask(mask, number)
     if not is_reset and len(indices) < number:
         raise StateError("the first `reset` should have no `reset_mask`: all sub-environments have to start")
     given = _read_seeds(seed, number)
-    rewinds = not (is_reset and left.get("drift_clock") == "continue")
+    rewinds = not (is_reset and _is_continued(left))
     seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None} if rewinds else {}
     entropy = None
     if mask is None and seed is not None and any(own is not None for own in given):
@@ -77,6 +80,11 @@ def read_request(
         jump, rest = read_options(left, timeline(index, seeds.get(index)).first_tick)
         jumps.append(jump)
     return ResetRequest(indices, seeds, entropy, jumps, rest)
+
+
+def _is_continued(options: Mapping[str, Any]) -> bool:
+    clock = options.get("drift_clock")
+    return isinstance(clock, str) and clock == "continue"
 
 
 def _read_mask(mask: Any, number: int) -> np.ndarray:

@@ -58,12 +58,14 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
         first_tick: returns the tick of a phase, or raises an error that names the known phases.
 
     Raises:
-        ArgumentError: if an option that begins with `drift_` is unknown or breaks a rule.
+        ArgumentError: if the options are no dictionary, or one that begins with `drift_` is unknown or breaks a rule.
 
     Example:
         >>> read_options({"drift_tick": 3, "low": -0.5}, lambda phase: 0)
         (ClockJump(tick=3, hold=False), {'low': -0.5})
     """
+    if not isinstance(options, Mapping):
+        raise ArgumentError(f"`options` should be a dictionary, or None. Received {options!r}")
     left = {name: value for name, value in options.items() if not str(name).startswith("drift_")}
     known = ("drift_clock", "drift_phase", "drift_tick")
     for name in options:
@@ -72,7 +74,7 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
     if "drift_tick" in options and "drift_phase" in options:
         raise ArgumentError("`options` should have one of `drift_tick` and `drift_phase`. Received both")
     clock = options.get("drift_clock")
-    if clock is not None and clock not in _CLOCK_OPTIONS:
+    if clock is not None and not (isinstance(clock, str) and clock in _CLOCK_OPTIONS):
         raise ArgumentError(f"`drift_clock` should be one of continue, hold. Received {clock!r}")
     tick = options.get("drift_tick")
     if tick is not None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -17,7 +18,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.errors import DrivenKnobError, KnobError, NoOracleError, StateError
+from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, KnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.tunable import TunableEnv
@@ -29,6 +30,9 @@ from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
 NOTIFY = ("none", "change", "full")
 """What `info["drift"]` contains: nothing, whether a knob changed, or phase, tick and knob values."""
+
+_REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What environments of other packages raise for options that they do not take."""
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
@@ -185,7 +189,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         clock = self._clock
         if self._keeps and clock.stop != NOT_RESET:
             self._check_knobs()
-        if seed is None and not options and self._is_plain and clock.stop != NOT_RESET:
+        if seed is None and options is None and self._is_plain and clock.stop != NOT_RESET:
             self._continue_time()
             return self.env.reset(options=options)
         if self._leader is not None:
@@ -193,13 +197,14 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         if seed is not None:
             seed = check_integer("seed", seed)
         started = clock.stop != NOT_RESET
-        keeps_time = bool(options) and options.get("drift_clock") == "continue"  # type: ignore[union-attr]
-        rewinds = seed is not None and not (started and keeps_time)
+        mode = options.get("drift_clock") if isinstance(options, Mapping) else None
+        rewinds = seed is not None and not (started and isinstance(mode, str) and mode == "continue")
         key = self._key_after(seed if rewinds else None)
         timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
         jump = NO_JUMP
-        if options:
+        if options is not None:
             jump, options = read_options(options, timeline.first_tick)
+        undo = self._undo_reset() if options else None
         if started:
             self._record_visits()
         if rewinds:
@@ -217,7 +222,17 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self.unwrapped.keep_tasks()  # time continues: recurring tasks still recur
         if not started or rewinds:
             self._notified = self._clock.values  # the first values are no change
-        return self._reset_env(seed, options)
+        if undo is None:
+            return self._reset_env(seed, options)
+        try:
+            return self._reset_env(seed, options)
+        except Exception as error:
+            undo()
+            if isinstance(error, _REFUSALS) and not isinstance(error, DriftEnvsError):
+                raise ArgumentError(
+                    f"`options` should be those that {type(self.unwrapped).__name__} takes: {error}. Received {options}"
+                ) from error
+            raise
 
     def render(self) -> Any:
         """The environment's picture.
@@ -397,6 +412,27 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self._check_knobs()
         observation, info = self._permute_masks(observation, info)
         return observation, {**info, "drift": self._drift_info()} if self._notifies else info
+
+    def _undo_reset(self) -> Callable[[], None]:
+        """A function that restores time, knobs and the random generator, in case the environment refuses an option."""
+        names = ("_timeline", "_key", "rewinds", "_notified", "_clock", "_visited", "_lost", "_time_warnings")
+        kept = {name: copy.copy(getattr(self, name)) for name in names}
+        kept["_visited"] = VisitedTicks(list(self._visited.spans))
+        base: Any = self.unwrapped
+        generator, seed = base._np_random, base._np_random_seed
+        state = None if generator is None else generator.bit_generator.state
+
+        def undo() -> None:
+            vars(self).update(kept)
+            self._walk = None
+            base._np_random, base._np_random_seed = generator, seed
+            if generator is not None:
+                generator.bit_generator.state = state
+            values = self._clock.values
+            if values is not None:
+                self._set_values(values, self._clock.tick)
+
+        return undo
 
     def _check_knobs(self) -> None:
         """Refuse that the environment does not have the values of the present tick.

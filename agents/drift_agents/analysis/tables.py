@@ -38,8 +38,9 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
 
     *Before* is the source phase of the plain agent, the columns of verifiers are the mean over all phases that a drift
     began (over the whole run where nothing drifts). A verifier that was played with several options has a column for
-    each, headed by them; of the references *oracle reset* has one. Beside the scores stand their costs, the interactions
-    of an instance over the whole run, those of a training phase and of probes included. Memories whose figures are equal share a line;
+    each, headed by them; of the references *oracle reset* has one. Beside the scores stand their costs, the
+    interactions of an instance over the whole run, those of a training phase and of probes included. Memories whose
+    figures are equal share a line;
     agents without memory have one only where no memory was played.
 
     Args:

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.classic_control import utils
 from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
-from drift_envs.checks import check_action, check_force
+from drift_envs.checks import check_action, check_force, check_number
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR, MOUNTAIN_CAR_CONTINUOUS
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
@@ -123,6 +122,26 @@ class _KnobCar(PoisonedEnv):
         self._load_visits(state["visits"])
 
 
+def read_bounds(options: Mapping[str, Any] | None) -> tuple[float, float]:
+    """The bounds of the start position.
+
+    Args:
+        options: of `reset`: `low` and `high`, by default -0.6 and -0.4.
+
+    Raises:
+        ArgumentError: if one is no number, or the lower one is above the other.
+
+    Example:
+        >>> read_bounds({"low": -0.5})
+        (-0.5, -0.4)
+    """
+    given = options or {}
+    low, high = (check_number(name, given.get(name, own), -1e6, 1e6) for name, own in (("low", -0.6), ("high", -0.4)))
+    if low > high:
+        raise ArgumentError(f"Lower bound `low` should be at most `high`, {high:g}. Received {low:g}")
+    return low, high
+
+
 def _find_cell(state: Any) -> tuple[int, int]:
     return math.floor(float(state[0]) / POISON_CELL[0]), math.floor(float(state[1]) / POISON_CELL[1])
 
@@ -179,8 +198,8 @@ class MountainCar(_KnobCar, MountainCarEnv):
         Returns:
             Position and velocity, shape `(2,)`, and an empty `info`.
         """
+        low, high = read_bounds(options)
         gym.Env.reset(self, seed=seed)
-        low, high = utils.maybe_parse_reset_bounds(options, -0.6, -0.4)
         self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
         if self._poison_after:
             self._begin_visits()
@@ -284,6 +303,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode in the valley at velocity 0, as Gymnasium does."""
+        read_bounds(options)
         start, info = Continuous_MountainCarEnv.reset(self, seed=seed, options=options)
         if self._poison_after:
             self._begin_visits()

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium.envs.classic_control import utils
 
 from drift_envs.envs import MountainCar, MountainCarContinuous
+from drift_envs.envs.mountain_car.env import read_bounds
 from drift_envs.envs.mountain_car.slope import SlopeTable
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
@@ -69,10 +69,10 @@ class VectorCar(DriftVectorEnv):
         return dict(values)
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
-        utils.maybe_parse_reset_bounds(dict(options), -0.6, -0.4)
+        read_bounds(options)
 
     def _start_episodes(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
-        self._start(mask.nonzero()[0], *utils.maybe_parse_reset_bounds(dict(options), -0.6, -0.4))
+        self._start(mask.nonzero()[0], *read_bounds(options))
 
     def _start(self, indices: np.ndarray, low: float = -0.6, high: float = -0.4) -> None:
         """Start episodes in the valley at velocity 0."""

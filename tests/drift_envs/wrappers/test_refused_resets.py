@@ -1,0 +1,76 @@
+"""A refused `reset` says name, rule and value, and moves neither time nor a generator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import drift_envs  # noqa: F401
+from drift_envs import DriftWrapper
+from drift_envs.errors import ArgumentError
+
+DRIFT = {"version": 1, "name": "p", "drifts": [{"at": 2, "set": {"gravity": 12.0}}, {"at": 3, "set": {"gravity": 9.0}}]}
+
+MAKERS = {
+    "lake": lambda: gym.make("DriftFrozenLake-v0"),
+    "car as text": lambda: gym.make("DriftMountainCar-v0", text=True),
+    "house": lambda: gym.make("DriftHouse-v0", schedule="house/locked"),
+    "shop": lambda: gym.make("DriftWebShop-v0", text=True),
+    "other package": lambda: DriftWrapper(gym.make("CartPole-v1"), DRIFT),
+    "vector": lambda: gym.make_vec("DriftMountainCar-v0", num_envs=2, vectorization_mode="vector_entry_point"),
+}
+EVERYWHERE = [
+    (11, "`options` should be a dictionary"),
+    ("drift_tick", "`options` should be a dictionary"),
+    ({"drift_phase": 4.5}, "`drift_phase` should be the id of a phase"),
+    ({"drift_phase": np.array(["source"])}, "`drift_phase` should be the id of a phase"),
+    ({"drift_clock": ["continue"]}, "`drift_clock` should be one of continue, hold"),
+    ({"drift_clock": np.array(["hold", "hold"])}, "`drift_clock` should be one of continue, hold"),
+    ({"drift_tick": "2"}, "`drift_tick` should be a whole number"),
+]
+OWN = [
+    ("car as text", {"low": "left"}, "`low` should be a number"),
+    ("car as text", {"low": 0.1, "high": -0.1}, "`low` should be at most `high`"),
+    ("vector", {"high": float("nan")}, "`high` should be a number"),
+    ("house", {"goal_index": 0.5}, "`goal_index` should be a whole number"),
+    ("house", {7: 7}, "`options` should have no keys but goal_index. Received 7"),
+    ("shop", {"goal_index": [1]}, "`goal_index` should be a whole number"),
+    ("other package", {"low": "x"}, "`options` should be those that CartPoleEnv takes: .*Received {'low': 'x'}"),
+    ("other package", {"low": 3, "high": 2, "drift_phase": "drift-2"}, "those that CartPoleEnv takes"),
+]
+
+
+def look(env: Any) -> tuple[str, str]:
+    base = env.unwrapped
+    state = [each.drift_state for each in base.envs] if hasattr(base, "envs") else env.get_wrapper_attr("drift_state")
+    return repr(state), str(base.np_random.bit_generator.state)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "rule"), [(name, *case) for name in MAKERS for case in EVERYWHERE] + OWN, ids=str
+)
+def test_refused_options_change_nothing(name: str, options: Any, rule: str) -> None:
+    env, other = MAKERS[name](), MAKERS[name]()
+    for each in (env, other):
+        each.reset(seed=4)
+        each.reset()
+    before = look(env)
+    for seed in (None, 9):
+        with pytest.raises(ArgumentError, match=rule):
+            env.reset(seed=seed, options=options)
+        assert look(env) == before
+    assert str(env.reset()[0]) == str(other.reset()[0]), "the next episode is that of one that refused nothing"
+    assert look(env) == look(other)
+
+
+def test_the_log_has_no_tick_of_a_refused_reset() -> None:
+    env = MAKERS["other package"]()
+    env.reset(seed=0)
+    with pytest.raises(ArgumentError):
+        env.reset(options={"low": "x", "drift_tick": 3})
+    assert len(env.drift_log) == 0
+    assert env.unwrapped.gravity == 9.8
+    env.step(0)
