@@ -27,8 +27,10 @@ import socket
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -92,6 +94,9 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # Typer has no public name for the base of its usage errors: in some versions it is click's, in others its own copy.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+NARROWEST = 20
+"""Columns; a smaller value of `COLUMNS` counts as none, since tables of no width print nothing."""
+
 DEBUG, DEBUG_HELP = "--debug", "Show the traceback of an error."
 
 
@@ -238,8 +243,14 @@ def run_app(
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) < NARROWEST:
+        del os.environ["COLUMNS"]
     try:
-        status = app(words, prog_name=program, standalone_mode=False, obj=words)
+        with warnings.catch_warnings():
+            if DEBUG not in words:
+                warnings.showwarning = partial(_show_warning, program)
+            status = app(words, prog_name=program, standalone_mode=False, obj=words)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):  # older versions of Typer report an interruption as `Abort`
         status = INTERRUPTED
@@ -271,6 +282,11 @@ def run_app(
     if status == INTERRUPTED:
         print(f"{program}: interrupted", file=sys.stderr)
     return int(status or DONE)
+
+
+def _show_warning(program: str, message: Warning | str, *_: Any) -> None:
+    """Print a warning in one line, without the line of code that has found the reason for it."""
+    print(f"{program}: warning: {message}", file=sys.stderr)
 
 
 def _describe_output(error: Exception) -> str:

@@ -455,13 +455,13 @@ def _record(
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .gif, .mp4 or .png file.")],
     schedule: ScheduleOption = None,
     policy: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="oracle|initial|random|FILE",
             help="Policy: the best known one, that of the first phase for ever, random actions, or a file of a run's "
-            "folder `traces`, which is replayed.",
+            "folder `traces`, which is replayed (default: oracle, or random where none is known).",
         ),
-    ] = "oracle",
+    ] = None,
     phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to record.")] = 3,
     episodes: Annotated[
         object,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class RecordOptions:
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
         policy: `oracle`, `initial` (the optimum of the first tick for ever), `random`, or a file of a
-            run's folder `traces`.
+            run's folder `traces`; `None` for `oracle`, or `random` where none is known, which is printed.
         phases: how many, from the first.
         episodes: so many of each phase, or a range of episodes; `None` for one, of a file for all.
         steps: after which an episode is cut; `None` for none.
@@ -71,7 +72,7 @@ class RecordOptions:
     env_id: str
     out: Path
     schedule: str | None
-    policy: str
+    policy: str | None
     phases: int
     episodes: int | range | None
     steps: int | None
@@ -112,23 +113,24 @@ def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
-    scheduled = open_schedule(options.schedule or default_schedule(options.env_id), options.seed, options.env_id)
-    if options.policy != "random" and scheduled.oracle is None:
-        raise ArgumentError(
-            f"there is no oracle for {options.env_id} with {scheduled.schedule.name}; use `--policy random`"
-        )
+    source = options.schedule or default_schedule(options.env_id)
+    scheduled = open_schedule(source, options.seed, options.env_id, may_import=True)
+    missing = f"there is no oracle for {options.env_id} with {scheduled.schedule.name}"
+    policy = options.policy or ("oracle" if scheduled.oracle is not None else "random")
+    if policy != "random" and scheduled.oracle is None:
+        raise ArgumentError(f"{missing}; use `--policy random`")
+    if policy != options.policy and policy == "random":
+        print(f"{missing}: actions are random", file=sys.stderr)
     with without_display():
         parts = IDS[options.env_id].parts if options.env_id in IDS else None
-        text = parts is not None and (
-            parts.text_mode is not None or (options.policy != "random" and parts.text is not None)
-        )
+        text = parts is not None and (parts.text_mode is not None or (policy != "random" and parts.text is not None))
         env = scheduled.make_env("rgb_array", text=text)
         try:
             if isinstance(options.episodes, range):
-                found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
+                found = film_range(env, policy, options.episodes, options.steps, options.seed)
             else:
                 each = options.episodes or 1
-                found = film(env, scheduled, options.policy, options.phases, each, options.steps, options.seed)
+                found = film(env, scheduled, policy, options.phases, each, options.steps, options.seed)
             return list(found), int(env.metadata.get("render_fps", FPS))
         finally:
             env.close()
@@ -153,7 +155,7 @@ def _read_policy(options: RecordOptions) -> Recording | None:
         UnknownChoiceError: if the policy is neither a name nor a file of a run's folder.
         ArgumentError: if the file is no recording of this environment.
     """
-    if options.policy in POLICIES:
+    if options.policy is None or options.policy in POLICIES:
         return None
     if not options.policy.endswith(RECORDING_SUFFIX):
         raise UnknownChoiceError(
@@ -253,16 +255,17 @@ def _episode(
 
 @contextmanager
 def without_display() -> Iterator[None]:
-    """Select SDL's dummy video driver: without a display the default one fails."""
-    before = os.environ.get("SDL_VIDEODRIVER")
-    os.environ["SDL_VIDEODRIVER"] = "dummy"
+    """Select SDL's dummy drivers: without a display that of pictures fails, and that of sound prints what it misses."""
+    before = {name: os.environ.get(name) for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER")}
+    os.environ.update(dict.fromkeys(before, "dummy"))
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["SDL_VIDEODRIVER"]
-        else:
-            os.environ["SDL_VIDEODRIVER"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def write_film(frames: Sequence[np.ndarray], path: Path, fps: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice, check_integer
@@ -32,9 +33,31 @@ NOTIFY = ("none", "change", "full")
 """What `info["drift"]` contains: nothing, whether a knob changed, or phase, tick and knob values."""
 
 _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What environments of other packages raise for options that they do not take."""
+"""What environments of other packages raise for options and actions that they do not take."""
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
+
+
+def _is_finite(action: Any) -> bool:
+    """Whether an action of a `Box` has finite numbers alone; what is none is left to the environment."""
+    try:
+        return bool(np.isfinite(action).all())
+    except (TypeError, ValueError):
+        return True
+
+
+def _is_element(action: Any, space: gym.Space[Any]) -> bool:
+    """Whether an action is one of a space, where a list counts as an array."""
+    try:
+        if isinstance(space, gym.spaces.Box):
+            return bool(np.asarray(action, space.dtype).shape == space.shape)
+        return bool(space.contains(action))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _wrong_action(action: Any, space: gym.Space[Any]) -> ArgumentError:
+    return ArgumentError(f"`action` should be an element of {space}. Received {action!r}")
 
 
 class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
@@ -149,6 +172,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._notifies = notify != "none"
         self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
         self._keeps = binder.keeps
+        space = env.action_space if self._keeps else None  # those of this package check actions themselves
+        self._takes_reals = isinstance(space, gym.spaces.Box) and bool(np.issubdtype(space.dtype, np.floating))
+        self._numbers = range(int(space.start), int(space.start + space.n)) if isinstance(space, Discrete) else None
         self._has_changed = binder.has_changed
         self._has_effects = binder.effects is not None
         self._finishes = self._notifies or self._has_changed is not None or self._has_effects
@@ -167,12 +193,22 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
         Raises:
             StateError: before the first `reset`.
+            ArgumentError: if the environment does not take the action, or it is not finite; time stands still then.
         """
         clock = self._clock
         steps = clock.steps
         if steps >= clock.stop:
             self._apply_values()
-        result = self.env.step(action)
+        if self._takes_reals and not _is_finite(action):
+            raise ArgumentError(f"`action` should be finite numbers of {self.env.action_space}. Received {action!r}")
+        if self._numbers is not None and isinstance(action, (int, np.integer)) and action not in self._numbers:
+            raise _wrong_action(action, self.env.action_space)
+        try:
+            result = self.env.step(action)
+        except _REFUSALS as error:
+            if isinstance(error, DriftEnvsError) or _is_element(action, self.env.action_space):
+                raise
+            raise _wrong_action(action, self.env.action_space) from error
         clock.steps = steps + 1  # after the step, so that time stands still if the action is refused
         return self._finish(*result) if self._finishes else result
 

@@ -29,6 +29,7 @@ from drift_agents.analysis.tables import (
     tabulate_scores,
     tabulate_verification,
 )
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import REPORT, write_text
 
 LEGEND = (
@@ -97,28 +98,37 @@ def write_report(folder: Path, console: Console | None = None, *, full: bool = F
         full: whether the tables of each schedule are printed too.
 
     Returns:
-        The file.
+        The file; where it cannot be written, and the report is printed, that is printed too.
 
     Raises:
-        ExperimentError: if the folder holds no finished run.
+        ExperimentError: if the folder holds no finished run, or nothing is printed and the file cannot be written.
     """
     manifest, rows = read_run(folder)
     report = make_report(manifest, rows)
     path = folder / REPORT
-    write_text(path, to_text(manifest, report))
+    refusal = None
+    try:
+        write_text(path, to_text(manifest, report))
+    except ExperimentError as error:
+        if console is None:
+            raise
+        refusal = str(error)  # what is printed needs no file
     if console is not None:
         if full:
             _print_sections(console, report)
         title, headline = Text(str(manifest["name"]), style="bold underline"), "\n".join((*report.headline, ""))
         more = "" if full else "intervals, costs and verification (--full prints them), "
         last = f"As Markdown, with {more}the configuration and how to read it:"
+        if refusal is not None:
+            last = f"Not written as Markdown: {refusal}"
         room = SCREEN - sum(len(console.render_lines(text)) for text in (title, Text(headline), last)) - 1
         console.print(title)
         console.print(Text(headline))
         if report.overview.rows:
             _print_overview(console, report.overview, sys.maxsize if full else room)
-        console.print(last)
-        console.print(f"{folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
+        console.print(Text(last))
+        if refusal is None:
+            console.print(f"{folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
     return path
 
 

@@ -311,6 +311,15 @@ def test_the_report_is_printed_and_written(tmp_path: Path) -> None:
     assert "Configuration (hash abc)" in text
     again = write_report(tmp_path).read_text()
     assert again == text
+    path.unlink()
+    path.mkdir()  # as a folder in which nothing can be written
+    console = Console(file=StringIO(), width=100)
+    write_report(tmp_path, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "Not written as Markdown: " in shown
+    assert "+54 [+42, +67]" in shown
+    with pytest.raises(ExperimentError):
+        write_report(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -326,3 +326,24 @@ def test_variables_decide_on_colors(
     monkeypatch.setenv(variable, "1")
     assert main(["show", "frozen_lake/implicit"]) == 0
     assert ("\x1b[1;36m" in capsys.readouterr().out) is is_colored, "the start tile of a map"
+
+
+@pytest.mark.parametrize("columns", ["0", "3", "-1", "wide"])
+def test_odd_widths_of_a_terminal(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["show", "mountain_car/fatigue"]) == 0
+    assert "clock episode" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_one_line_without_our_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    periods = [one for one in range(2, 440) if all(one % other for other in range(2, one))]
+    drifts = "".join(f"  - {{every: {period}, for: 1, set: {{slip: 0.1}}}}\n" for period in periods)
+    file = tmp_path / "many.yaml"
+    file.write_text(f"version: 1\nenv: DriftFrozenLake-v0\ndrifts:\n{drifts}", encoding="utf-8")
+    for command in ("validate", "show"):
+        assert main([command, str(file)]) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.partition("warning: ")[2].startswith(f"{file}:3: drifts: can be played up to tick ")

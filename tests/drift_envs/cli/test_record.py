@@ -170,3 +170,14 @@ def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.Capture
         status = 2 if arguments[-1] == "best" else 1
         assert main(["record", *arguments, "--out", str(tmp_path / "a.png")]) == status
         assert message in capsys.readouterr().err
+
+
+def test_without_an_oracle_actions_are_random_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["record", "DriftAcrobot-v0", "--phases", "1", "--steps", "2", "--out", str(tmp_path / "a.png")]
+    assert main(words) == 0
+    assert "there is no oracle for DriftAcrobot-v0 with acrobot/explicit: actions are random" in capsys.readouterr().err
+    for policy in ("oracle", "initial"):
+        assert main([*words, "--policy", policy]) == 1
+        assert "use `--policy random`" in capsys.readouterr().err
