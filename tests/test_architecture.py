@@ -38,7 +38,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["parts"],
         ["task_sequence", "tool_schemas", "tunable"],
         ["recurring_tasks", "visits"],
-        ["schedule"],
+        ["package_tools", "schedule"],
         ["attribute_knobs"],
         ["built_in_knobs"],
         ["wrappers"],

@@ -1,7 +1,6 @@
 """The tasks of the episodes, and their order.
 
 * `is_played`, `list_tasks` - the tasks that can be scored
-* `make_interfaces` - the interfaces of the conditions of a schedule
 * `carry_reference` - the score of published calls after a drift, cached
 * `draw_tasks` - tasks that drifts affect
 * `make_sequence` - the pool of recurring tasks in its order
@@ -48,15 +47,6 @@ def is_played(number: int) -> bool:
 def list_tasks() -> tuple[int, ...]:
     """The numbers of the tasks that can be scored, in order."""
     return tuple(filter(is_played, load_tasks()))
-
-
-def make_interfaces(conditions: Sequence[Mapping[str, Value]]) -> Interfaces:
-    """The interfaces of conditions; that of the defaults if there is none.
-
-    Args:
-        conditions: knob values, in temporal order.
-    """
-    return tuple(make_interface(one) for one in conditions) or (make_interface({}),)
 
 
 @lru_cache(maxsize=4096)
@@ -108,18 +98,21 @@ def draw_tasks(
     return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
 
 
-def make_sequence(size: int | None, order: str, interfaces: Interfaces, affected: bool) -> TaskSequence:
+def make_sequence(
+    size: int | None, order: str, conditions: Sequence[Mapping[str, Value]], affected: bool
+) -> TaskSequence:
     """The sequence of tasks; there is one place, 0.
 
     Args:
         size: the number of recurring tasks; `None` draws from all tasks.
         order: `shuffled` or `fixed`.
-        interfaces: those of the conditions, in temporal order.
+        conditions: knob values, in temporal order.
         affected: whether tasks come first that drifts affect, or those that none does.
 
     Raises:
         ArgumentError: if size or order break a rule.
     """
+    interfaces = tuple(make_interface(one) for one in conditions) or (make_interface({}),)
     return TaskSequence(size, order, partial(_draw, interfaces, affected), _list_all, _OTHERS)
 
 
