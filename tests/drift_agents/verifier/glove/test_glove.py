@@ -200,6 +200,14 @@ def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:
     [
         ({"epsilon": 0.0}, "`epsilon` should be in the interval (0, 1]. Received 0.0"),
         ({"epsilon": True}, "`epsilon` should be in the interval (0, 1]. Received True"),
+        ({"epsilon": 1.2}, "`epsilon` should be in the interval (0, 1]. Received 1.2"),
+        ({"epsilon": float("nan")}, "`epsilon` should be in the interval (0, 1]. Received nan"),
+        ({"persistence": 2.5}, "`persistence` should be a whole number, at least 1. Received 2.5"),
+        (
+            {"budget": {"outcomes": 3, "accuracy": 0.2, "confidence": 1.5}},
+            "`confidence` should be in the interval (0, 1). Received 1.5",
+        ),
+        ({"alpha": 5}, "Known: prober, epsilon, persistence, budget, minimum,"),
         ({"persistence": 0}, "`persistence` should be a whole number, at least 1. Received 0"),
         ({"minimum": 1.5}, "`minimum` should be a whole number, at least 1. Received 1.5"),
         ({"budget": -1}, "`budget` should be a whole number, at least 1. Received -1"),
