@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.analysis.html.curves import CONFLICTS, list_curves
+from drift_agents.analysis.html.curves import BELIEVED, CONFLICTS, list_curves
 from drift_agents.analysis.html.report import to_html, write_html
 from drift_agents.analysis.html.vega import bundle_chart
 from drift_agents.analysis.plots.curves import series
@@ -59,9 +59,11 @@ def test_curves_are_means_over_instances(traced_run: Path) -> None:
 def test_conflicts_are_counts_of_each_episode_without_an_average_over_episodes(traced_run: Path) -> None:
     manifest, rows = read_run(traced_run)
     parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
-    curves = {(one["schedule"], one["memory"], one["percent"]): one for one in list_curves(parts)}
-    assert {line["name"] for line in curves["puddle", "Vanilla", True]["lines"]} >= {"plain", "GLOVE", "clairvoyant"}
-    conflicts = curves["puddle", "Vanilla", False]
+    curves = {(one["schedule"], one["memory"], one["measure"]): one for one in list_curves(parts)}
+    assert {
+        line["name"] for line in curves["puddle", "Vanilla", "success in percent, mean of up to 5 episodes"]["lines"]
+    } >= {"plain", "GLOVE", "clairvoyant"}
+    conflicts = curves["puddle", "Vanilla", CONFLICTS]
     assert "clairvoyant" not in {line["name"] for line in conflicts["lines"]}, "it has no memory"
     (line,) = [line for line in conflicts["lines"] if line["name"] == "GLOVE"]
     counts = [
@@ -70,6 +72,18 @@ def test_conflicts_are_counts_of_each_episode_without_an_average_over_episodes(t
     ]
     assert line["mean"] == pytest.approx(np.mean(counts, axis=0), abs=0.006)
     assert max(line["mean"]) > 0
+
+
+def test_what_is_still_believed_has_a_curve_from_the_first_drift_on(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    (part,) = [part_of(manifest, "puddle", runs) for schedule, runs in group(rows).items() if schedule == "puddle"]
+    (curve,) = [one for one in list_curves([part]) if (one["memory"], one["measure"]) == ("Vanilla", BELIEVED)]
+    drift = curve["drifts"][0][0]
+    for line in curve["lines"]:
+        assert line["mean"][:drift] == [None] * drift
+        assert all(0.0 <= value <= 100.0 for value in line["mean"][drift:] if value is not None)
+    means = {line["name"]: line["mean"][-1] for line in curve["lines"]}
+    assert means["plain"] > means["GLOVE"]
 
 
 def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
