@@ -1,6 +1,7 @@
 """The oracle of drifting facts: the present values, and what can be known of them.
 
 * `FactsOracle` - exact responses, best commands and values at any tick
+* `plan_asking` - whether it pays to ask once more
 * `make_oracle` - the same for a drifting environment, as its declaration names it
 """
 
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from drift_envs.envs.facts.episode import ASK, PASS, FactsEpisode
 from drift_envs.envs.facts.model import FACTS_OF_A_WORLD, FactsModel, make_model
+from drift_envs.envs.facts.vocabulary import NOTHING, TOLD, read_values
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
@@ -21,10 +24,11 @@ from drift_envs.task_sequence import MOST_TASKS
 class FactsOracle(CommandOracle[FactsModel, int]):
     """The oracle of drifting facts.
 
-    A state is the JSON text of an observation, whose question says which fact it is about. What can be known of a
-    fact is its present value, if it was said, and else what `ask` tells: after a change that nobody says the best
-    policy asks once, if that is worth its price. The value counts what can be known; `action` answers with the
-    present value once it was said or told.
+    A state is the JSON text of an observation, whose question says which fact it is about. What can be known is what
+    was said, and what `ask` tells, which is known on all later days. So the value is 1: regret counts wrong answers and
+    the price of asking, and is never negative. `action` answers with the present value if it was said, or has held
+    since an earlier day, on which it could be asked for; on the day of a change that nobody says it follows the
+    cheapest plan (`plan_asking`).
 
     Args:
         source: the knobs at any tick.
@@ -39,12 +43,12 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         >>> import gymnasium as gym
         >>> import drift_envs
         >>> env = gym.make("DriftFacts-v0", schedule="facts/implicit")
-        >>> state, _ = env.reset(seed=0)
+        >>> _ = env.reset(seed=0)
         >>> oracle = env.get_wrapper_attr("oracle")
-        >>> oracle.value(0), round(oracle.value(20), 2), oracle.action(state, 40)
-        (1.0, 0.95, 'ask')
-        >>> env.step(oracle.action(state, 0))[1]
-        1.0
+        >>> days = [env.reset(options={"drift_tick": 20})[0] for _ in range(9)]
+        >>> day = next(day for day in days if not oracle.knows(day, 20))
+        >>> oracle.value(20), oracle.action(day, 20), oracle.action(day, 21)
+        (1.0, 'ask', 'kafotu')
     """
 
     read_by = ()
@@ -56,27 +60,33 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         return make_model(knobs["world"] or self._drawn(), knobs)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
-        """The present value; before it, `ask`, if nobody has said it and that is worth its price.
+        """The present value if it can be known; else what the cheapest plan does next.
 
         Args:
             state: the JSON text.
             tick: the tick.
             left: the remaining steps (default: the limit).
         """
-        episode = self._restore(state, tick)
-        if episode.model.is_said(episode.number) or episode.asked or left == 1:
-            return episode.model.value(episode.number)
-        return ASK if _worth_of_asking(episode.model) > 0 else PASS
+        episode, model = self._restore(state, tick), self.setting(tick)
+        if self._is_known(model, episode.number, tick):
+            return model.value(episode.number)
+        told = [(read_values(one) or [NOTHING])[-1] for one in episode.heard if one.startswith(TOLD)]
+        asks = plan_asking(model.price, model.lost, len(told), (self._limit if left is None else left) - 1)
+        if told and (episode.asked > len(told) or asks <= 0):
+            return told[-1]  # two equal answers, of which the later one stands last, are true
+        return ASK if asks > 0 else PASS
 
     def knows(self, state: Any, tick: int) -> bool:
-        """Whether the present value was said by a tick, so that no policy has to ask for it.
+        """Whether the present value was said by a tick, or could be asked for before it.
 
         Args:
             state: the JSON text.
             tick: the tick.
         """
-        episode = self._restore(state, tick)
-        return episode.model.is_said(episode.number)
+        return self._is_known(self.setting(tick), self._restore(state, tick).number, tick)
+
+    def _is_known(self, model: FactsModel, number: int, tick: int) -> bool:
+        return model.is_said(number) or (tick > 0 and self.setting(tick - 1).version(number) == model.version(number))
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
         """All possible responses, most probable first; only answers to `ask` can be false.
@@ -112,12 +122,10 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         return list(range(FACTS_OF_A_WORLD)) if pool is None else [number % MOST_TASKS for number in pool]
 
     def _task_value(self, setting: FactsModel, task: int, lost: float) -> float:
-        return 1.0 if setting.is_said(task) else _worth_of_asking(setting)
+        return 1.0
 
     def _carry(self, old: FactsModel, new: FactsModel, task: int) -> Carried:
         same = old.value(task) == new.value(task)
-        if not old.is_said(task):  # the plan was to ask, which still tells the present value
-            return Carried(_worth_of_asking(new), 2, int(not same), 1)
         return Carried(float(same), 1, 0 if same else 3, 3)
 
     def _restore(self, state: Any, tick: int) -> FactsEpisode:
@@ -139,9 +147,37 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         return episode
 
 
-def _worth_of_asking(setting: FactsModel) -> float:
-    """The expected score of asking once and answering what is told."""
-    return max(1.0 - setting.lost - setting.price, 0.0)
+@lru_cache(maxsize=4096)
+def plan_asking(price: float, lost: float, told: int, left: int) -> float:
+    """What asking once more is worth, beside answering or passing at once, where no two answers were equal so far.
+
+    An answer is true with probability q = 1 - lost; false ones differ from each other. After n different answers each
+    is the present value with probability q / (n q + lost), and the next one is equal to one of them, and then true,
+    with probability n q^2 / (n q + lost).
+
+    Args:
+        price: of an answer.
+        lost: the probability that an answer is false.
+        told: the number n of answers so far.
+        left: how often can be asked before the last step, which answers.
+
+    Returns:
+        The gain in expected score; positive if it pays to ask.
+
+    Example:
+        >>> round(plan_asking(0.1, 0.0, 0, 29), 3), round(plan_asking(0.1, 0.0, 1, 28), 3)
+        (0.9, -0.1)
+        >>> [round(plan_asking(0.02, 0.3, told, 10), 3) for told in range(3)]
+        [0.943, 0.263, 0.555]
+    """
+    if left < 1:
+        return -price
+    q = 1.0 - lost
+    weight = told * q + lost
+    now = q / weight if told else 0.0
+    agree = told * q * q / weight if told else 0.0
+    then = q / ((told + 1) * q + lost) + max(plan_asking(price, lost, told + 1, left - 1), 0.0)
+    return agree + (1.0 - agree) * then - price - now
 
 
 def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> FactsOracle:

@@ -37,6 +37,9 @@ ATTRIBUTES = {
 }
 """The name of each attribute after `rename`."""
 
+TOLD = "Asked today: "
+"""How an answer to `ask` begins."""
+
 WORDINGS = 3
 """How many wordings there are; one more is held out."""
 
@@ -93,7 +96,7 @@ _STATEMENTS: dict[str, tuple[str, ...]] = {
         "{speaker} has heard that {who}'s {what} is {value}.",
         "{speaker} believes in {value} as {who}'s {what}.",
     ),
-    "told": ("Asked today: {who}'s {what} is {value}.",) * 4,
+    "told": (TOLD + "{who}'s {what} is {value}.",) * 4,
     "question": (
         "What is {who}'s {what}?",
         "Tell me {who}'s {what}.",

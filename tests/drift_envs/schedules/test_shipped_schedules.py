@@ -75,6 +75,7 @@ CONTROLS = {
 OPEN_LOOP = {"mountain_car_continuous/goal"}
 DRAWN_TIMES = {
     "facts/rush",
+    "facts/rush:family",
     "frozen_lake/implicit:choice",
     "frozen_lake/explicit:compound",
     "frozen_lake/explicit:jittered",
@@ -90,6 +91,9 @@ DRAWN_TIMES = {
 }
 """Schedules whose drifts come at times drawn from the seed."""
 OTHER_RHYTHMS = {
+    "facts/ramp",
+    "facts/ramp:family",
+    "facts/ramp:silent",
     "facts/weekly",
     "house/wander",
     "house/weekly",

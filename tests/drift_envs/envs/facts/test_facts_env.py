@@ -7,10 +7,12 @@ import re
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from drift_envs.envs.facts.env import Facts
 from drift_envs.envs.facts.knobs import EXPLICIT
+from drift_envs.envs.facts.oracle import plan_asking
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers.twin import twin
 
@@ -27,15 +29,72 @@ def test_the_oracle_scores_what_it_says(schedule: str) -> None:
     env = gym.make("DriftFacts-v0", schedule=schedule)
     oracle = env.get_wrapper_attr("oracle")
     for tick in (0, 20, 41):
-        scores = []
+        scores, asked = [], 0
         env.reset(seed=3)
         for number in env.unwrapped.task_pool:
             state, info = env.reset(options={"goal_index": number, "drift_tick": tick})
-            over = False
+            over, asked = False, asked + (not oracle.knows(state, tick))
             while not over:
                 state, _, over, _, info = env.step(oracle.action(state, tick))
             scores.append(info["score"])
-        assert sum(scores) / len(scores) == pytest.approx(oracle.value(tick))
+        # What nobody says is asked for on the day of the change, and is known on later days.
+        assert (asked > 0) == (tick == 20 and schedule in ("facts/implicit", "facts/mixed"))
+        assert sum(scores) == pytest.approx(len(scores) * oracle.value(tick) - 0.1 * asked)
+
+
+def test_the_cheapest_plan_asks_until_two_answers_agree() -> None:
+    """Against a simulation of the plan, where answers are false with this probability."""
+    rng = np.random.default_rng(0)
+    for price, lost in ((0.02, 0.3), (0.1, 0.1), (0.05, 0.5), (0.3, 0.4), (0.9, 0.3)):
+        scores = []
+        for _ in range(4000):
+            told, is_among, is_last, score = 0, False, False, 0.0
+            while plan_asking(price, lost, told, 29 - told) > 0:
+                score -= price
+                is_last = rng.random() >= lost
+                if is_last and is_among:
+                    break
+                told, is_among = told + 1, is_among or is_last
+            scores.append(score + is_last)
+        assert np.mean(scores) == pytest.approx(max(plan_asking(price, lost, 0, 29), 0.0), abs=0.02)
+
+
+def test_the_oracle_asks_again_where_answers_can_be_false() -> None:
+    base = {"world": 3, "transient": 0.5, "price": 0.01}
+    drifts = [{"at": 1, "set": {"silent": 6}}]
+    schedule = {"version": 1, "name": "t", "base": base, "drifts": drifts, "tasks": {"pool": 6}}
+    env = gym.make("DriftFacts-v0", schedule=schedule)
+    oracle = env.get_wrapper_attr("oracle")
+    scores, asks = [], []
+    for seed in range(20):
+        state, _ = env.reset(seed=seed, options={"drift_tick": 1})
+        assert not oracle.knows(state, 1)
+        over, count = False, 0
+        while not over:
+            action = oracle.action(state, 1)
+            count += action == "ask"
+            state, _, over, _, info = env.step(action)
+        scores.append(info["score"])
+        asks.append(count)
+    assert np.mean(scores) == pytest.approx(plan_asking(0.01, 0.5, 0, 29), abs=0.05)
+    assert max(asks) > min(asks) >= 2
+
+
+@pytest.mark.parametrize("schedule", ["facts/implicit", "facts/implicit:transient", "facts/mixed"])
+def test_regret_is_never_negative(schedule: str) -> None:
+    """Also of an agent that remembers what it was told."""
+    env = gym.make("DriftFacts-v0", schedule=schedule)
+    oracle = env.get_wrapper_attr("oracle")
+    known: dict[str, str] = {}
+    for day in range(60):
+        state, info = env.reset(seed=4 if day == 0 else None)
+        question = json.loads(state)["question"]
+        if known.get(question) is None:
+            known[question] = heard(env.step("ask")[0])[-1].split()[-1].rstrip(".")
+        *_, info = env.step(known[question])
+        if info["score"] <= 0:
+            known.pop(question)
+        assert oracle.value(day) - info["score"] >= 0
 
 
 @pytest.mark.parametrize("schedule", SAID)
@@ -53,8 +112,6 @@ def test_nobody_says_a_silent_change_and_asking_tells_it() -> None:
     for day in range(45):
         state, info = env.reset(seed=1 if day == 0 else None)
         assert day == 0 or len(heard(state)) == 1
-    oracle = env.get_wrapper_attr("oracle")
-    assert not oracle.knows(state, 44)
     known = set(info["actions"])
     state, reward, over, _, info = env.step(" ASK ")
     assert (reward, over) == (-0.1, False)
