@@ -121,9 +121,15 @@ class BeliefTracker:
         return bool(self._env.oracle.changed(record.state, record.action, self._env.phase.start - 1, tick))
 
     def _was_true(self, record: Record, outcome: Outcome, tick: int) -> bool:
-        """Whether an outcome was true when it was written, and is no longer."""
-        holds, env = self._env.oracle.holds, self._env
-        about = record.state, record.action, outcome.state, outcome.ended
-        if holds(*about, tick, outcome.score):
+        """Whether an outcome was true when it was written, and no true response is of its class now."""
+        oracle, env, kind = self._env.oracle, self._env, outcome_key(outcome, self._matching)
+        about = record.state, record.action
+
+        def holds(one: Outcome, at: int) -> bool:
+            return bool(oracle.holds(*about, one.state, one.ended, at, one.score))
+
+        responses = (Outcome(one.state, one.score, one.ended) for one in oracle.response(*about, tick))
+        now = (outcome, *(one for one in responses if outcome_key(one, self._matching) == kind))
+        if any(holds(one, tick) for one in now):
             return False
-        return env.is_of_another(record) or bool(holds(*about, env.tick_of(record.now.step), outcome.score))
+        return env.is_of_another(record) or holds(outcome, env.tick_of(record.now.step))

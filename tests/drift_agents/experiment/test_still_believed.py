@@ -13,7 +13,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.still_believed import BeliefTracker, answer_of
-from drift_agents.matching.base import Exact
+from drift_agents.matching.base import Exact, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -79,6 +79,25 @@ def test_a_response_that_was_never_true_is_no_changed_fact(schedule_file: Path) 
     tracker.evaluate(memory, NOW)
     env.reset(options={"drift_tick": 4})
     assert tracker.evaluate(memory, NOW) is None
+
+
+def test_a_change_that_the_matching_rule_does_not_see_is_none(tmp_path: Path) -> None:
+    """A weaker engine leads to another position in the same cell."""
+    path = tmp_path / "weaker.yaml"
+    path.write_text(
+        "version: 1\nname: weaker\nenv: DriftMountainCar-v0\nclock: episode\ndrifts: [{at: 1, set: {force: 0.00099}}]\n"
+    )
+    shares = []
+    for matching in (Exact(), make_matching("mountain_car")):
+        memory, env = VanillaMemory(matching=matching), make_env(read_schedule(str(path)))
+        tracker = BeliefTracker(env, matching, lambda record, tick, env=env: true_share(env.oracle, record, tick))
+        before, _ = env.reset(seed=0)
+        outcome = Outcome(env.step(2)[0], 0.0, False)
+        memory.observe(Experience(before, "2", outcome, 0.0, AgentClock()), AgentClock())
+        tracker.evaluate(memory, NOW)
+        env.reset(options={"drift_tick": 1})
+        shares.append(tracker.evaluate(memory, NOW))
+    assert shares == [1.0, None]
 
 
 @pytest.mark.parametrize("name", ["vanilla", "memory_bank", "voyager", "generative_agents", "beliefmem", "store"])
