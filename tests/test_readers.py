@@ -143,8 +143,8 @@ def schedules(folder: Path) -> Reader:
 
 def experiments(_: Path) -> Reader:
     def read(text: str) -> None:
-        data, line = parse_text(text, "experiment.yaml")
-        parse_experiment(data, "experiment.yaml", line)
+        document = parse_text(text, "experiment.yaml")
+        parse_experiment(document.data, "experiment.yaml", document.mark)
 
     return Reader(shipped("agents/drift_agents/experiment/experiments/*.yaml"), read)
 

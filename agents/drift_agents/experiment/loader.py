@@ -4,25 +4,25 @@
 * `override` - the content of a file with other values for some keys
 * `shipped_experiments` - the names of the experiments that come with the package
 * `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
-* `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
+* `parse_text` - YAML 1.2 as plain data, with the line of every key
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.mistakes import AXES, KeyPath, find_mistakes, readable_blocks
+from drift_agents.experiment.mistakes import AXES, find_mistakes, readable_blocks
 from drift_agents.experiment.plan import parts_of
 from drift_agents.part_file import PartFile
 from drift_envs.errors import Problem
 from drift_envs.schedule.files import split_suffix
-from drift_envs.schedule.yaml import MAX_BYTES, YamlError, key_path, parse_yaml
+from drift_envs.schedule.yaml import MAX_BYTES, Document, Mark, YamlError, key_path, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDER = "experiments"
@@ -65,21 +65,21 @@ def load_experiment(
     """
     if isinstance(source, Mapping):
         return parse_experiment(override(source, overrides or {}))
-    text = os.fspath(source)
-    if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
-        if text not in shipped_experiments():
-            raise UnknownNameError("experiment", text, shipped_experiments())
-        where = f"{text}.yaml"
+    where = os.fspath(source)
+    if isinstance(source, str) and not where.endswith(_SUFFIXES) and os.sep not in where:
+        if where not in shipped_experiments():
+            raise UnknownNameError("experiment", where, shipped_experiments())
+        where = f"{where}.yaml"
         content = (resources.files("drift_agents.experiment") / _FOLDER / where).read_text("utf-8")
-        data, line = parse_text(content, where)
     else:
-        where = text
-        data, line = read_yaml(Path(text))
+        content = _read(Path(where))
+    document = parse_text(content, where)
+    data = document.data
     if isinstance(data, dict):
         if "drifts" in data:
             raise ExperimentError(f"{where}: is a schedule; an experiment names it under `schedules`")
         data = override(_place_parts(data, Path(where).parent), overrides or {})
-    return parse_experiment(data, where, line)
+    return parse_experiment(data, where, document.mark)
 
 
 def override(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,30 +147,22 @@ def _place_parts(data: Any, folder: Path) -> Any:
     return [_place_parts(value, folder) for value in data] if isinstance(data, list) else data
 
 
-def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
-    """Read a YAML file.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The data, and a function that gives the line of a key.
-
-    Raises:
-        ExperimentError: if the file cannot be read, is too large, or is not YAML.
-    """
+def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ExperimentError(f"{path}: an experiment file should have at most {MAX_BYTES} bytes")
-        content = path.read_text("utf-8")
+        return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise ExperimentError(f"{path}: cannot be read: {reason}") from error
-    return parse_text(content, str(path))
 
 
-def parse_text(content: str, where: str) -> tuple[Any, Callable[[KeyPath], int | None]]:
-    """The data of a YAML text, and a function that gives the line of a key.
+def parse_text(content: str, where: str) -> Document:
+    """The data of a YAML text, with the line of every key.
+
+    Args:
+        content: the text.
+        where: the file's name, for messages.
 
     Raises:
         ExperimentError: if the text is not YAML, or a key stands twice.
@@ -178,26 +170,19 @@ def parse_text(content: str, where: str) -> tuple[Any, Callable[[KeyPath], int |
     try:
         document = parse_yaml(content, where)
     except YamlError as error:
-        raise ExperimentError(f"{where}{'' if error.line is None else f':{error.line}'}: {error.text}") from error
+        raise ExperimentError(str(Problem(where, error.line, "", error.text))) from error
     if document.problems:
         raise ExperimentError("\n".join(map(str, document.problems)))
-    return document.data, lambda path: document.mark.find(path).line
+    return document
 
 
-def parse_experiment(
-    data: Any,
-    where: str = "<dict>",
-    line: Callable[[KeyPath], int | None] | None = None,
-) -> Experiment:
+def parse_experiment(data: Any, where: str = "<dict>", mark: Mark | None = None) -> Experiment:
     """Check plain data.
 
     Args:
         data: what stands in the file.
         where: the file's name, for messages.
-        line: gives the line of a key, for messages.
-
-    Returns:
-        The experiment.
+        mark: where the data stands, for messages.
 
     Raises:
         ExperimentError: with everything that is wrong, one finding a line.
@@ -206,6 +191,7 @@ def parse_experiment(
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
     experiment, found = find_mistakes(data)
     if experiment is None:
-        problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
+        places = mark or Mark(where, None)
+        problems = [Problem(where, places.find(path).line, key_path(path), text) for path, text in found]
         raise ExperimentError("\n".join(map(str, problems)))
     return experiment

@@ -122,6 +122,12 @@ def _unknown(kind: str, name: str, known: Collection[str], path: KeyPath) -> Ite
         yield path, str(UnknownNameError(kind, name, known))
 
 
+def _unknown_part(registry: Registry, name: str, path: KeyPath) -> Iterator[Finding]:
+    """The finding of a part that there is not."""
+    if not registry.has(name):
+        yield path, str(UnknownNameError(registry.kind, name, registry.names()))
+
+
 def _findings_of_schedules(experiment: Experiment) -> Iterator[Finding]:
     """What is wrong with the settings of schedules, and with their lengths."""
     played = sorted({*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)})
@@ -165,8 +171,8 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
             for position, part in enumerate(parts):
                 is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
                 path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
+                yield from _unknown_part(registry, part.name, path)
                 if not registry.has(part.name):
-                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
                     continue
                 if part in parts[:position]:
                     yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
@@ -179,8 +185,7 @@ def _findings_of_part(axis: str, part: PartSpec, path: KeyPath, inside: KeyPath)
     if axis == "team":
         try:
             for member in read_members(part):
-                if not POLICIES.has(member.policy.name):
-                    yield path, str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
+                yield from _unknown_part(POLICIES, member.policy.name, path)
         except (ArgumentError, UnknownNameError) as error:
             yield path, str(error)
     registry = AXES[axis]
@@ -207,8 +212,8 @@ def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[Finding]:
-    if training is not None and training.policy is not None and not POLICIES.has(training.policy.name):
-        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, training.policy.name, POLICIES.names()))
+    if training is not None and training.policy is not None:
+        yield from _unknown_part(POLICIES, training.policy.name, (*path, "policy"))
 
 
 def data_at(data: Any, path: KeyPath) -> Any:

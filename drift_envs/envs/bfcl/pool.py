@@ -17,7 +17,7 @@ import numpy as np
 from drift_envs.envs.bfcl.engines import replay_reference
 from drift_envs.envs.bfcl.episode import play_reference
 from drift_envs.envs.bfcl.interface import BfclInterface, make_interface
-from drift_envs.envs.bfcl.package import load_tasks
+from drift_envs.envs.bfcl.package import find_package, load_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.task_sequence import TaskSequence
@@ -111,7 +111,9 @@ def make_sequence(
 
     Raises:
         ArgumentError: if size or order break a rule.
+        MissingDependencyError: if the package is not installed.
     """
+    find_package()
     interfaces = tuple(make_interface(one) for one in conditions) or (make_interface({}),)
     return TaskSequence(size, order, partial(_draw, interfaces, affected), _list_all, _OTHERS)
 

@@ -17,7 +17,7 @@ import numpy as np
 from drift_envs.envs.tau2.episode import replay
 from drift_envs.envs.tau2.interface import Tau2Interface, make_interface
 from drift_envs.envs.tau2.knobs import DOMAINS
-from drift_envs.envs.tau2.package import AIRLINE, Tau2Task, load_tasks
+from drift_envs.envs.tau2.package import AIRLINE, Tau2Task, find_package, load_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.task_sequence import TaskSequence
@@ -110,7 +110,9 @@ def make_sequence(
 
     Raises:
         ArgumentError: if size or order break a rule.
+        MissingDependencyError: if the package is not installed.
     """
+    find_package()
     interfaces = tuple(make_interface(one) for one in conditions) or (make_interface({}),)
 
     return TaskSequence(size, order, partial(_draw, interfaces, affected), _list_all, _OTHERS)
