@@ -81,14 +81,17 @@ def test_every_command_runs_at_its_smallest_size(
     program, words = split(command)
     if program == "python -m pytest":
         pytest.skip("a test of the suite")
-    if program == "drift-agents":
+    if words[0] == "run":
         experiment = load_experiment(parse(program, words)["experiment"])
         if needs_model(experiment):
             pytest.skip("needs a language model")
+        if "--schedules" not in words:
+            words += ["--schedules", experiment.schedules[0]]
         size = ["--set", "episodes=1"] if experiment.rounds is None else ["--rounds", "1"]
-        words += ["--seeds", "1", "--jobs", "1", "--schedules", experiment.schedules[0], *size]
+        words += ["--seeds", "1", "--jobs", "1", *size]
     else:
         words += SHORT.get(words[0], [])
+    words = [str(ROOT / word) if (ROOT / word).is_file() else word for word in words]
     monkeypatch.chdir(tmp_path)
     status = PROGRAMS[program][1](words)
     assert status == 0, capsys.readouterr().err
