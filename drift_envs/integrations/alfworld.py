@@ -162,8 +162,7 @@ class HouseGames:
         unseen = self.train_eval == "eval_out_of_distribution"
         rng = np.random.default_rng([_STREAM, self._seed])
         if self._source == "alfworld":
-            package = _part(self._source, "package")
-            plans = rng.permutation(package.list_plans(package.SPLITS[unseen]))
+            plans = rng.permutation(_part(self._source, "package").list_plans("unseen" if unseen else "seen"))
             return [int(plan) for plan in plans[:houses]]
         numbers = rng.choice(np.arange(1, MOST_TASKS), size=2 * houses, replace=False)[houses * unseen :][:houses]
         return [

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.checks import check_flag, check_integer
 from drift_envs.envs.alfworld import ALFWORLD
 from drift_envs.envs.alfworld.episode import AlfworldEpisode
 from drift_envs.envs.alfworld.game import AlfworldGame, make_game
@@ -69,7 +69,6 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
         observation_mode: `text` or `state`.
         pool: the number of recurring tasks; `None` draws from all tasks of the floor plan.
         order: `shuffled` (each task once in every round of the pool) or `fixed`.
-        split: `seen` or `unseen`: the floor plans from which a seed draws one.
         conditions: knob values under each of which every task of the pool can be done.
         affected: whether tasks come first that every change between two conditions affects, or that none does.
 
@@ -105,12 +104,10 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
         observation_mode: str = "text",
         pool: int | None = None,
         order: str = "shuffled",
-        split: str = "seen",
         conditions: Sequence[Mapping[str, Value]] = (),
         affected: bool = True,
     ) -> None:
         find_package()
-        self.split = check_choice("split", split, SPLITS)
         for condition in conditions:
             check_names(condition)
         self._conditions = freeze_conditions(conditions, MODEL_KNOBS)
@@ -119,8 +116,8 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
 
     def _draw_place(self) -> int:
-        """A floor plan of the split."""
-        return int(self.np_random.choice(list_plans(self.split)))
+        """A seen floor plan."""
+        return int(self.np_random.choice(list_plans(SPLITS[0])))
 
     def tasks_elsewhere(self, count: int, plans: int = 3) -> tuple[int, ...]:
         """The numbers of tasks in floor plans of the other split, drawn by the same rules. For evaluators.
@@ -129,7 +126,7 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
             count: how many.
             plans: in how many floor plans they are.
         """
-        return draw_elsewhere(self.place, count, plans, self.split, self._conditions, self._tasks.stream)
+        return draw_elsewhere(self.place, count, plans, self._conditions, self._tasks.stream)
 
     @property
     def task(self) -> AlfworldTask:

@@ -15,6 +15,13 @@ from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
 
 LAST_PLAN = 430
+ROOMS = {"kitchen": 0, "living room": 200, "bedroom": 300, "bathroom": 400}
+"""By kind of room, the number before that of its first floor plan; each has 30."""
+
+SPLITS = ("seen", "unseen")
+"""`alfworld`'s floor plans for training, the last 24 of each kind of room, and its others."""
+
+_LAST_UNSEEN, _LAST = 6, 30
 MOST_ARRANGEMENTS = 1000
 EFFECTS = ("heat", "cool", "clean", "nothing")
 _APPLIANCES = ("microwave", "fridge", "sinkbasin")
@@ -98,6 +105,21 @@ def _parse_verbs(value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping(value)
 
 
+def _draw_plan(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
+    """A floor plan of a kind of room and a split, another one than that below."""
+    if unknown := sorted(set(arguments) - {"room", "split"}):
+        raise KnobError(f"`plan`: `draw` takes room and split. Received {', '.join(unknown)}")
+    room, split = arguments.get("room"), arguments.get("split", SPLITS[0])
+    if room not in (None, *ROOMS) or split not in SPLITS:
+        raise KnobError(
+            f"`plan`: `draw` should have a room of {', '.join(ROOMS)} and a split of {', '.join(SPLITS)}. "
+            f"Received {dict(arguments)!r}"
+        )
+    numbers = range(1, _LAST_UNSEEN + 1) if split == SPLITS[1] else range(_LAST_UNSEEN + 1, _LAST + 1)
+    plans = [ROOMS[one] + number for one in ROOMS if room in (None, one) for number in numbers]
+    return int(rng.choice([plan for plan in plans if plan != below]))
+
+
 def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
     """A number drawn from the seed, another one than that below."""
     if arguments:
@@ -109,7 +131,7 @@ def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     """There have to be such floor plans; no two kinds may have one name, and no two commands the same words."""
     plan = int(values["plan"])
-    if plan and not (1 <= plan <= 430 and plan // 100 != 1 and 1 <= plan % 100 <= 30):
+    if plan and not any(first < plan <= first + _LAST for first in ROOMS.values()):
         yield "plan", f"should be 0, 1 to 30, 201 to 230, 301 to 330 or 401 to 430. Received {plan}"
     names = values["names"]
     if len(set(names.values())) < len(names):
@@ -125,7 +147,14 @@ _NONE = FrozenMapping()
 
 ALFWORLD_KNOBS = KnobTable(
     (
-        Knob("plan", 0, (0, LAST_PLAN), "number of the floor plan; 0 draws one from the seed", "integer"),
+        Knob(
+            "plan",
+            0,
+            (0, LAST_PLAN),
+            "number of the floor plan; 0 draws a seen one from the seed",
+            "integer",
+            draw=_draw_plan,
+        ),
         Knob(
             "arrangement",
             0,

@@ -2,7 +2,7 @@
 
 * `find_package` - refuses with one line where a package is missing or has another version
 * `load_domain`, `load_grammar`, `load_goal` - the PDDL domain, the text grammar, and goals with their wordings
-* `FloorPlan`, `load_plan`, `list_plans`, `SPLITS` - what stands in a floor plan, and the numbers of the plans
+* `FloorPlan`, `load_plan`, `list_plans` - what stands in a floor plan, and the numbers of the plans
 * `Kinds`, `load_kinds` - what can be held by what, and what can be heated, cooled, cleaned, sliced and switched
 
 Source: Shridhar et al., "ALFWorld", 2021, package `alfworld`, MIT; Côté et al., "TextWorld", 2018, MIT.
@@ -18,13 +18,11 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift_envs.envs.alfworld.knobs import SPLITS
 from drift_envs.errors import ArgumentError, MissingDependencyError
 
 VERSIONS = {"alfworld": "0.4.2", "textworld": "1.7.0", "fast-downward-textworld": "20.6.4"}
 """The packages, with the versions from which the games are made."""
-
-SPLITS = ("seen", "unseen")
-"""`alfworld`'s floor plans for training, 24 of 30 of each kind of room, and its others."""
 
 _FIXTURES = ("Bowl", "Box", "Cup", "Mug", "Plate", "Pan", "Pot")
 """Things that can hold others, which no task here uses so."""

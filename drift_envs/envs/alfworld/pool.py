@@ -122,15 +122,14 @@ def _check(task: AlfworldTask, layouts: Sequence[Layout], affected: bool) -> tup
 
 
 def draw_elsewhere(
-    plan: int, count: int, plans: int, split: str, conditions: Conditions, stream: Callable[[int], int]
+    plan: int, count: int, plans: int, conditions: Conditions, stream: Callable[[int], int]
 ) -> tuple[int, ...]:
     """Draw tasks of floor plans of the other split, by the rules of `draw_tasks`.
 
     Args:
-        plan: the number of the floor plan that is left out.
+        plan: the number of the floor plan.
         count: how many tasks.
         plans: in how many floor plans they are.
-        split: that of the environment.
         conditions: knob values under which each can be done, in temporal order.
         stream: returns the seed of the random stream of a key.
 
@@ -138,7 +137,7 @@ def draw_elsewhere(
         The numbers of the tasks; the floor plans take turns.
     """
     rng = np.random.default_rng(stream(_PLANS))
-    others = [one for one in list_plans(SPLITS[1 - SPLITS.index(split)]) if one != plan]
+    others = list_plans(SPLITS[plan in list_plans(SPLITS[0])])
     numbers = [int(one) for one in rng.permutation(others)[: min(plans, count)]]
     found = []
     for place, number in enumerate(numbers):
