@@ -36,7 +36,7 @@ USUAL = 5
 ACROSS = 3
 """Pictures side by side."""
 
-DRAWN = tuple(env_id for env_id, entry in IDS.items() if entry.group not in ("bfcl", "tau2"))
+DRAWN = tuple(env_id for env_id, entry in IDS.items() if entry.group not in ("alfworld", "bfcl", "tau2"))
 """The ids that have a picture; tools of other packages are text alone."""
 
 

@@ -21,13 +21,27 @@ DEVELOPMENT = ("glove-quick", "demo-llm")
 """Experiments on the instances that things are set on, and demonstrations."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
-FOR_EXTRA = {"stores": "chromadb", "minigrid": "minigrid", "web-pages": "miniwob"}
+FOR_EXTRA = {
+    "alfworld-adamem": "textworld",
+    "alfworld-beliefmem": "textworld",
+    "minigrid": "minigrid",
+    "stores": "chromadb",
+    "web-pages": "miniwob",
+}
 """Experiments of an extra, with the package that it needs."""
 
 COUNTS = {"minigrid": 10, "web-pages": 5}
 """How many instances experiments have that do not have 30."""
 
-DEBUGGED = ("house", "house-beliefmem", "adamem-effort", "edv-ablation", "tools")
+DEBUGGED = (
+    "house",
+    "house-beliefmem",
+    "adamem-effort",
+    "alfworld-adamem",
+    "alfworld-beliefmem",
+    "edv-ablation",
+    "tools",
+)
 """Experiments whose instances begin at 1002: the planners of house and desk were debugged on 1000 and 1001."""
 
 LARGE = ("tools",)
