@@ -111,7 +111,7 @@ def apply(layout: Layout, facts: RoomFacts, move: Move | None) -> RoomFacts | No
         return None
     command, thing, place = move
     if command == "go to":
-        return facts._replace(at=place)
+        return None if place == facts.at else facts._replace(at=place)
     if command == "use":
         here = facts.at != NOWHERE and facts.places[thing] == facts.at
         return facts._replace(marks=facts.marks | {(thing, "lit")}) if here and _is_lamp(layout, thing) else None
