@@ -15,6 +15,7 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, overload
 
+import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
@@ -52,7 +53,8 @@ _EXPLANATIONS = {
     "model_type": "should be a mapping",
     "model_attributes_type": "should be a mapping",
     "tuple_type": "should be a list",
-    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit",
+    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit; "
+    "letters are a to z and A to Z",
     "greater_than": "should be more than {gt}",
     "greater_than_equal": "should be at least {ge}",
     "less_than": "should be less than {lt}",
@@ -253,6 +255,9 @@ def _is_unknown_key(finding: Finding) -> bool:
 def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> Finding:
     kind, context, received = found["type"], found.get("ctx", {}), show(found["input"])
     if kind == "extra_forbidden":
+        key, colon, rest = str(path[-1]).partition(":")
+        if colon and key in _known_keys(path[:-1]):
+            return path, f"{_UNKNOWN_KEY} Put a blank behind the colon: `{key}: {rest}`"
         return path, f"{_UNKNOWN_KEY} {nearest(str(path[-1]), _known_keys(path[:-1]))}"
     if kind == "missing" and isinstance(path[-1], int):  # a pair with one entry
         return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
@@ -267,6 +272,8 @@ def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> F
     else:
         text = found["msg"][0].lower() + found["msg"][1:]
     text = f"{text}. Received {received}"
+    if path[0] == "drifts" and path[-1] in ("at", "every") and isinstance(found["input"], list):
+        text += ". One drift happens at one tick: write a drift for each, or `every` for ticks at equal distances"
     if kind == "literal_error" and isinstance(found["input"], str):
         options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
         close = difflib.get_close_matches(found["input"], options, n=1)
@@ -307,9 +314,18 @@ def _knob_findings(data: Mapping[str, Any], table: KnobTable) -> Iterator[Findin
                 rules = _operation_rules(operation, table[name], value, is_incremental, last)
             else:
                 env = f" (the schedule's `env` is {show(data['env'])})" if data.get("env") else ""
-                rules = iter([f"is no knob of this environment{env}. {nearest(name, table)}"])
+                rules = iter(
+                    [f"is no knob of this environment{env}. {nearest(name, table)}{_own_id(data, name, table)}"]
+                )
             for rule in rules:
                 yield (*path, name), rule
+
+
+def _own_id(data: Mapping[str, Any], knob: str, table: KnobTable) -> str:
+    """The id of this package for Gymnasium's environment of that name, where the knob is not just misspelled."""
+    spec = gym.registry.get(f"Drift{str(data.get('env')).rpartition('-v')[0]}-v0")
+    is_own = spec is not None and str(spec.entry_point).startswith("drift_envs.")
+    return f"; `{spec.id}` has more" if is_own and not difflib.get_close_matches(knob, table, n=1) else ""
 
 
 def _operation_rules(

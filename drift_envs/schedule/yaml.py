@@ -84,6 +84,10 @@ class Mark:
         return mark
 
 
+_NO_BLANK = re.compile(r"^[\s-]*([A-Za-z_]\w*):(?![\s/]|$)")
+"""A key at the beginning of a line whose colon has no blank behind it."""
+
+
 @dataclass
 class Document:
     """What a text holds.
@@ -123,9 +127,26 @@ def parse_yaml(text: str, where: str) -> Document:
         return _Reader(text, where).read()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise YamlError(line, f"is not YAML: {error.problem or error.context}") from None
+        raise YamlError(line, f"is not YAML: {error.problem or error.context}{_hint(text, error)}") from None
     except yaml.YAMLError as error:
         raise YamlError(None, f"is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
+    """What people usually mean where a text is not YAML: a tab, a missing blank, another indentation."""
+    mark, lines = error.problem_mark, text.splitlines()
+    if mark is None or mark.line >= len(lines):
+        return ""
+    line, before = lines[mark.line], lines[mark.line - 1] if mark.line else ""
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return ". Indent with blanks instead of tabs"
+    for one in (line, before):
+        if missing := _NO_BLANK.search(one):
+            return f". Put a blank behind the colon of `{missing[1]}:`"
+    problem = str(error.problem)
+    if "did not find expected" in problem or "mapping values" in problem:
+        return ". Keys of one mapping, and the dashes of one list, are indented alike; close brackets and quotes"
+    return ""
 
 
 def read_scalar(text: str) -> Any:

@@ -369,3 +369,33 @@ def test_an_unknown_key_hides_nothing(table):
         "<dict>: clok: is no key that belongs here. Did you mean `clock`?",
         *alone,
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"drifts": [{"every": [7, 9], "set": {"slip": 0.1}}]}, "write a drift for each, or `every`"),
+        ({"drifts": [{"at:5": None, "every": 3, "set": {"slip": 0.1}}]}, "Put a blank behind the colon: `at: 5`"),
+        ({"name": "Größe", "drifts": []}, "letters are a to z and A to Z. Received 'Größe'"),
+    ],
+)
+def test_messages_say_what_is_meant(content, message):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        load_schedule({"version": 1, **content})
+
+
+def test_a_knob_of_our_own_form_names_its_id():
+    import gymnasium as gym
+
+    from drift_envs import DriftWrapper
+
+    for env_id, knobs, end in (
+        ("MountainCarContinuous-v0", {"power": 0.1}, "; `DriftMountainCarContinuous-v0` has more"),
+        ("CartPole-v1", {"masspol": 0.1}, "Did you mean `masspole`?"),
+        ("CliffWalking-v1", {"wind": 0.1}, "`reward_sign`"),
+    ):
+        with pytest.raises(ScheduleError) as caught:
+            DriftWrapper(
+                gym.make(env_id), {"version": 1, "name": "p", "env": env_id, "drifts": [{"at": 1, "set": knobs}]}
+            )
+        assert str(caught.value).endswith(end)

@@ -109,3 +109,19 @@ def test_any_text_is_read_or_refused(text):
     with suppress(YamlError):  # any other error fails the test
         content = parse_yaml(text, "f").data
     assert content is None or isinstance(content, (bool, int, float, str, list, dict))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "hint"),
+    [
+        ("a: 1\nlist:\n\t- 2\n", 3, "Indent with blanks instead of tabs"),
+        ("name:lake\nenv: X\n", 2, "Put a blank behind the colon of `name:`"),
+        ("base:\n  map: 1\n  slip:0.5\n  more: 2\n", 4, "Put a blank behind the colon of `slip:`"),
+        ("drifts:\n  - at: 1\n    set: 2\n   name: x\n", 4, "are indented alike"),
+        ("a: 1\n  b: 2\n", 2, "are indented alike"),
+    ],
+)
+def test_what_is_meant_where_a_text_is_not_yaml(text: str, line: int, hint: str) -> None:
+    with pytest.raises(YamlError, match=re.escape(hint)) as caught:
+        parse_yaml(text, "a.yaml")
+    assert caught.value.line == line
