@@ -163,7 +163,7 @@ def score_detector(
         >>> stream = Stream(np.repeat([0.0, 1.0], 50), np.arange(1, 101), (50,), 100)
         >>> found = score_detector(lambda: Cusum(threshold=20), [stream, stream])
         >>> print(found.delay, found.f1, sep="; ")
-        3 (n = 1); 1 (n = 1)
+        3 (one value); 1 (one value)
     """
     if not streams:
         raise ArgumentError("`streams` should hold at least 1 stream. Received 0")

@@ -76,7 +76,7 @@ class Estimate(NamedTuple):
 
     Example:
         >>> print(Estimate(0.85, 0.64, 0.95, 20), Estimate(0.85, 0.85, 0.85, 1), sep="; ")
-        0.85 [0.64, 0.95]; 0.85 (n = 1)
+        0.85 [0.64, 0.95]; 0.85 (one value)
     """
 
     mean: float
@@ -92,7 +92,7 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         """The mean with its interval, or a note that there is none."""
         if self.n == 1:
-            return f"{self.mean:.3g} (n = 1)"
+            return f"{self.mean:.3g} (one value)"
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 

@@ -205,7 +205,7 @@ def estimate(values: Sequence[float], *, one_run: bool = False) -> Estimate:
 
     Example:
         >>> print(estimate([1.0, 1.0, 1.0], one_run=True))
-        1 (n = 1)
+        1 (one value)
         >>> estimate([1.0, 1.0, 1.0]).n
         3
     """

@@ -45,7 +45,7 @@ def test_a_stratum_of_one_keeps_its_weight() -> None:
 
 def test_equal_values_are_one_instance() -> None:
     assert bootstrap([0.85] * 30) == Estimate(0.85, 0.85, 0.85, 1)
-    assert str(bootstrap([0.85] * 30)) == "0.85 (n = 1)"
+    assert str(bootstrap([0.85] * 30)) == "0.85 (one value)"
     assert bootstrap([0.85]).n == 1
     assert bootstrap([0.0, 0.0, 1.0], strata=["a", "a", "b"]).n == 1
     assert not bootstrap([0.85] * 30).excludes_zero
