@@ -237,3 +237,19 @@ def test_an_environment_without_masks_gets_none():
     assert not env.has_wrapper_attr("action_masks")
     with pytest.raises(AttributeError):
         env.get_wrapper_attr("action_masks")
+
+
+def test_noise_on_integers_is_rounded() -> None:
+    class Counter(gym.Env):
+        observation_space = gym.spaces.Box(0, 255, (400,), np.uint8)
+        action_space = gym.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.full(400, 100, np.uint8), {}
+
+    drift = {"at": 0, "set": {"observation_noise": 0.2}}
+    env = DriftWrapper(Counter(), {"version": 1, "name": "n", "drifts": [drift]})
+    seen, _ = env.reset(seed=0)
+    assert seen.dtype == np.uint8
+    assert (seen == 100).mean() > 0.9, "a noise of 2.5 deviations is needed for another number"
