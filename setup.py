@@ -1,4 +1,4 @@
-"""The packages: those of three folders, of which `find:` in `setup.cfg` can search only one; and the version of a build.
+"""The packages of three folders, of which `find:` in `setup.cfg` can search only one; and the version of a build.
 
 A build from a checkout whose commit has no tag of a release says which commit it is, as in `0.1.0+g1a2b3c4d`. A source
 distribution keeps that in its `setup.cfg`.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drift_envs._version import __version__
 from drift_envs.command_line import (
     FAILED,
     WRONG_USAGE,
@@ -31,10 +30,17 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 110
 """Columns of tables where the output is not a terminal and `COLUMNS` is not set."""
 
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"drift-envs {version('drift-envs')}"
+
+
 app = make_app(
     "Environments that drift on a schedule: list and check schedules, play, record.",
     "drift-envs show frozen_lake/explicit",
-    version=lambda: f"drift-envs {__version__}",
+    version=_version,
 )
 
 

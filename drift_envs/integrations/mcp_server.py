@@ -15,10 +15,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from drift_envs._version import __version__
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.integrations.lifetime import TextLifetime
 from drift_envs.integrations.loopback import LOOPBACK
@@ -68,7 +68,9 @@ class LifetimeServer(ABC):
         self._numbers = itertools.count()
         self._lives: dict[int, Any] = {}
         """The lifetimes of the open sessions, by number."""
-        self._server = _Server(name, tools_change, version=__version__, instructions=instructions, lifespan=self._live)
+        self._server = _Server(
+            name, tools_change, version=version("drift-envs"), instructions=instructions, lifespan=self._live
+        )
         self._server.list_tools()(self._list_tools)
         self._server.request_handlers[types.CallToolRequest] = self._call_tool
 

@@ -324,8 +324,9 @@ def _knob_findings(data: Mapping[str, Any], table: KnobTable) -> Iterator[Findin
 def _own_id(data: Mapping[str, Any], knob: str, table: KnobTable) -> str:
     """The id of this package for Gymnasium's environment of that name, where the knob is not just misspelled."""
     spec = gym.registry.get(f"Drift{str(data.get('env')).rpartition('-v')[0]}-v0")
-    is_own = spec is not None and str(spec.entry_point).startswith("drift_envs.")
-    return f"; `{spec.id}` has more" if is_own and not difflib.get_close_matches(knob, table, n=1) else ""
+    if spec is None or not str(spec.entry_point).startswith("drift_envs."):
+        return ""
+    return "" if difflib.get_close_matches(knob, table, n=1) else f"; `{spec.id}` has more"
 
 
 def _operation_rules(
