@@ -57,6 +57,8 @@ ENVIRONMENTS: list[tuple[str, str, dict[str, Any], int | None]] = [
     ("house, default schedule as JSON", "DriftHouse-v0", {"text": True}, 20_000),
     ("tools, default schedule", "DriftTools-v0", {}, 5_000),
     ("tools, default schedule as JSON", "DriftTools-v0", {"text": True}, 5_000),
+    ("facts, default schedule", "DriftFacts-v0", {}, 20_000),
+    ("facts, default schedule as JSON", "DriftFacts-v0", {"text": True}, 20_000),
 ]
 """Name, id, arguments, and the target in steps a second."""
 

@@ -47,6 +47,24 @@ def _status_of(error: Exception) -> int | None:
 
 
 @app.command(
+    "facts-row",
+    short_help="Play the row of the map where verifying is a look.",
+    epilog=f"Example: {PROGRAM} facts-row --seeds 10",
+)
+def _facts_row(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of schedules and run.")] = Path("runs/facts-row"),
+    seeds: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Instances of a point.")] = 30,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
+) -> None:
+    """Play facts that change in silence by the price of `ask` and the share of false answers, and print the scores."""
+    from drift_agents.analysis.table import to_markdown
+
+    from research.facts_row import play_row
+
+    typer.echo(to_markdown(play_row(out, seeds, jobs)))
+
+
+@app.command(
     "study",
     short_help="Simulate a memory under declared evidence.",
     epilog=f"Example: {PROGRAM} study belief-correction --seeds 3",

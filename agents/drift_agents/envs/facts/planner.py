@@ -14,9 +14,10 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
-from drift_envs.checks import check_flag
+from drift_envs.checks import check_choice
 
 ASK, PASS = "ask", "pass"
+ASKS = ("doubt", "always", "never")
 
 
 class FactsPlanner:
@@ -30,7 +31,8 @@ class FactsPlanner:
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
-        asks: whether it asks; if not, it passes where nothing is believed, and ignores doubt.
+        asks: when it asks: in `doubt`, `always` before an answer, or `never`; then it passes where nothing is believed,
+            and ignores doubt.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -44,8 +46,8 @@ class FactsPlanner:
 
     name = "facts"
 
-    def __init__(self, *, conflict: str = "majority", asks: bool = True) -> None:
-        self.conflict, self.asks = check_conflict(conflict), check_flag("asks", asks)
+    def __init__(self, *, conflict: str = "majority", asks: str = "doubt") -> None:
+        self.conflict, self.asks = check_conflict(conflict), check_choice("asks", asks, ASKS)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
@@ -64,7 +66,7 @@ class FactsPlanner:
         answers = [action for action in view.actions if action not in (ASK, PASS)]
         wanted = self._believe(view, shown)
         if wanted not in answers:
-            wanted = ASK if self.asks and not shown.asked else PASS
+            wanted = ASK if self.asks != "never" and not shown.asked else PASS
         return Reply(wanted if wanted in view.actions else view.actions[int(rng.integers(len(view.actions)))])
 
     def _believe(self, view: PromptView, shown: ShownDay) -> str | None:
@@ -73,7 +75,9 @@ class FactsPlanner:
         today = [claim.value for claim in shown.claims if claim.about == shown.about and claim.is_told]
         if today:
             return today[-1]
-        doubt = -1 if view.doubt_since is None or not self.asks else view.doubt_since
+        if self.asks == "always":
+            return None
+        doubt = -1 if view.doubt_since is None or self.asks == "never" else view.doubt_since
         answers = self._read_answers(view, shown)
         right = {value: seen for value, seen in answers.items() if seen[0]}
         if claims:
