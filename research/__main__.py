@@ -59,7 +59,7 @@ def _facts_row(
     """Play facts that change in silence by the price of `ask` and the share of false answers, and print the scores."""
     from drift_agents.analysis.table import to_markdown
 
-    from research.facts_row import play_row
+    from research.verify_map.facts_row import play_row
 
     typer.echo(to_markdown(play_row(out, seeds, jobs)))
 
