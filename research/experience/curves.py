@@ -145,7 +145,9 @@ def _draw_fates(axis: Any, instances: Sequence[Sequence[Execution]]) -> None:
             axis.plot(inputs, outputs, look.mark, color=look.colour, markersize=2.5, alpha=0.25, linestyle="none")
             middle = sum(inputs) / len(points), sum(outputs) / len(points)
             axis.plot(*middle, look.mark, color=look.colour, markersize=11, markeredgecolor="black", linestyle="none")
-            axis.annotate(f"{fate} ({len(points)})", middle, xytext=(8, 8), textcoords="offset points", fontsize=8)
+            axis.annotate(
+                f"{fate} ({len(points)})", middle, xytext=(8, 8 - 24 * number), textcoords="offset points", fontsize=8
+            )
     axis.set(title="by what became of the source", xlabel="input alike", ylabel="output alike", ylim=(-0.03, 1.03))
 
 
