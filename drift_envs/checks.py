@@ -60,12 +60,16 @@ def describe_invalid(error: Any) -> str:
         ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, "two"]}')
         ... except ValidationError as error:
         ...     print(describe_invalid(error))
-        `goals.1`: input should be a valid integer, unable to parse string as an integer. Received 'two'
+        `goals.1` should be a valid integer, unable to parse string as an integer. Received 'two'
     """
     first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    received = "" if first["type"] in ("missing", "json_invalid") else f". Received {_show(first['input'])[:60]}"
-    return f"{f'`{place}`: ' if place else ''}{first['msg'][0].lower()}{first['msg'][1:]}{received}"
+    place, rule = ".".join(map(str, first["loc"])), first["msg"]
+    if first["type"] == "missing":
+        return f"`{place}` is missing"
+    is_value = rule.startswith("Input should ")
+    rule = rule.removeprefix("Input ") if is_value else rule[0].lower() + rule[1:]
+    received = "" if first["type"] == "json_invalid" else f". Received {_show(first['input'])[:60]}"
+    return f"{f'`{place}`' if place else ''}{' ' if is_value else ': ' if place else ''}{rule}{received}".strip()
 
 
 @overload

@@ -138,7 +138,7 @@ def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     header = TraceHeader("e", "s", "m", "v", "p", 0, "all", {})
     path.write_bytes(gzip.compress(json.dumps({**header._asdict(), "format": 9}).encode() + b"\n"))
-    with pytest.raises(ExperimentError, match=re.escape("`format`: input should be 2. Received 9")):
+    with pytest.raises(ExperimentError, match=re.escape("`format` should be 2. Received 9")):
         list(read_trace(path))
 
 
@@ -153,13 +153,13 @@ HEADER = json.dumps(TraceHeader("e", "s", "m", "v", "p", 0, "all", {})._asdict()
         (gzip.compress(HEADER.encode() * 9)[:-12], "", "cannot be read: Compressed file ended before the end"),
         (gzip.compress(HEADER.encode() * 9)[:40] + b"\0" * 40, "", "cannot be read: "),
         (gzip.compress(b""), "(:1)?", "(it is empty|invalid JSON)"),
-        (gzip.compress(b'{"format": 2}\n'), ":1", "`env`: .*required"),
+        (gzip.compress(b'{"format": 2}\n'), ":1", "`env` .*(missing|required)"),
         (gzip.compress(b"[]\n"), ":1", ""),
-        (gzip.compress(HEADER.replace("2", "9").encode()), ":1", "`format`: input should be 2. Received 9"),
-        (gzip.compress(f"{HEADER}\n3\n".encode()), ":2", "input should be an? object.*Received 3|.*instance of"),
+        (gzip.compress(HEADER.replace("2", "9").encode()), ":1", "`format` should be 2. Received 9"),
+        (gzip.compress(f"{HEADER}\n3\n".encode()), ":2", "should be an? .*Received 3"),
         (gzip.compress(f"{HEADER}\n{EPISODE}\n[\n".encode()), ":3", "invalid JSON: EOF"),
-        (gzip.compress(f"{HEADER}\n{EPISODE}\n{{}}\n".encode()), ":3", "`episode`: field required"),
-        (gzip.compress(f"{HEADER}\n{EPISODE.replace('[]', '[5]')}\n".encode()), ":2", "`steps.0`: input should be"),
+        (gzip.compress(f"{HEADER}\n{EPISODE}\n{{}}\n".encode()), ":3", "`episode` is missing"),
+        (gzip.compress(f"{HEADER}\n{EPISODE.replace('[]', '[5]')}\n".encode()), ":2", "`steps.0` should be"),
         (gzip.compress(f"{HEADER}\n{'[' * 99_999}\n".encode()), ":2", "invalid JSON: recursion limit"),
     ],
 )
