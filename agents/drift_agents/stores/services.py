@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any, Protocol
 
 from drift_agents.stores.adapter import takes
@@ -96,8 +96,8 @@ class _Wrapper:
         self._order: dict[str, int] = {}
 
     def __len__(self) -> int:
-        """The number of texts that were added."""
-        return len(self._order)
+        """The number of entries of the service, or of different texts that were added."""
+        return len(self.service) if isinstance(self.service, Sized) else len(self._order)
 
     def add(self, text: str, metadata: Mapping[str, Any] | None = None) -> Any:
         """Store a text, with metadata if the service takes them."""

@@ -48,8 +48,9 @@ class Facts(CommandEnv[int, FactsEpisode]):
     | `pass` | no answer, which ends the day |
 
     The observation is a JSON object: `day`, `heard` (the sentences of this day), `asked` (how often), `question`;
-    with `observation_mode="text"` it is a text. The first day introduces all facts of the pool. The reward is 1 for
-    the present value, else 0, minus the cost of asking; the right value is not shown after a wrong answer.
+    with `observation_mode="text"` it is a text. The first day introduces all facts of the pool, and lasts until a
+    step. The reward is 1 for the present value, else 0, minus the cost of asking; the right value is not shown after a
+    wrong answer.
 
     Knobs, with defaults and bounds: `drift-envs list --env DriftFacts-v0`. Those of the kinds of change count the
     changes so far; each kind has facts of its own, among which its changes take turns.
@@ -115,6 +116,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         self._day, self._since = 0, None
         self._today: tuple[int, Counts | None, tuple[int, ...] | None] = (0, None, None)
         self._values: frozenset[str] = frozenset()
+        self._is_unplayed = False
 
     _since: Counts | None
     _model: FactsModel | None = None
@@ -149,7 +151,9 @@ class Facts(CommandEnv[int, FactsEpisode]):
         """
         options = dict(options or {})
         starts = seed is not None and not self._keeps_tasks
-        day, since = (0, None) if starts else (self._day, self._since)
+        # The first day, which introduces the facts, lasts until something is done: experiments seed before they play.
+        is_first = starts or (self._is_unplayed and self._today[1] is None)
+        day, since = (0, None) if is_first else (self._day, self._since)
         if "day" in options:
             day = check_integer("day", options.pop("day"), 0)
         if "since" in options:
@@ -164,7 +168,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         except ArgumentError:
             self._today, self._values = before
             raise
-        self._day, self._since = day + 1, self.episode.model.counts
+        self._day, self._since, self._is_unplayed = day + 1, self.episode.model.counts, True
         return result
 
     def _find_task(self, number: int) -> tuple[int, int]:
@@ -205,6 +209,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         return self._model
 
     def _execute(self, episode: FactsEpisode, command: str) -> None:
+        self._is_unplayed = False
         asked = episode.asked
         if self._transient and " ".join(command.lower().split()) == ASK and self.np_random.random() < self._transient:
             episode.lose()
@@ -220,7 +225,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
 
     def save_state(self) -> dict[str, Any]:
         """The state of the day and what was heard before, without knobs and random generators."""
-        return {**super().save_state(), "days": (self._day, self._since, self._today, self._values)}
+        return {**super().save_state(), "days": (self._day, self._since, self._today, self._values, self._is_unplayed)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a state.
@@ -229,7 +234,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
             state: from `save_state`.
         """
         super().load_state(state)
-        self._day, self._since, self._today, self._values = state["days"]
+        self._day, self._since, self._today, self._values, self._is_unplayed = state["days"]
 
     def _draw_page(self) -> np.ndarray:
         from drift_envs.envs.facts.picture import draw_facts_picture

@@ -11,6 +11,7 @@ import pytest
 from drift_agents.analysis.inspect.page import write_page
 from drift_agents.analysis.inspect.serve import make_server
 from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
@@ -288,5 +289,28 @@ def test_the_desk_has_the_database_beside_the_calls_and_the_drift_marked(
     press(browser, Keys.END)
     assert texts(browser, ".frame .desk .calls li")[-1] == "finish()"
     assert texts(browser, ".frame .desk .written"), "an order that was read again shows what was written"
+    assert [entry for entry in contrasts() if entry[0] < READABLE] == []
+    assert errors(browser) == []
+
+
+def test_a_fact_has_its_time_line(browser: WebDriver, tmp_path: Path, contrasts: Contrasts) -> None:
+    experiment = load_experiment(
+        {
+            "name": "facts",
+            "schedules": ["facts/implicit"],
+            "agents": {"memory": {"vanilla": {"order": "newest"}}, "policy": "planner"},
+            "seeds": 1,
+            "rounds": 8,
+        }
+    )
+    run_experiment(experiment, tmp_path / "run", trace="all")
+    rows = read_rows(tmp_path / "run" / "episodes.jsonl")
+    wrong = next(row["episode"] for row in rows if row["score"] == 0)
+    open_page(browser, f"{write_page(tmp_path / 'run').as_uri()}#0/{wrong}/1")
+    WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".frame .desk"))
+    days = texts(browser, ".frame .desk tbody tr")
+    assert days[0].startswith("day 0")
+    assert days[-1].endswith("wrong")
+    assert any(day.endswith("right") for day in days[:-1])
     assert [entry for entry in contrasts() if entry[0] < READABLE] == []
     assert errors(browser) == []

@@ -19,6 +19,13 @@ from drift_envs.wrappers.twin import twin
 SAID = [f"facts/{kind}" for kind in EXPLICIT if kind != "change"] + ["facts/explicit:family", "facts/rush"]
 
 
+def begin_day(env: gym.Env[str, str], seed: int | None) -> str:
+    """The observation of a day, which ends at once."""
+    state, _ = env.reset(seed=seed)
+    env.step("pass")
+    return state
+
+
 def heard(state: str) -> list[str]:
     found: list[str] = json.loads(state)["heard"]
     return found
@@ -97,10 +104,20 @@ def test_regret_is_never_negative(schedule: str) -> None:
         assert oracle.value(day) - info["score"] >= 0
 
 
+def test_the_first_day_lasts_until_a_step() -> None:
+    """An experiment seeds the environment, and then begins its first episode."""
+    env = gym.make("DriftFacts-v0")
+    first, _ = env.reset(seed=5)
+    again, _ = env.reset(seed=9, options={"drift_clock": "continue", "drift_tick": 0})
+    assert set(heard(again)) == set(heard(first))
+    env.step("ask")
+    assert len(heard(env.reset()[0])) == 1
+
+
 @pytest.mark.parametrize("schedule", SAID)
 def test_a_change_that_is_said_is_heard_once(schedule: str) -> None:
     env = gym.make("DriftFacts-v0", schedule=schedule)
-    days = [heard(env.reset(seed=5 if day == 0 else None)[0]) for day in range(22)]
+    days = [heard(begin_day(env, 5 if day == 0 else None)) for day in range(22)]
     if schedule != "facts/rush":
         assert [len(day) for day in days[1:20]] == [1] * 19
         assert len(days[20]) > 6
@@ -110,8 +127,9 @@ def test_a_change_that_is_said_is_heard_once(schedule: str) -> None:
 def test_nobody_says_a_silent_change_and_asking_tells_it() -> None:
     env = gym.make("DriftFacts-v0", schedule="facts/implicit")
     for day in range(45):
-        state, info = env.reset(seed=1 if day == 0 else None)
+        state = begin_day(env, 1 if day == 0 else None)
         assert day == 0 or len(heard(state)) == 1
+    state, info = env.reset()
     known = set(info["actions"])
     state, reward, over, _, info = env.step(" ASK ")
     assert (reward, over) == (-0.1, False)

@@ -9,13 +9,14 @@ function shape(tag, attributes, ...children) {
   return element;
 }
 
-/** The picture for a step: {state, action (null at the end), knobs, before, trail, actions}. */
+/** The picture for a step: {state, action (null at the end), knobs, before, trail, actions, earlier}. */
 function drawFrame(view) {
   let state = null;
   try { state = JSON.parse(view.state); } catch { /* a page: shown as text */ }
   if (state && Array.isArray(state.cur_pos) && Array.isArray(view.knobs.map)) return drawLake(state, view);
   if (state && typeof state.position === 'number' && 'goal_position' in view.knobs) return drawCar(state, view);
   if (state && Array.isArray(state.calls) && state.records) return drawDesk(state, view);
+  if (state && Array.isArray(state.heard) && state.question) return drawFacts(state, view);
   return drawPage(view);
 }
 
@@ -138,6 +139,36 @@ function drawDesk(state, view) {
   for (const [name, value] of drifted) desk.append(make('p', { class: 'drifted' }, `drift: ${name} is now ${JSON.stringify(value)}, was ${JSON.stringify(view.before[name])}`));
   desk.append(make('div', { class: 'columns' }, left, right));
   return desk;
+}
+
+const RENAMED = { workspace: 'office', orthodontist: 'dentist', cubby: 'locker', intolerance: 'allergy', supervisor: 'manager', residence: 'address' };
+
+/** The fact that a sentence or a question is about, by the first name of its attribute. */
+function factOf(sentence) {
+  const found = /\b([A-Z]\w+)'s (\w+)/.exec(sentence);
+  return found && `${found[1]}'s ${RENAMED[found[2]] ?? found[2]}`;
+}
+
+/** A day's question, and the time line of its fact: what was said, told and answered on each day so far. */
+function drawFacts(state, view) {
+  const fact = factOf(state.question), days = new Map();
+  const row = day => days.get(day) ?? days.set(day, { said: [], answer: '', right: null }).get(day);
+  const hear = shown => { for (const one of shown.heard) if (factOf(one) === fact && !row(shown.day).said.includes(one)) row(shown.day).said.push(one); };
+  for (const { state: text, action, outcome } of view.earlier) {
+    const shown = JSON.parse(text);
+    hear(shown);
+    if (factOf(shown.question) !== fact) continue;
+    if (action === 'ask') hear(JSON.parse(outcome[0]));
+    else Object.assign(row(shown.day), { answer: action, right: outcome[1] > 0 });
+  }
+  hear(state);
+  const body = [...days].map(([day, { said, answer, right }]) => make('tr', right === false ? { class: 'written' } : {},
+    make('th', { scope: 'row' }, `day ${day}`), make('td', {}, said.join(' ')), make('td', {}, answer), make('td', {}, right === null ? '' : right ? 'right' : 'wrong')));
+  const head = make('tr', {}, ...['', 'heard', 'answered', ''].map(name => make('th', {}, name)));
+  const drawn = make('div', { class: 'desk', role: 'group', 'aria-label': `time line of ${fact}`, tabindex: 0 });
+  drawn.append(make('p', { class: 'request' }, `Day ${state.day}. ${state.question}`),
+    make('table', { class: 'record' }, make('caption', {}, `What was heard and answered about ${fact}`), make('thead', {}, head), make('tbody', {}, ...body)));
+  return drawn;
 }
 
 function callOf(action) {

@@ -17,6 +17,7 @@ function drawPane(cell, at, data, position) {
   const view = {
     state: end ? step.outcome[0] : step.state, action: end ? null : step.action, knobs: knobsAt(episode, position),
     before: knobsBefore(data, number_, Math.min(position, steps.length)), trail: [...steps.slice(0, position + 1).map(one => one.state), ...(end ? [step.outcome[0]] : [])],
+    earlier: [...data.order.filter(one => one < number_).flatMap(one => data.episodes.get(one).steps), ...steps.slice(0, position)],
   };
   const frame = make('div', { class: 'frame' });
   frame.append(make('p', { class: 'banner' }, `${cell.phases[cell.phase[at]]}, tick ${step.tick}, ${end ? 'the end' : `step ${position + 1} of ${steps.length}`}, score ${number(end ? step.outcome[1] : position ? steps[position - 1].outcome[1] : 0)}`), drawFrame(view));
