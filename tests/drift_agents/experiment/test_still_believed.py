@@ -136,4 +136,4 @@ def test_lines_have_the_share_by_phase(tmp_path: Path) -> None:
     assert all(row["still_believed"] is None for row in rows if row["phase"] == "source")
     last = {(row["schedule"], row["verifier"], row["phase"]): row["still_believed"] for row in rows}
     for schedule in experiment["schedules"]:
-        assert 0 < last[schedule, "overwrite", "drift-2"] < last[schedule, "none", "drift-2"] == 1, schedule
+        assert 0 < last[schedule, "overwrite", "drift-2"] < last[schedule, "none", "drift-2"] <= 1, schedule
