@@ -47,7 +47,9 @@ def test_a_text_keeps_its_key_when_a_nearer_state_comes_later() -> None:
 
 @given(st.lists(st.integers(0, 359), max_size=200), st.sampled_from([1.0, within(1), within(7)]))
 def test_it_agrees_with_a_direct_implementation(angles: list[int], similarity: float) -> None:
-    rule, own, keys = NearestNeighbour(similarity=similarity, embedding=Angles()), [], {}
+    rule = NearestNeighbour(similarity=similarity, embedding=Angles())
+    own: list[int] = []
+    keys: dict[int, int] = {}
     for angle in angles:
         if angle not in keys:
             near = [(round(float(np.cos(np.radians(angle - one))), 6), -at) for at, one in enumerate(own)]
