@@ -29,6 +29,7 @@ from drift_agents.llm.base import Completion, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
+from drift_agents.memory.episodic import MOST
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought
@@ -72,7 +73,7 @@ class AdaMem:
             evidence.
         patience: for rules, the number of steps in a row without a next step of the strategy after which `low`
             refreshes it; `None` for never.
-        k: the number of experiences for a strategy; by default the memory's own number.
+        k: the number of experiences for a strategy, from 1 to 16; by default the memory's own number.
         horizon: for rules, the maximum number of steps of each experience in a strategy.
 
     Raises:
@@ -104,7 +105,7 @@ class AdaMem:
         self.trajectories = check_flag("trajectories", trajectories)
         self.rule = check_choice("on_removed", on_removed, ON_REMOVED)
         self.patience = check_count("patience", patience, optional=True)
-        self.k = check_count("k", k, optional=True)
+        self.k = check_count("k", k, 1, MOST, optional=True)
         check_count("horizon", horizon)
         self._rules = RuleModel({STRATEGY["title"]: partial(make_strategy, horizon=horizon)})
         self._current: Strategy | None = None

@@ -282,7 +282,8 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
         ({"on_removed": "?"}, "`on_removed` should be one of drop, keep. Received '?'"),
         ({"strategy": 1}, "`strategy` should be true or false. Received 1"),
         ({"patience": 0}, "`patience` should be a whole number, at least 1, or None. Received 0"),
-        ({"k": True}, "`k` should be a whole number, at least 1, or None. Received True"),
+        ({"k": True}, "`k` should be a whole number in the interval [1, 16], or None. Received True"),
+        ({"k": 17}, "`k` should be a whole number in the interval [1, 16], or None. Received 17"),
         ({"horizon": None}, "`horizon` should be a whole number, at least 1. Received None"),
     ],
 )
