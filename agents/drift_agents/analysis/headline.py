@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from drift_agents.agent import NOTABLE_LOOPS
@@ -71,9 +72,10 @@ def _lost(parts: Sequence[ScheduleRuns]) -> str:
     largest = f"{_signed(worst)} points, {whose}."
     if worst.n == 1:
         return f"The largest change of a plain agent after the drifts is {largest}"
+    are_below = "are below their own level" if len(found) > 1 else "is below its own level"
     return (
         f"{sum(_differs(change, -1) for change, _ in found)} of {_count(len(found), 'plain agent')} (memories without "
-        f"a verifier, by schedule) are below their own level after the drifts; the largest change is {largest}"
+        f"a verifier, by schedule) {are_below} after the drifts; the largest change is {largest}"
     )
 
 
@@ -92,7 +94,9 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
         if changes:
             above, below = (sum(_differs(change, sign) for change in changes) for sign in (1, -1))
             low, high = (_signed(pick(changes, key=_by_mean)) for pick in (min, max))
-            span = low if low == high else f"{low} to {high}"
+            span = low if low == high else f"from {low} to {high}"
+            if changes[0].n > 1:
+                span = re.sub(r" \((all \d+)\)", r", \1,", span).removesuffix(",")  # no brackets within brackets
             counts = f"above 0 in {above} of {len(changes)}, below in {below}"
             clauses.append(f"minus {called} {span}" if changes[0].n == 1 else f"minus {called} {counts} ({span})")
     return f"GLOVE after the drifts, in points: {'; '.join(clauses)}." if clauses else ""
