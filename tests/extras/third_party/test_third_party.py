@@ -23,6 +23,7 @@ ENVS = {
     "gym_anytrading:stocks-v0": False,
     "tetris_gymnasium.envs:tetris_gymnasium/Tetris": False,
     "buffalo_gym:Buffalo-v0": False,
+    "cardiosim:cardiosim/PacingControl-v0": False,
 }
 """Ids, and whether each renders arrays. Robots of Gymnasium-Robotics 1.4.2 cannot be made with the newest MuJoCo."""
 
