@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_reward
-from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.cli.scheduled import default_schedule, open_schedule
 from drift_envs.command_line import refuse
 from drift_envs.errors import ArgumentError
 from drift_envs.other_packages import make_plain
@@ -72,7 +72,10 @@ def play_environment(env_id: str, schedule: str | None, episodes: int | None, ev
             f"`--every` needs a schedule whose ticks are episodes. Received clock {scheduled.schedule.clock}"
         )
     if controls is not None and in_window:
-        _play_in_window(scheduled, controls, parts is None, episodes, every, seed)
+        require_display()
+        # the overlay needs pictures as arrays; a window that an environment opens itself stays as it is
+        env = scheduled.make_env("human", overlay=parts is not None or "rgb_array" in modes)
+        _play_in_window(env, controls, parts is None, episodes, every, seed)
     else:
         _play_in_terminal(scheduled.make_env("ansi" if "ansi" in modes else None, text=True), episodes, every, seed)
 
@@ -112,24 +115,24 @@ def number_keys(env: gym.Env[Any, Any]) -> Controls | None:
 
 def _meaning(env: Any, position: int, action: str) -> str:
     """What an action does, if the environment says so as those of Atari or Minigrid do; else the action itself."""
-    named = getattr(env, "actions", None)
+    named = getattr(env, "actions", None) or getattr(getattr(env, "action_type", None), "actions", None)
     if callable(getattr(env, "get_action_meanings", None)):
         meanings = list(env.get_action_meanings())
     elif isinstance(named, EnumMeta):
         meanings = [member.name for member in named]  # type: ignore[var-annotated]
+    elif isinstance(named, dict) and list(named) == list(range(len(named))):  # as in highway-env
+        meanings = list(named.values())
     else:
         return f"action {action}"
     return str(meanings[position]) if position < len(meanings) else f"action {action}"
 
 
 def _play_in_window(
-    scheduled: ScheduledEnv, controls: Controls, repeats: bool, episodes: int | None, every: int, seed: int
+    env: gym.Env[Any, Any], controls: Controls, repeats: bool, episodes: int | None, every: int, seed: int
 ) -> None:
     """Play in a window; with `repeats`, a key that is held acts again and again."""
     import pygame
 
-    require_display()
-    env = scheduled.make_env("human")
     print(f"{controls.help}; {GIVE_UP}: give up the episode; q: quit")
     try:
         if repeats:

@@ -66,15 +66,16 @@ class ScheduledEnv(NamedTuple):
         """The phase before one; the first phase for itself."""
         return self.timeline.phase(max(phase.start - 1, 0))
 
-    def make_env(self, render_mode: str | None, *, text: bool = False) -> gym.Env[Any, Any]:
+    def make_env(self, render_mode: str | None, *, text: bool = False, overlay: bool = True) -> gym.Env[Any, Any]:
         """Make the environment, with phase, tick and changes on its pictures.
 
         Args:
             render_mode: one of its render modes, or `None` for no pictures.
             text: whether observations are texts.
+            overlay: whether they are on the pictures; an environment that shows itself has no place for them.
         """
         schedule = self.schedule.model_copy(update={"env": self.env_id})
-        env = make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=True)
+        env = make_from_schedule(schedule, text=text, render_mode=render_mode, overlay=overlay)
         env.set_wrapper_attr("warns_of_end", False)  # a command may be told to end before the first drift
         return env
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -243,6 +244,9 @@ def test_keys_of_many_actions_and_their_meanings() -> None:
     said = number_keys(Lamp(get_action_meanings=lambda: ["NOOP", "FIRE", "UP"]))
     assert said is not None
     assert said.help == "1: NOOP, 2: FIRE, 3: UP"
+    listed = number_keys(Lamp(action_type=SimpleNamespace(actions={0: "SLOWER", 1: "IDLE", 2: "FASTER"})))
+    assert listed is not None
+    assert listed.help == "1: SLOWER, 2: IDLE, 3: FASTER"
     both = number_keys(Lamp(space=gym.spaces.MultiBinary(2)))
     assert both is not None
     most = number_keys(Lamp(space=gym.spaces.Discrete(34)))
