@@ -277,3 +277,24 @@ def test_a_closed_standard_input_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)  # as Python sets it when the descriptor is closed
     with pytest.raises(ArgumentError, match="standard input and output should be open"):
         serve_stdio(server)
+
+
+def test_a_schedule_file_names_its_environment(tmp_path):
+    path = tmp_path / "cliff.yaml"
+    drift = "drifts: [{at: 1, set: {reward_scale: 2.0}}]"
+    path.write_text(f"version: 1\nenv: CliffWalking-v1\n{drift}\n", encoding="utf-8")
+
+    async def client():
+        command = ["-m", "drift_envs", "mcp", str(path)]
+        async with (
+            stdio_client(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))) as streams,
+            ClientSession(*streams) as session,
+        ):
+            await session.initialize()
+            rewards = []
+            for _ in range(2):
+                first = data(await session.call_tool("reset", {}))
+                rewards.append(data(await session.call_tool("act", {"action": first["actions"][0]}))["reward"])
+            return rewards
+
+    assert anyio.run(client) == [-1.0, -2.0]

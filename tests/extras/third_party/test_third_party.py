@@ -28,7 +28,11 @@ ENVS = {
 """Ids, and whether each renders arrays. Robots of Gymnasium-Robotics 1.4.2 cannot be made with the newest MuJoCo."""
 
 
-@pytest.mark.parametrize("env_id", ENVS)
+SLOW = ("highway_env:highway-v0",)
+"""Ids whose 500 steps of a learner take minutes."""
+
+
+@pytest.mark.parametrize("env_id", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in ENVS])
 def test_all_commands(env_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = env_id.partition(":")[0]
     pytest.importorskip(module)
