@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import MISSING, Table, format_estimate
-from drift_agents.types import AgentClock, Experience, Outcome, Transition
+from drift_agents.types import AgentClock, Experience, Outcome, Record, Transition
 
 from research.belief.banks import METHODS, History, Method, find, live, outranks, supports
 
@@ -40,7 +40,7 @@ class Flaw(NamedTuple):
     Args:
         believed: what memory says about the best action before the drift, or after it, and what is false.
         right: what the environment would answer.
-        wrong: false conclusions that noise is made of, `believed` among them.
+        wrong: false conclusions that noise is made of: outcomes in the same state, `believed` among them.
     """
 
     believed: Transition
@@ -56,12 +56,12 @@ def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
         method: the memory.
     """
     oracle, matching, memory = history.env.oracle, history.matching, history.memory(method.options)
-    states: dict[Hashable, str] = {}
+    states: dict[Hashable, list[Record]] = {}
     for record in memory.records():
-        states.setdefault(matching.state_key(record.state), record.state)
+        states.setdefault(matching.state_key(record.state), []).append(record)
     flaws = []
-    for state in states.values():
-        recalled = memory.retrieve(state, None, history.now).records
+    for own in states.values():
+        state = own[0].state
         for action in dict.fromkeys(str(oracle.action(state, tick)) for tick in (history.after, history.before)):
             known = [one.transition for one in supports(memory, matching, state, action, history.now)]
             if not known:
@@ -73,7 +73,7 @@ def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
             if holds or find(matching, right, known) is not None:
                 continue
             wrong = [said]
-            for other in (said._replace(outcome=outcome) for record in recalled for outcome, _ in record.outcomes):
+            for other in (said._replace(outcome=outcome) for record in own for outcome, _ in record.outcomes):
                 if find(matching, other, [right, *wrong]) is None:
                     wrong.append(other)
             flaws.append(Flaw(said, right, tuple(wrong)))

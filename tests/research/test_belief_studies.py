@@ -51,6 +51,9 @@ def test_flaws_meet_the_criteria(history: History) -> None:
         assert find(history.matching, right, recalled) is None
         assert right not in wrong
         assert believed in wrong
+        key = history.matching.state_key
+        own = {one.outcome for one in history.experiences if key(one.state) == key(state)}
+        assert {one.outcome for one in wrong} <= own, "noise is what may follow in that state"
 
 
 def test_noise_is_never_right_and_the_pool_is_half_and_half(history: History) -> None:
