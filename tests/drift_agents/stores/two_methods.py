@@ -7,11 +7,11 @@ class Words:
     """Texts with the most words of the query."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.texts: list[tuple[str, frozenset[str]]] = []
 
     def add(self, text: str) -> None:
-        self.texts.append(text)
+        self.texts.append((text, frozenset(text.lower().split())))
 
     def search(self, query: str, k: int) -> list[str]:
         asked = set(query.lower().split())
-        return sorted(self.texts, key=lambda text: -len(asked & set(text.lower().split())))[:k]
+        return [text for text, _ in sorted(self.texts, key=lambda held: -len(asked & held[1]))[:k]]
