@@ -93,6 +93,7 @@ def record(options: RecordOptions) -> None:
     load_all(_needed(options, suffix))  # fails before the episodes are played
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
+    _check_writable(options.out)
     recording = _read_policy(options)
     clips, fps = _film_policy(options) if recording is None else _film_recording(recording, options)
     if suffix == ".png":
@@ -101,6 +102,23 @@ def record(options: RecordOptions) -> None:
         frames = [frame for _, clip in clips for frame in [*clip, *[clip[-1]] * HOLD]]
         write_film(frames, options.out, options.fps or fps)
     print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before the episodes are played.
+
+    Raises:
+        ArgumentError: if its name is too long, it is a folder, or it must not be written.
+    """
+    try:
+        is_new = not path.exists()
+        path.open("ab").close()
+    except OSError as error:
+        raise ArgumentError(
+            f"`--out` should be a file that can be written: {error.strerror}. Received {path}"
+        ) from error
+    if is_new:
+        path.unlink()
 
 
 def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object]]:

@@ -22,8 +22,11 @@ from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
-from drift_envs.wrappers.clock import NO_JUMP, TimeWarnings
+from drift_envs.wrappers.clock import NO_JUMP, TimeWarnings, first_drift
 from drift_envs.wrappers.drift import DriftWrapper
+
+MOST_READ = 64
+"""Sub-environments whose random times are read for a warning."""
 
 
 class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
@@ -264,12 +267,13 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
     def _furthest(self, indices: Iterable[int]) -> tuple[int, int]:
         """The sub-environment whose time has come closest to its first drift since the last rewind, and its tick."""
-
-        def left(index: int) -> int:
-            return self.pool.timeline(index).valid_until(0) - self.clocks.visited(index).last
-
-        nearest = min(indices, key=left)
-        return nearest, self.clocks.visited(nearest).last
+        lasts = {index: self.clocks.visited(index).last for index in indices}
+        if not any(drift.rate or drift.jitter for drift in self.pool.schedule.drifts):  # one time for all
+            nearest = max(lasts, key=lasts.__getitem__)
+            return nearest, lasts[nearest]
+        some = list(lasts)[:MOST_READ]
+        nearest = min(some, key=lambda index: first_drift(self.pool.timeline(index)) - lasts[index])
+        return nearest, lasts[nearest]
 
     def _generator_seed(self) -> int:
         """The seed of the generator, or a new one if it is not known."""

@@ -3,6 +3,7 @@
 * `DriftClock` - turns resets and steps into ticks, with the options that hold or move time
 * `ClockJump` - the part of `reset(options=...)` that moves or stops the clock
 * `read_options` - separates it from the other options, checked
+* `first_drift` - the tick of the first drift
 * `TimeWarnings` - warns once each of a seed that rewinds time, and of an end before the first drift
 """
 
@@ -235,7 +236,8 @@ drifted
         """
         if not timeline.can_change:
             return
-        self._has_drifted |= last >= _first_drift(timeline)
+        if last > 0 and not self._has_drifted:
+            self._has_drifted = last >= first_drift(timeline)
         self._idle += not self._has_drifted
         is_lived = last > 0 and steps > MOST_TRIED
         if self._has_rewound or (not is_lived and self._idle < REWINDS):
@@ -262,8 +264,10 @@ drifted
         Warns:
             DriftWarning: once.
         """
-        first = _first_drift(timeline)
-        if steps <= MOST_TRIED or self._is_closed or self._has_drifted or not last < first < NEVER:
+        if steps <= MOST_TRIED or self._is_closed or self._has_drifted:
+            return
+        first = first_drift(timeline)
+        if not last < first < NEVER:
             return
         self._is_closed = True
         schedule = timeline.schedule
@@ -276,6 +280,7 @@ drifted
         )
 
 
-def _first_drift(timeline: Timeline) -> int:
-    """The first tick at which a drift is at work; `NEVER` if there is none."""
-    return 0 if timeline.phase(0).drift is not None else timeline.valid_until(0)
+def first_drift(timeline: Timeline) -> int:
+    """The first tick of the first phase that a drift has begun; `NEVER` if there is none."""
+    phase = timeline.phase(0)
+    return phase.stop if phase.drift is None else 0

@@ -181,3 +181,13 @@ def test_without_an_oracle_actions_are_random_and_that_is_said(
     for policy in ("oracle", "initial"):
         assert main([*words, "--policy", policy]) == 1
         assert "use `--policy random`" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_play(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder.png").mkdir()
+    for name in ("x" * 300 + ".png", "folder.png"):
+        assert main(["record", LAKE, "--out", str(tmp_path / name)]) == 1
+        assert "`--out` should be a file that can be written: " in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]

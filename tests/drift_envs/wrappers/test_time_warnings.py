@@ -60,8 +60,9 @@ def test_an_end_before_the_first_drift() -> None:
         (None, lambda env: live(env, 5)),
         ({"version": 1, "name": "still", "base": {"masspole": 0.3}}, lambda env: live(env, 5)),
         ({**POLE, "drifts": [{"at": 0, "set": {"masspole": 1.0}}]}, lambda env: live(env, 5)),
+        ({**POLE, "drifts": [{"at": 2, "set": {"masspole": 0.1}}]}, lambda env: live(env, 5)),
     ],
-    ids=["reached", "no steps", "a trial", "no reset", "a jump", "no schedule", "no drift", "from the start"],
+    ids=["reached", "no steps", "trial", "no reset", "jump", "no schedule", "no drift", "at once", "no change"],
 )
 def test_no_warning_of_an_end(schedule: Any, run: Callable[[Any], None]) -> None:
     env = pole(schedule)
