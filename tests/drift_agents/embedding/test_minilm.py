@@ -153,7 +153,7 @@ def test_it_fulfils_the_protocol_and_represents_meaning() -> None:
 
 def test_a_memory_takes_it_by_name() -> None:
     installed()
-    memory = make_memory("beliefmem", embedding="minilm", per="bank", k=1)
+    memory = make_memory("beliefmem", embedding="minilm", decay=1.0, k=1)
     for step, state in enumerate(("a red jacket", "the axe")):
         now = AgentClock(0, step)
         memory.observe(Experience(state, "look", Outcome("fine", 0.0, False), 0.0, now), now)
