@@ -29,7 +29,9 @@ def row(verifier: str, seed: int, episode: int, score: float, **more: Any) -> di
     values.update(seed=seed, episode=episode, round=episode % ROUNDS + 1, tick=episode, steps=10)
     values.update(phase="source" if episode < ROUNDS else "reversal", score=score, regret=1.0 - score)
     values.update(detected=None, detection_delay=None)
-    values.update(success=score == 1.0, memory_truth_rate=0.5, items=None, item_truth_rate=None, cost=0.0)
+    values.update(
+        success=score == 1.0, memory_truth_rate=0.5, items=None, item_truth_rate=None, still_believed=None, cost=0.0
+    )
     return {**values, **more}
 
 
