@@ -92,6 +92,12 @@ class _Rules(logic.PddlState):  # type: ignore[misc]
         self._facts.clear()
         self._facts.update({signature: set(facts) for signature, facts in self._start.items()})
 
+    def list_operators(self) -> list[str]:
+        """The operators that are applicable now, by name, in the library's order."""
+        found = (fast_downward.Operator * self.downward_lib.get_applicable_operators_count())()
+        self.downward_lib.get_applicable_operators(found)
+        return [one.name for one in found]
+
     def execute(self, operator: _Found) -> list[Any]:
         """Execute an operator that is applicable; returns the facts that it has made, negated ones too."""
         self._operators = {operator.number: fast_downward.Operator(operator.number, b"", operator.effects)}
@@ -137,6 +143,7 @@ class AlfworldEngine:
             self._at: State | None = None
             self._answers: dict[Any, str] = {}
             self._steps: dict[tuple[str, str], _Found] = {}
+            self._known: dict[str, tuple[str, _Found]] = {}
             self._words: dict[Any, str] = {}
             self._move(self._nodes[self.start])
             self.introduction: str = self._derive("#intro#", {})
@@ -196,17 +203,25 @@ class AlfworldEngine:
         if node.commands is None:
             with _LOCK:
                 self._move(node)
+                names = self._rules.list_operators()
+                if not self._known.keys() >= set(names):
+                    self._learn()
                 found: dict[str, _Found] = {}
-                for action in self._rules.all_applicable_actions():
-                    effects = self._rules._operators[action.id].nb_effect_atoms
-                    # of several with the same words, the engine takes the first
-                    operator = _Found(action.id, effects, action)
-                    found.setdefault(self._write(action), operator)
-                    if action.name == "gotolocation":
-                        names = {slot.name: var.name for slot, var in action.mapping.items()}
-                        self._steps[names["lstart"], names["lend"]] = operator
+                for name in names:
+                    text, operator = self._known[name]
+                    found.setdefault(text, operator)  # of several with the same words, the engine takes the first
                 node.commands = found
         return node.commands
+
+    def _learn(self) -> None:
+        """Keep the operators that are applicable now, with their texts: both are the same in every state."""
+        for action in self._rules.all_applicable_actions():
+            one = self._rules._operators[action.id]
+            operator = _Found(action.id, one.nb_effect_atoms, action)
+            self._known[one.name] = self._write(action), operator
+            if action.name == "gotolocation":
+                names = {slot.name: var.name for slot, var in action.mapping.items()}
+                self._steps[names["lstart"], names["lend"]] = operator
 
     def _move(self, node: _Node) -> None:
         """Bring the library to a state."""

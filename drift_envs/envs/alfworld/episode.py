@@ -207,7 +207,7 @@ def _carry(game: AlfworldGame, done: Iterable[Move], opened: Iterable[int], at: 
         nonlocal state
         if place in layout.shown:
             state, _ = game.act(state, write_move(layout, Move("go to", NOWHERE, place)))
-            if is_kept:
+            if is_kept and layout.receptacles[place].opens:
                 state, _ = game.act(state, write_move(layout, Move("open", NOWHERE, place)))
 
     for move in done:
