@@ -23,8 +23,15 @@ from textworld.logic import Proposition, Type, Variable
 NOTHING = "Nothing happens."
 """The engine's answer to what is no command here."""
 
-State = frozenset[tuple[str, ...]]
-"""The facts that commands change: predicate and arguments, without what was only looked at."""
+
+class State(frozenset[tuple[str, ...]]):
+    """The facts that commands change: predicate and arguments, without what was only looked at.
+
+    It has the operators that lead here, so that an engine that has forgotten it finds it again.
+    """
+
+    way: tuple[_Found, ...] = ()
+
 
 _CHANGING = frozenset(
     ("atlocation", "objectatlocation", "opened", "inreceptacle", "holds", "isclean", "ishot", "iscool", "istoggled")
@@ -134,18 +141,18 @@ class AlfworldEngine:
             self._infos = {one: EntityInfo(one, kind) for one, kind in self._rules.name2type.items()}
             for one, info in self._infos.items():
                 info.name, info.indefinite, info.definite = names.get(one, one), "a", "the"
-            self.start: State = frozenset(
+            self.start = State(
                 (fact.name, *(one.name for one in fact.arguments))
                 for fact in self._rules.facts
                 if fact.name in _CHANGING
             )
-            self._nodes = {self.start: _Node(self.start, ())}
+            self._nodes: dict[State, _Node] = {}
             self._at: State | None = None
             self._answers: dict[Any, str] = {}
             self._steps: dict[tuple[str, str], _Found] = {}
             self._known: dict[str, tuple[str, _Found]] = {}
             self._words: dict[Any, str] = {}
-            self._move(self._nodes[self.start])
+            self._move(self._find_node(self.start))
             self.introduction: str = self._derive("#intro#", {})
 
     def commands(self, state: State) -> list[str]:
@@ -154,7 +161,7 @@ class AlfworldEngine:
         Args:
             state: a state that was reached.
         """
-        return sorted(self._find_commands(self._nodes[state]))
+        return sorted(self._find_commands(self._find_node(state)))
 
     def act(self, state: State, command: str) -> tuple[State, str]:
         """What a command does.
@@ -166,7 +173,7 @@ class AlfworldEngine:
         Returns:
             The state after it, and the answer.
         """
-        node = self._nodes[state]
+        node = self._find_node(state)
         if command in node.after:
             return node.after[command]
         with _LOCK:
@@ -177,14 +184,13 @@ class AlfworldEngine:
             made = self._rules.execute(operator)
             positive = {(one.name, *(arg.name for arg in one.arguments)) for one in made if one.name in _CHANGING}
             negative = {(one.name[4:], *(arg.name for arg in one.arguments)) for one in made if one.name[:4] == "not_"}
-            after: State = (state - negative) | positive
+            after = State((state - negative) | positive)
+            after.way = (*node.way, operator)
             self._at = after
             answer = self._answer(operator, after)
             if len(self._nodes) > _MOST_STATES:
-                self._nodes = {self.start: self._nodes[self.start], state: node}
-                self._nodes[self.start].after.clear()
-            if after not in self._nodes:
-                self._nodes[after] = _Node(after, (*node.way, operator))
+                self._nodes = {}
+            self._find_node(after)
             node.after[command] = after, answer
             return after, answer
 
@@ -198,6 +204,12 @@ class AlfworldEngine:
         for command in commands:
             state, _ = self.act(state, command)
         return state
+
+    def _find_node(self, state: State) -> _Node:
+        node = self._nodes.get(state)
+        if node is None:
+            node = self._nodes[state] = _Node(state, state.way)
+        return node
 
     def _find_commands(self, node: _Node) -> dict[str, _Found]:
         if node.commands is None:
@@ -244,7 +256,7 @@ class AlfworldEngine:
         if what != "atlocation":
             return False
         if (origin, target) not in self._steps:
-            self._find_commands(self._nodes[self._at])  # which the library has at hand
+            self._find_commands(self._find_node(self._at))  # which the library has at hand
         operator = self._steps.get((origin, target))
         if operator is None:  # nobody goes back to the middle of the room
             return False

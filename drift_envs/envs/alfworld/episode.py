@@ -52,6 +52,20 @@ class AlfworldEpisode:
         self._says = ""
         self.score = 0.0
 
+    def __copy__(self) -> AlfworldEpisode:
+        """A copy shares the game; all else in it is immutable."""
+        other = object.__new__(AlfworldEpisode)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AlfworldEpisode:
+        """The same as a copy."""
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process finds the state again by what was done."""
+        return _rebuild, (self.game, self.save())
+
     @property
     def task_text(self) -> str:
         """The task in words."""
@@ -188,6 +202,12 @@ class AlfworldEpisode:
         self.done, self.visited = tuple(Move(*one) for one in saved["done"]), saved["visited"]
         self.state = _carry(self.game, self.done, saved["opened"], saved["at"])
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
+
+
+def _rebuild(game: AlfworldGame, saved: Mapping[str, Any]) -> AlfworldEpisode:
+    episode = AlfworldEpisode(game, AlfworldTask(*saved["task"]), saved["wording"])
+    episode.load(saved)
+    return episode
 
 
 def _write_done(layout: Layout, move: Move) -> str:

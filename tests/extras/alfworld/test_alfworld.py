@@ -417,6 +417,30 @@ def test_the_example_of_the_page_is_won():
     assert run_code(first)["reward"] == 1.0
 
 
+@pytest.mark.integration
+def test_a_copy_goes_on_in_another_process():
+    env = gym.make(ENV_ID, schedule="alfworld/implicit", text=True)
+    state, _ = env.reset(seed=6, options={"drift_tick": 20})
+    oracle = env.get_wrapper_attr("oracle")
+    for _ in range(3):
+        state, *_ = env.step(oracle.action(state, 20))
+    code = """
+import pickle, sys, drift_envs
+print(pickle.load(sys.stdin.buffer).step("examine" + " microwave 1")[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(env), capture_output=True, check=True)
+    assert json.loads(done.stdout) == json.loads(env.step("examine microwave 1")[0])
+
+
+def test_a_state_that_the_engine_has_forgotten_is_found_again():
+    engine = make_game(layout_of(404))._engine
+    state = engine.reach(("go to toilet 1",))
+    expected = engine.act(state, "look"), engine.commands(state)
+    engine._nodes = {}
+    engine.reach(("go to sinkbasin 1", "go to garbagecan 1"))
+    assert (engine.act(state, "look"), engine.commands(state)) == expected
+
+
 CODE = """
 import hashlib
 import gymnasium as gym
