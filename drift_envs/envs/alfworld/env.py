@@ -14,8 +14,8 @@ from drift_envs.checks import check_flag, check_integer
 from drift_envs.envs.alfworld import ALFWORLD
 from drift_envs.envs.alfworld.episode import AlfworldEpisode
 from drift_envs.envs.alfworld.game import AlfworldGame, make_game
-from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN
-from drift_envs.envs.alfworld.package import SPLITS, find_package, list_plans
+from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS
+from drift_envs.envs.alfworld.package import find_package, list_plans
 from drift_envs.envs.alfworld.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
 from drift_envs.envs.alfworld.room import MODEL_KNOBS, check_names, make_layout
 from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask

@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from drift_envs.envs.alfworld.package import SPLITS, list_plans
+from drift_envs.envs.alfworld.knobs import SPLITS
+from drift_envs.envs.alfworld.package import list_plans
 from drift_envs.envs.alfworld.room import Layout, make_layout
 from drift_envs.envs.alfworld.search import replay_plans, solve_task
 from drift_envs.envs.alfworld.tasks import TASK_TYPES, AlfworldTask, lies_there, list_tasks

@@ -22,8 +22,8 @@ from textworld.envs.pddl.pddl import PddlEnv
 from drift_envs import twin
 from drift_envs.envs.alfworld.episode import AlfworldEpisode
 from drift_envs.envs.alfworld.game import make_game, write_domain, write_grammar, write_problem
-from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS
-from drift_envs.envs.alfworld.package import SPLITS, list_plans, load_kinds
+from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, SPLITS
+from drift_envs.envs.alfworld.package import list_plans, load_kinds
 from drift_envs.envs.alfworld.pool import find_task, number_tasks
 from drift_envs.envs.alfworld.room import make_layout
 from drift_envs.envs.alfworld.search import Move, apply, replay_plans, solve_task, start_of, write_move
