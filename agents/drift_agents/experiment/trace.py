@@ -152,6 +152,8 @@ class CellTrace:
             "retrieved": list(step.retrieved),
             "verdict": self._verdict(step.verdict),
         }
+        if (truth := getattr(env.oracle, "truth", None)) is not None:
+            data["truth"] = truth(experience.state, tick)  # for people who look at the steps; no agent reads them
         if step.reply.strip() != experience.action:
             data["reply"] = step.reply
         if step.strategy is not None:

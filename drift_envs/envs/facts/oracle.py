@@ -76,6 +76,15 @@ class FactsOracle(CommandOracle[FactsModel, int]):
             return told[-1]  # two equal answers, of which the later one stands last, are true
         return ASK if asks > 0 else PASS
 
+    def truth(self, state: Any, tick: int) -> str:
+        """The present value of the fact in question, whether it can be known or not: what an inspector shows.
+
+        Args:
+            state: the JSON text.
+            tick: the tick.
+        """
+        return self.setting(tick).value(self._restore(state, tick).number)
+
     def knows(self, state: Any, tick: int) -> bool:
         """Whether the present value was said by a tick, or could be asked for before it.
 

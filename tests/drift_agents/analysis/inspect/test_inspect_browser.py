@@ -312,5 +312,8 @@ def test_a_fact_has_its_time_line(browser: WebDriver, tmp_path: Path, contrasts:
     assert days[0].startswith("day 0")
     assert days[-1].endswith("wrong")
     assert any(day.endswith("right") for day in days[:-1])
+    for row in browser.find_elements(By.CSS_SELECTOR, ".frame .desk tbody tr"):
+        _, answered, true, verdict = (cell.text for cell in row.find_elements(By.TAG_NAME, "td"))
+        assert verdict == {True: "right", False: "wrong"}[answered == true] or not answered
     assert [entry for entry in contrasts() if entry[0] < READABLE] == []
     assert errors(browser) == []

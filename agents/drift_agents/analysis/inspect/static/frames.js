@@ -9,7 +9,7 @@ function shape(tag, attributes, ...children) {
   return element;
 }
 
-/** The picture for a step: {state, action (null at the end), knobs, before, trail, actions, earlier}. */
+/** The picture for a step: {state, truth, action (null at the end), knobs, before, trail, actions, earlier}. */
 function drawFrame(view) {
   let state = null;
   try { state = JSON.parse(view.state); } catch { /* a page: shown as text */ }
@@ -149,25 +149,27 @@ function factOf(sentence) {
   return found && `${found[1]}'s ${RENAMED[found[2]] ?? found[2]}`;
 }
 
-/** A day's question, and the time line of its fact: what was said, told and answered on each day so far. */
+/** A day's question, and the time line of its fact: what was said, answered and true on each day so far. */
 function drawFacts(state, view) {
   const fact = factOf(state.question), days = new Map();
-  const row = day => days.get(day) ?? days.set(day, { said: [], answer: '', right: null }).get(day);
+  const row = day => days.get(day) ?? days.set(day, { said: [], answer: '', truth: '', right: null }).get(day);
   const hear = shown => { for (const one of shown.heard) if (factOf(one) === fact && !row(shown.day).said.includes(one)) row(shown.day).said.push(one); };
-  for (const { state: text, action, outcome } of view.earlier) {
+  for (const { state: text, action, outcome, truth } of view.earlier) {
     const shown = JSON.parse(text);
     hear(shown);
     if (factOf(shown.question) !== fact) continue;
+    row(shown.day).truth = truth ?? '';
     if (action === 'ask') hear(JSON.parse(outcome[0]));
     else Object.assign(row(shown.day), { answer: action, right: outcome[1] > 0 });
   }
   hear(state);
-  const body = [...days].map(([day, { said, answer, right }]) => make('tr', right === false ? { class: 'written' } : {},
-    make('th', { scope: 'row' }, `day ${day}`), make('td', {}, said.join(' ')), make('td', {}, answer), make('td', {}, right === null ? '' : right ? 'right' : 'wrong')));
-  const head = make('tr', {}, ...['', 'heard', 'answered', ''].map(name => make('th', {}, name)));
+  row(state.day).truth = view.truth ?? '';
+  const body = [...days].map(([day, { said, answer, truth, right }]) => make('tr', right === false ? { class: 'written' } : {},
+    make('th', { scope: 'row' }, `day ${day}`), make('td', {}, said.join(' ')), make('td', {}, answer), make('td', {}, truth), make('td', {}, right === null ? '' : right ? 'right' : 'wrong')));
+  const head = make('tr', {}, ...['', 'heard', 'answered', 'true', ''].map(name => make('th', {}, name)));
   const drawn = make('div', { class: 'desk', role: 'group', 'aria-label': `time line of ${fact}`, tabindex: 0 });
   drawn.append(make('p', { class: 'request' }, `Day ${state.day}. ${state.question}`),
-    make('table', { class: 'record' }, make('caption', {}, `What was heard and answered about ${fact}`), make('thead', {}, head), make('tbody', {}, ...body)));
+    make('table', { class: 'record' }, make('caption', {}, `What was heard, answered and true of ${fact}`), make('thead', {}, head), make('tbody', {}, ...body)));
   return drawn;
 }
 

@@ -15,7 +15,7 @@ function drawPane(cell, at, data, position) {
   }
   const steps = episode.steps, end = position >= steps.length, step = end ? steps[steps.length - 1] : steps[position];
   const view = {
-    state: end ? step.outcome[0] : step.state, action: end ? null : step.action, knobs: knobsAt(episode, position),
+    state: end ? step.outcome[0] : step.state, truth: step.truth, action: end ? null : step.action, knobs: knobsAt(episode, position),
     before: knobsBefore(data, number_, Math.min(position, steps.length)), trail: [...steps.slice(0, position + 1).map(one => one.state), ...(end ? [step.outcome[0]] : [])],
     earlier: [...data.order.filter(one => one < number_).flatMap(one => data.episodes.get(one).steps), ...steps.slice(0, position)],
   };
