@@ -4,6 +4,7 @@
 * `run_program` - ends the process soon after one
 * `uninterrupted` - puts the exception off while a result is being kept
 * `interruptible` - lets it come meanwhile, where the program waits or plays
+* `is_interrupted` - whether one of them has come, so that the command is about to end
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def run_program(main: Callable[[], int]) -> int:
     os.register_at_fork(after_in_child=_forget)
     with stopped_by_signals():
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        threading.Thread(target=_watch, args=(reading,), name="signals", daemon=True).start()
+        threading.Thread(target=_watch, args=(reading, interrupted), name="signals", daemon=True).start()
         status = main()
     if status == STATUS:
         interrupted.append(status)
@@ -100,12 +101,13 @@ def _is_heeded(number: signal.Signals) -> bool:
     return signal.getsignal(number) not in (signal.SIG_IGN, None)
 
 
-def _watch(reading: int) -> None:
+def _watch(reading: int, interrupted: list[int]) -> None:
     while os.read(reading, 1)[0] not in SIGNALS:
         pass
     threading.Event().wait(_LIMIT)
     with suppress(OSError):
-        os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"drift-agents: interrupted\n")
+        if not interrupted:  # where the command has ended it has printed this
+            os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"drift-agents: interrupted\n")
     os._exit(STATUS)
 
 
@@ -154,6 +156,12 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         handler.holds = holds
+
+
+def is_interrupted() -> bool:
+    """Whether a signal has come that ends this command; `run_program` leaves it little time."""
+    handler = _find_handler()
+    return handler is not None and handler.has_come
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 from drift_agents.errors import ContextLengthError, ExperimentError, MissingDependencyError
 from drift_agents.experiment.workers import LostWorkerError, Pool, await_threads
-from drift_agents.interruption import interruptible
+from drift_agents.interruption import interruptible, is_interrupted
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.service import Service
 
@@ -74,7 +74,8 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
     try:
         yield _RayCluster(ray)
     finally:
-        ray.shutdown()
+        if not (own and is_interrupted()):  # else Ray does at exit: it takes longer than an interrupted command has
+            ray.shutdown()
 
 
 @contextmanager

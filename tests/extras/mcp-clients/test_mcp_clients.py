@@ -105,7 +105,7 @@ def all_tools() -> dict[str, list[Tool]]:
     found = {"act": anyio.run(make_server("DriftFrozenLake-v0")._list_tools)}
     for name in shipped_schedules():
         if name.startswith("tools/"):
-            life = DeskLifetime(name, 0)
+            life = DeskLifetime("DriftTools-v0", name, 0)
             found[name] = life.describe_tools()
             life.close()
     return found
