@@ -130,6 +130,7 @@ class TestRay:
         if number == signal.SIGTERM:
             assert process.returncode == 130
             assert "What is done is kept; continue with: drift-agents run" in process.communicate()[1]
+            assert not (folder / "held-by.json").exists()
         whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
         again = run_experiment(parse_experiment(data), folder, jobs=2, resume=True)
         assert again.read_bytes() == whole.read_bytes()
