@@ -56,7 +56,7 @@ instance in the order of the seeds), `steps` and `loop_steps`."""
 
 HEAD = """# Rule-based message policies
 
-**Mechanism test by rules, no language model.**
+**Played by a rule-based planner, no language model.**
 
 Do the messages to a language model contain what it needs? For people who design prompts or memories, this page \
 answers that without a model: the policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known \

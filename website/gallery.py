@@ -81,7 +81,7 @@ def draw(folder: Path) -> list[Picture]:
         schedules that set no knob, have no file but a reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [_picture_of(env_id, folder) for env_id, entry in IDS.items() if entry.parts.extra is None]
+    pictures = [_picture_of(env_id, folder) for env_id in IDS]
     return pictures + [_schedule(name, folder) for name in shipped_schedules()]
 
 
@@ -89,8 +89,8 @@ def page(pictures: Sequence[Picture]) -> str:
     """The page that shows the pictures of `draw` in the folder `gallery`, in Markdown with figures."""
     lines = [
         "# Gallery",
-        "Every environment in its first phases, with the overlay that shows what changed, and the knobs of every",
-        "shipped schedule over its ticks (seed 0).",
+        "Environments in their first phases, with the overlay that shows what changed, and the knobs of shipped",
+        "schedules over their ticks (seed 0). What needs an extra that this site was built without stands in one line.",
     ]
     for group in dict.fromkeys(picture.group for picture in pictures):
         members = [picture for picture in pictures if picture.group == group]
@@ -105,5 +105,9 @@ def page(pictures: Sequence[Picture]) -> str:
                     "</figure>",
                 ]
         lines.append("</div>")
-        lines += [f"\n`{picture.title}`: {picture.text}" for picture in members if not picture.file]
+        missing: dict[str, list[str]] = {}
+        for picture in members:
+            if not picture.file:
+                missing.setdefault(picture.text, []).append(f"`{picture.title}`")
+        lines += [f"\nNot drawn ({reason}): {', '.join(titles)}." for reason, titles in missing.items()]
     return "\n".join(lines) + "\n"

@@ -109,6 +109,9 @@ def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
         )
 
 
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
 def option_names(factory: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     """The names of a part's options, and whether it accepts others beside them.
 
@@ -121,9 +124,8 @@ def option_names(factory: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     if listed is not None:
         return tuple(listed()), False
     parameters = signature(factory).parameters.values()
-    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     is_open = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-    return tuple(one.name for one in parameters if one.kind in named), is_open
+    return tuple(one.name for one in parameters if one.kind in _NAMED), is_open
 
 
 def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -140,17 +142,18 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
     """
     known, is_open = option_names(factory)
     unknown = [] if is_open else [key for key in options if key not in known]
-    try:
-        signature(factory).bind(**options)
-        problem = f"got an unexpected keyword argument {unknown[0]!r}" if unknown else ""
-    except TypeError as error:
-        problem = str(error)
-    if problem:
-        near = difflib.get_close_matches(unknown[0] if unknown else "", known, n=1)
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], known, n=1)
         hint = f", did you mean {near[0]!r}?" if near else "."
         raise ArgumentError(
-            f"the {kind} {name!r} does not take these options: {problem}{hint} "
+            f"the {kind} {name!r} does not take the option {unknown[0]!r}{hint} "
             f"Known: {', '.join(known) or 'none'}. Received {dict(options)!r}"
+        )
+    parameters = signature(factory).parameters.values()
+    needed = [one.name for one in parameters if one.default is Parameter.empty and one.kind in _NAMED]
+    if missing := [key for key in needed if key not in options]:
+        raise ArgumentError(
+            f"the {kind} {name!r} needs the option {missing[0]!r}. Received {dict(options) or 'no options'}"
         )
     return factory(**options)
 
@@ -168,8 +171,8 @@ class Registry:
         ('hashed', 'minilm')
         >>> EMBEDDINGS.make("hashed", dimensions=64)
         Traceback (most recent call last):
-        drift_envs.errors.ArgumentError: the embedding 'hashed' does not take these options: got an unexpected \
-keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Received {'dimensions': 64}
+        drift_envs.errors.ArgumentError: the embedding 'hashed' does not take the option 'dimensions', did you mean \
+'dimension'? Known: dimension. Received {'dimensions': 64}
     """
 
     def __init__(self, kind: str, group: str, built_in: Mapping[str, Part]) -> None:

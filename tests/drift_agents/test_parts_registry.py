@@ -11,7 +11,7 @@ from drift_agents import registry as module
 from drift_agents.cli.app import main
 from drift_agents.environment import find_environment
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
-from drift_agents.registry import MEMORIES, REGISTRIES, Registry
+from drift_agents.registry import MEMORIES, REGISTRIES, Registry, make_part
 
 SHORT = """\
 name: short
@@ -76,9 +76,19 @@ def test_an_unknown_name_is_refused_with_the_known_or_the_nearest_names(registry
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_one() -> None:
-    message = "the memory 'vanilla' does not take these options: .*'ordre', did you mean 'order'\\? Known: k, order,"
+    message = "the memory 'vanilla' does not take the option 'ordre', did you mean 'order'\\? Known: k, order,"
     with pytest.raises(ArgumentError, match=message):
         MEMORIES.make("vanilla", ordre="newest")
+
+
+def test_a_missing_option_is_named() -> None:
+    class Needy:
+        def __init__(self, depth: int, k: int = 3) -> None: ...
+
+    with pytest.raises(ArgumentError, match=r"^the memory 'needy' needs the option 'depth'\. Received \{'k': 2\}$"):
+        make_part("memory", "needy", Needy, {"k": 2})
+    with pytest.raises(ArgumentError, match=r"needs the option 'depth'\. Received no options$"):
+        make_part("memory", "needy", Needy, {})
 
 
 BROKEN = {

@@ -27,6 +27,6 @@ def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(gallery, "plot_schedule", without)
     *_, missing = gallery.draw(tmp_path)
     assert missing.file == ""
-    page = gallery.page([*pictures, missing])
+    page = gallery.page([*pictures, missing, missing._replace(title="frozen_lake/melt")])
     assert "![frozen_lake/thaw](gallery/frozen_lake-thaw.svg)" in page
-    assert "`frozen_lake/thaw:walk`: run `pip install something`" in page
+    assert "Not drawn (run `pip install something`): `frozen_lake/thaw:walk`, `frozen_lake/melt`." in page

@@ -221,8 +221,8 @@ def _add(one: EvidenceTable, other: EvidenceTable, name: str) -> EvidenceTable:
         lines = hash_lines(cells["episodes"].to_numpy(), episodes)
         same = pd.DataFrame({"lines": lines}).groupby([cells[field] for field in CELL])["lines"].nunique()
         if (same > 1).any():
-            where = ", ".join(map(str, same.index[same > 1][0]))
-            raise EvidenceError(f"{name}: other lines than there are already of the cell {where}")
+            where = ", ".join(map("{} {}".format, CELL, same.index[same > 1][0]))
+            raise EvidenceError(f"{name}: its lines of this cell differ from those of another source: {where}")
     order = cells[~repeated].sort_values(list(CELL)).index.to_numpy()
     lengths = cells["episodes"].to_numpy()[order]
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

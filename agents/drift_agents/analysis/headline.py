@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from drift_agents.agent import NOTABLE_LOOPS
@@ -70,12 +69,12 @@ def _lost(parts: Sequence[ScheduleRuns]) -> str:
         return ""
     worst, whose = min(found, key=lambda pair: pair[0].mean)
     largest = f"{_signed(worst)} points, {whose}."
-    if worst.n == 1:
-        return f"The largest change of a plain agent after the drifts is {largest}"
-    are_below = "are below their own level" if len(found) > 1 else "is below its own level"
+    if worst.n == 1 or len(found) == 1:
+        return f"The worst change of an agent with memory and no verifier after the drifts: {largest}"
+    lower = sum(_differs(change, -1) for change, _ in found)
     return (
-        f"{sum(_differs(change, -1) for change, _ in found)} of {_count(len(found), 'plain agent')} (memories without "
-        f"a verifier, by schedule) {are_below} after the drifts; the largest change is {largest}"
+        f"After the drifts {lower} of {len(found)} agents with memory and no verifier (counted once a schedule) "
+        f"{'scores' if lower == 1 else 'score'} lower than before; the worst change is {largest}"
     )
 
 
@@ -95,11 +94,11 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
             above, below = (sum(_differs(change, sign) for change in changes) for sign in (1, -1))
             low, high = (_signed(pick(changes, key=_by_mean)) for pick in (min, max))
             span = low if low == high else f"from {low} to {high}"
-            if changes[0].n > 1:
-                span = re.sub(r" \((all \d+)\)", r", \1,", span).removesuffix(",")  # no brackets within brackets
-            counts = f"above 0 in {above} of {len(changes)}, below in {below}"
-            clauses.append(f"minus {called} {span}" if changes[0].n == 1 else f"minus {called} {counts} ({span})")
-    return f"GLOVE after the drifts, in points: {'; '.join(clauses)}." if clauses else ""
+            clause = f"GLOVE minus {called} after the drifts: {span} points"
+            if changes[0].n > 1 and len(changes) > 1:
+                clause += f", above 0 in {above} of {len(changes)} pairs of agents, below 0 in {below}"
+            clauses.append(f"{clause}.")
+    return " ".join(clauses)
 
 
 def _looped(parts: Sequence[ScheduleRuns]) -> str:

@@ -18,12 +18,14 @@ import numpy as np
 from rich.console import Console
 
 from drift_agents.analysis.table import Table, print_table
+from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import ContextLengthError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.players import needs_model, prices_of, takes_model
+from drift_agents.experiment.runner import Progress
 from drift_agents.experiment.workers import count_cores
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
@@ -32,6 +34,7 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
+from drift_envs.command_line import Verbosity
 from drift_envs.schedule.files import split_suffix
 
 
@@ -51,11 +54,12 @@ class PlayingTime(NamedTuple):
     seconds: float
 
 
-def measure(experiment: Experiment) -> list[PlayingTime]:
+def measure(experiment: Experiment, progress: Progress | None = None) -> list[PlayingTime]:
     """Play one cell of every agent and reference on one schedule of each file; the lines are thrown away.
 
     Args:
         experiment: an experiment without language models.
+        progress: callbacks for each file, which count the cells.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
@@ -65,10 +69,15 @@ def measure(experiment: Experiment) -> list[PlayingTime]:
         file = split_suffix(cell.schedule)[0] if cell.change is None else cell.place
         player = (cell.labels, cell.decision.labels, cell.reference)
         files.setdefault(file, {}).setdefault(player, []).append(cell)
-    return [_measure_file(experiment, file, list(players.values())) for file, players in files.items()]
+    bars = Progress() if progress is None else progress
+    for file, players in files.items():
+        bars.begin(file, len(players))
+    return [_measure_file(experiment, file, list(players.values()), bars) for file, players in files.items()]
 
 
-def _measure_file(experiment: Experiment, file: str, players: Sequence[Sequence[Cell]]) -> PlayingTime:
+def _measure_file(
+    experiment: Experiment, file: str, players: Sequence[Sequence[Cell]], progress: Progress
+) -> PlayingTime:
     total = PlayingTime(file, 0, 0, 0.0)
     _play(experiment, players[0][0])  # modules, catalogues and tables, which a process loads once
     for cells in players:
@@ -80,6 +89,7 @@ def _measure_file(experiment: Experiment, file: str, players: Sequence[Sequence[
             total.episodes + episodes * len(cells),
             total.seconds + (_processor_time() - begin) * len(cells),
         )
+        progress.advance(file, 1)
     return total
 
 
@@ -92,15 +102,17 @@ def _processor_time() -> float:
     return sum(os.times()[:4])
 
 
-def print_playing_time(experiment: Experiment, jobs: int | None, console: Console) -> None:
+def print_playing_time(experiment: Experiment, jobs: int | None, console: Console, verbosity: Verbosity) -> None:
     """Print cells, episodes and minutes, before an experiment is played.
 
     Args:
         experiment: an experiment without language models.
         jobs: how many cells are played at the same time; `None` for one a core.
         console: where the table is printed.
+        verbosity: quiet ones print no progress.
     """
-    rows = measure(experiment)
+    with ProgressBars(None, verbosity) as bars:
+        rows = measure(experiment, bars)
     table = Table(experiment.name, ("schedule", "cells", "episodes", "CPU minutes"))
     all_rows = PlayingTime("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
     for row in (*rows, all_rows):
@@ -310,18 +322,19 @@ def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Se
     return total
 
 
-def print_cost(experiment: Experiment, jobs: int | None, console: Console) -> None:
+def print_cost(experiment: Experiment, jobs: int | None, console: Console, verbosity: Verbosity) -> None:
     """Print what a run would cost, before anything is spent.
 
     Args:
         experiment: the experiment.
         jobs: how many cells are played at the same time; `None` for one a core.
         console: where the table is printed.
+        verbosity: quiet ones print no progress.
     """
     if needs_model(experiment):
         _print_estimate(experiment, console)
     else:
-        print_playing_time(experiment, jobs, console)
+        print_playing_time(experiment, jobs, console, verbosity)
 
 
 def _print_estimate(experiment: Experiment, console: Console) -> None:

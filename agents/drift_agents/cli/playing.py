@@ -229,7 +229,7 @@ def _run(
     if dry_run:
         from drift_agents.cli.dry_run import print_cost
 
-        print_cost(played, jobs, make_console())
+        print_cost(played, jobs, make_console(), verbosity_of(context))
         return
     options = RunOptions(
         out=out,

@@ -17,7 +17,7 @@ def _report(
     folder: FolderArgument,
     html: Annotated[
         bool,
-        typer.Option("--html", help="Write report.html too, with curves (also as files) and a page with the steps."),
+        typer.Option("--html", help="Write report.html too, with curves, and inspect.html with the steps."),
     ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Print scores by phase, costs and verification of each schedule too.")

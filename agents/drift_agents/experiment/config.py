@@ -83,11 +83,13 @@ class PartSpec(_Model):
             >>> [part.label(parts) for part in parts]
             ['glove', 'glove(budget=3, epsilon=0.2)']
 
-            The name of a language model is always part of the label.
+            The name of a language model is always part of the label, and so is that of a store.
 
             >>> models = [PartSpec(name="llm", options={"model": name, "base_url": f"http://{name}"}) for name in "ab"]
             >>> [part.label(models) for part in models]
             ['llm(a)', 'llm(b)']
+            >>> PartSpec(name="store", options={"store": {"mem0": {"path": "here"}}}).label()
+            'store(mem0)'
         """
         file = PartFile.read(self.name)
         model = self.options.get("model")
@@ -97,9 +99,18 @@ class PartSpec(_Model):
         telling = [key for key in sorted(self.options) if any(o.get(key) != self.options[key] for o in namesakes)]
         options = [] if file is None else [f"sha256={file.sha256[:16]}"]
         options += [model] if isinstance(model, str) else []
+        if self.name == "store" and "store" in self.options and "store" not in telling:
+            options.append(_store_name(self.options["store"]))
         options += [f"{key}={_short(self.options[key])}" for key in telling]
         name = self.name if file is None else file.attribute
         return f"{name}({', '.join(options)})" if options else name
+
+
+def _store_name(store: Any) -> str:
+    """The name of a store, without its options and the folder of its file."""
+    name = next(iter(store), "") if isinstance(store, Mapping) else str(store)
+    file = PartFile.read(name)
+    return name if file is None else file.attribute
 
 
 def _short(value: Any) -> str:
@@ -395,8 +406,32 @@ class Experiment(_Model):
         return hash_content(self.to_dict())
 
 
+_NOT_PLAYED = ("about", "trace")  # keys of an experiment that change no line
+
+
+def without_prices(data: Any, in_policy: bool = False) -> Any:
+    """An experiment as plain data, without `about`, `trace` and the prices of its policies' models.
+
+    Args:
+        data: an experiment, or a value in one.
+        in_policy: whether the value belongs to a policy.
+
+    Example:
+        >>> without_prices({"about": "x", "policy": [{"name": "llm", "options": {"model": "a", "price": [1, 2]}}]})
+        {'policy': [{'name': 'llm', 'options': {'model': 'a'}}]}
+    """
+    if isinstance(data, Mapping):
+        left_out = ("price",) if in_policy else _NOT_PLAYED
+        return {
+            key: without_prices(value, in_policy or key == "policy")
+            for key, value in data.items()
+            if key not in left_out
+        }
+    return [without_prices(value, in_policy) for value in data] if isinstance(data, list) else data
+
+
 def hash_content(experiment: Mapping[str, Any]) -> str:
     """The `config_hash` of an experiment as plain data."""
-    data = {key: value for key, value in experiment.items() if key not in ("about", "trace")}
+    data = {key: value for key, value in experiment.items() if key not in _NOT_PLAYED}
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

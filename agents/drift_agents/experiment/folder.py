@@ -34,7 +34,7 @@ import numpy
 import scipy
 
 from drift_agents.errors import ExperimentError, PartError
-from drift_agents.experiment.config import hash_content
+from drift_agents.experiment.config import hash_content, without_prices
 from drift_agents.experiment.mistakes import part_files
 from drift_envs._version import __version__
 
@@ -108,9 +108,10 @@ class RunFolder:
                     f"{self.path}: holds a run already. Go on with it with --resume, throw it away with --fresh, "
                     "or choose another folder with --out"
                 )
-            self._check_same(manifest)
-            return
-        self._empty()
+            if self._check_same(manifest)["config_hash"] == manifest["config_hash"]:
+                return
+        else:
+            self._empty()
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         _write_whole(self.path / MANIFEST, [text.encode()])
 
@@ -221,12 +222,13 @@ class RunFolder:
                 else:
                     path.unlink(missing_ok=True)
 
-    def _check_same(self, manifest: Mapping[str, Any]) -> None:
+    def _check_same(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """The `run.json` that is there; only prices may differ."""
         found = read_manifest(self.path)
         _check_experiment(self.path, found)
         self._check_part_files(found.get("experiment"), manifest["experiment"])
         played, with_versions = compare_manifests(found, manifest)
-        if played or found["config_hash"] != manifest["config_hash"]:
+        if played:
             raise ExperimentError(
                 f"{self.path}: holds another experiment{list_differences(played)}\n"
                 "Choose another folder with --out, or throw that run away with --fresh"
@@ -236,6 +238,7 @@ class RunFolder:
                 f"{self.path}: was begun with other versions, whose lines would not be comparable"
                 f"{list_differences(with_versions)}\nUse those versions, or begin anew with --fresh"
             )
+        return found
 
     def _check_part_files(self, there: Any, here: Any) -> None:
         """Check that Python files with parts of one's own are those with which the run began."""
@@ -369,7 +372,7 @@ def compare_manifests(there: Mapping[str, Any], here: Mapping[str, Any]) -> tupl
     """What differs between two runs: of what is played, and of the versions; a line each, as in `find_differences`."""
     played: list[str] = []
     if there["config_hash"] != here["config_hash"]:
-        played += find_differences(there.get("experiment"), here["experiment"])
+        played += find_differences(without_prices(there.get("experiment")), without_prices(here["experiment"]))
     before, now = (
         {name: _unfold(about) for name, about in (data.get("schedules") or {}).items()} for data in (there, here)
     )

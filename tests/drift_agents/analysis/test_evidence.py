@@ -62,7 +62,7 @@ REFUSED = {
         "the lines: lines of another version of drift-envs, 0.2.0",
     ),
     "another schedule": (evidence(OTHER_LINES, hash="1"), f"the lines: {LAKE} is another schedule than that of"),
-    "other lines": (evidence(OTHER_LINES), "the lines: other lines than there are already of the cell " + LAKE),
+    "other lines": (evidence(OTHER_LINES), "of this cell differ from those of another source: schedule " + LAKE),
 }
 
 

@@ -26,7 +26,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-pytest.importorskip("vl_convert", reason="needs the extra `plots`")
+pytest.importorskip("vl_convert", reason="needs the extra `agents`")
 pytestmark = pytest.mark.integration
 
 
@@ -208,5 +208,5 @@ def test_cells_are_no_code() -> None:
 
 def test_without_vl_convert_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[plots]"`')):
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[agents]"`')):
         bundle_chart("")

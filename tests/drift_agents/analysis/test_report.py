@@ -174,15 +174,32 @@ def test_the_headline_holds_the_figures_of_the_tables() -> None:
         "96 episodes."
     )
     # Plain: 100 before, then 50 and 0; GLOVE: 92 and 67 after.
-    assert lost.startswith("1 of 1 plain agent ")
-    assert lost.endswith(
-        "the largest change is -75 [-100, -50] points, Vanilla on frozen_lake/implicit, from 100 (all 2) to 25 [0, 50]."
+    assert lost == (
+        "The worst change of an agent with memory and no verifier after the drifts: -75 [-100, -50] points, Vanilla on "
+        "frozen_lake/implicit, from 100 (all 2) to 25 [0, 50]."
     )
-    assert gained == ("GLOVE after the drifts, in points: minus plain above 0 in 1 of 1, below in 0 (+54 [+42, +67]).")
+    assert gained == "GLOVE minus plain after the drifts: +54 [+42, +67] points."
     plain_only = [row for row in log_rows() if row["verifier"] == "none" and row["policy"] == "planner"]
     sentences = make_report(manifest(), plain_only).headline
     assert sentences[-1].endswith("(memories: Vanilla; verifiers: none) played 1 schedule with 2 seeds: 24 episodes.")
     assert not any("GLOVE" in sentence or "reference" in sentence for sentence in sentences)
+
+
+def test_the_headline_counts_agents_that_changed() -> None:
+    rows = log_rows()
+    for line in log_rows():
+        if line["memory"] == "vanilla":  # without loss, and GLOVE no better
+            rows.append({**line, "memory": "voyager", "verifier": line["verifier"], "score": 1.0})
+    lost, gained, *_ = make_report({**manifest(), "players": []}, rows).headline
+    assert lost == (
+        "After the drifts 1 of 2 agents with memory and no verifier (counted once a schedule) scores lower than "
+        "before; the worst change is -75 [-100, -50] points, Vanilla on frozen_lake/implicit, from 100 (all 2) to 25 "
+        "[0, 50]."
+    )
+    assert gained == (
+        "GLOVE minus plain after the drifts: from 0 (all 2) to +54 [+42, +67] points, above 0 in 1 of 2 pairs of "
+        "agents, below 0 in 0."
+    )
 
 
 def test_the_headline_of_one_seed_is_that_of_its_tables() -> None:
@@ -190,10 +207,10 @@ def test_the_headline_of_one_seed_is_that_of_its_tables() -> None:
     report = make_report(manifest(), rows)
     lost, gained, played = report.headline
     assert lost == (
-        "One seed: means without intervals, which need more seeds. The largest change of a plain agent after the "
-        "drifts is -100 points, Vanilla on frozen_lake/implicit, from 100 to 0."
+        "One seed: means without intervals, which need more seeds. The worst change of an agent with memory and "
+        "no verifier after the drifts: -100 points, Vanilla on frozen_lake/implicit, from 100 to 0."
     )
-    assert gained == "GLOVE after the drifts, in points: minus plain +67."
+    assert gained == "GLOVE minus plain after the drifts: +67 points."
     assert played.endswith("with 1 seed: 48 episodes.")
     assert cells(report.overview, "frozen_lake/implicit: Vanilla")["plain"] == "0"
     assert "n = 1" not in to_text(manifest(), report)
@@ -271,7 +288,9 @@ def test_an_instance_that_never_came_to_a_phase_does_not_count_there() -> None:
     rows = [one for one in log_rows() if (one["verifier"], one["seed"], one["phase"]) != ("none", 1, "reversal")]
     report = make_report(manifest(), rows)
     assert cells(report.sections[0].tables[0], "Vanilla")["→ reversal"] == "50"
-    assert report.headline[1].endswith("minus plain +42."), "one instance has no interval"
+    assert report.headline[1].endswith("GLOVE minus plain after the drifts: +42 points."), (
+        "one instance has no interval"
+    )
 
 
 def test_without_an_optimum_nothing_is_claimed() -> None:

@@ -181,6 +181,22 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
     assert run(file, "run", *named, "--resume") == 0
 
 
+def test_a_price_can_be_given_when_a_run_goes_on(file: Path, server: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    named = ("--model", "down", "--base-url", server.url)
+    assert run(file, "run", *named) == 0
+    (lost, *_), kept = sorted((file.parent / "run" / "cells").glob("*.jsonl")), file.parent / "run"
+    lost.unlink()
+    assert run(file, "run", *named, "--set", "policy.price=[2,20]", "--resume") == 0
+    assert sorted({row["cost"] > 0 for row in read_rows(kept / "episodes.jsonl")}) == [False, True]
+    ((part,),) = [block["policy"] for block in read_manifest(kept)["experiment"]["agents"]]
+    assert part["options"]["price"] == [2.0, 20.0]
+    assert main(["replay", str(kept)]) == 0
+    assert run(file, "run", *named, "--set", "policy.price=[3,30]", "--set", "policy.max_tokens=9", "--resume") == 1
+    error = capsys.readouterr().err
+    assert "agents[0].policy[0].options.max_tokens: there not given, here 9" in error
+    assert "price" not in error.split("another experiment")[1]
+
+
 @pytest.mark.parametrize("written", ["direct,adamem", "[direct, adamem]"])
 def test_parts_of_any_axis_are_chosen_by_a_setting(written: str) -> None:
     found = read_experiment("glove-quick", settings=[f"controller={written}", "policy=random"])

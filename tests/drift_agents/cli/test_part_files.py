@@ -146,7 +146,11 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
         ("--verifier", "exits.py:Rule", "exits.py: raises at import: SystemExit: bye"),
         ("--verifier", "syntax.py:Rule", "syntax.py: raises at import: SyntaxError: invalid syntax"),
         ("--verifier", "mine.py:breaks", "mine.py: 'breaks' cannot be made: OSError: no"),
-        ("--verifier", "mine.py:Needs", "mine.py: 'Needs' cannot be made: the verifier 'Needs' does not take these"),
+        (
+            "--verifier",
+            "mine.py:Needs",
+            "mine.py: 'Needs' cannot be made: the verifier 'Needs' needs the option 'window'",
+        ),
         ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: inser"),
         ("--verifier", "mine.py:Judged", "`supervision` of the verifier 'mine.py:Judged' should be one of none, own"),
         (

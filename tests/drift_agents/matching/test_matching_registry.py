@@ -18,5 +18,5 @@ def test_unknown_names_and_options_are_refused():
         make_matching("mountain_cat")
     with pytest.raises(UnknownNameError, match="no matching is called 'frozen_lake'"):
         make_matching("frozen_lake")
-    with pytest.raises(ArgumentError, match="the matching 'mountain_car' does not take these options"):
+    with pytest.raises(ArgumentError, match="the matching 'mountain_car' does not take the option"):
         make_matching("mountain_car", cell=0.1)

@@ -89,7 +89,7 @@ def test_a_verifier_finds_the_records_of_similar_states() -> None:
         ({"similarity": 1.2}, ArgumentError, "`similarity` should be in the interval (0, 1]. Received 1.2"),
         ({"embedding": "hashd"}, UnknownNameError, "did you mean 'hashed'"),
         ({"embedding": 3}, ArgumentError, "`embedding` should be a name, or one name with its options. Received 3"),
-        ({"distance": 2}, ArgumentError, "the matching 'nearest' does not take these options"),
+        ({"distance": 2}, ArgumentError, "the matching 'nearest' does not take the option"),
     ],
 )
 def test_refusals(options: dict[str, object], error: type[Exception], message: str) -> None:

@@ -208,7 +208,7 @@ def test_equal_calls_give_equal_contents_in_every_process() -> None:
 
 @every_memory
 def test_wrong_options_are_refused_by_name(name: str) -> None:
-    with pytest.raises(ArgumentError, match=f"the memory '{name}' does not take these options: .*'colour'"):
+    with pytest.raises(ArgumentError, match=f"the memory '{name}' does not take the option 'colour'"):
         make_memory(name, colour="red")
     make_memory(name, matching=Exact())
 

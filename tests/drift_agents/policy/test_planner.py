@@ -67,12 +67,12 @@ def test_contradicting_outcomes_are_settled_by_the_rule() -> None:
     [
         ({"conflict": "mean"}, "`conflict` should be one of"),
         ({"frozen_lake": {"risk": 2}}, "`risk` should be in the interval (0, 1]. Received 2"),
-        ({"frozen_lake": {"wind": 1}}, "the planner 'frozen_lake' does not take these options"),
+        ({"frozen_lake": {"wind": 1}}, "the planner 'frozen_lake' does not take the option"),
         ({"frozen_lake": {"conflict": "max"}}, "`conflict` is given once for all environments"),
         ({"frozen_lake": 3}, "`frozen_lake` should map option names to values. Received 3"),
         ({"mountain_car": [1]}, "`mountain_car` should map option names to values. Received [1]"),
         ({"webshop": {"looks": -1}}, "`looks` should be a whole number, at least 0. Received -1"),
-        ({"boat": {}}, "the policy 'planner' does not take these options"),
+        ({"boat": {}}, "the policy 'planner' does not take the option"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:

@@ -67,7 +67,7 @@ def test_every_team_keeps_the_protocol(name: str) -> None:
     assert isinstance(team, Team)
     assert team.name == name
     assert team.solver("Any task.") in NAMES
-    with pytest.raises(ArgumentError, match="does not take these options"):
+    with pytest.raises(ArgumentError, match="does not take the option"):
         make_team(name, pool(), colour="red")
     with pytest.raises(ArgumentError, match="names of their own"):
         make_team(name, [])

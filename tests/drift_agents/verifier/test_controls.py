@@ -49,8 +49,8 @@ def test_forget_removes_all_same_transitions_and_writes(lived) -> None:
     ("name", "options", "message"),
     [
         ("forget", {"epsilon": 2}, "`epsilon` should be in the interval (0, 1]. Received 2"),
-        ("forget", {"budget": 1}, "the verifier 'forget' does not take these options"),
-        ("overwrite", {"epsilon": 0.5}, "the verifier 'overwrite' does not take these options"),
+        ("forget", {"budget": 1}, "the verifier 'forget' does not take the option"),
+        ("overwrite", {"epsilon": 0.5}, "the verifier 'overwrite' does not take the option"),
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], message: str) -> None:

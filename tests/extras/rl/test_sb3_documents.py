@@ -34,4 +34,7 @@ def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             run_code("".join(cell["source"]), names)
-    assert set(names["cars"].by_phase()) == {"source", "reversed"}
+    before, after = names["lakes"].by_phase().values()
+    assert sum(before[-50:]) > 40, "it learns"
+    assert sum(after[:50]) < 10, "it falls"
+    assert sum(after[-50:]) > 40, "and comes back"

@@ -34,7 +34,7 @@ def bundle_chart(script: str) -> str:
     try:
         import vl_convert
     except ImportError as error:
-        message = '`vl-convert-python` is not installed, run `pip install "drift-envs[plots]"`'
+        message = '`vl-convert-python` is not installed, run `pip install "drift-envs[agents]"`'
         raise MissingDependencyError(message) from error
     source = read_part("chart.js") + script
     return str(vl_convert.javascript_bundle(source)).replace("</script", "<\\/script")

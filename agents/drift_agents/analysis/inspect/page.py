@@ -57,7 +57,8 @@ def write_page(folder: Path, out: Path | None = None) -> Path:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(page_parts(contents))
     except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+        elsewhere = "" if out is not None else ". Choose another file with --out"
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}{elsewhere}") from error
     return path
 
 

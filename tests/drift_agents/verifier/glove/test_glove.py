@@ -217,7 +217,7 @@ def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:
             "`accuracy` should be in the interval (0, 2]. Received 0",
         ),
         ({"prober": None}, "`prober` should have bind, begin_episode, moved, probe, privileged and live"),
-        ({"epsilom": 0.1}, "the verifier 'glove' does not take these options"),
+        ({"epsilom": 0.1}, "the verifier 'glove' does not take the option"),
     ],
 )
 def test_refusals(ScriptedProber, options: dict[str, Any], message: str) -> None:
