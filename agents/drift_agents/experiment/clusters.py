@@ -80,13 +80,22 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
 
 @contextmanager
 def _kept_handlers() -> Iterator[None]:
-    """Keep this process's handler of SIGTERM, which Ray replaces by one that ends the process at once."""
-    before = signal.getsignal(signal.SIGTERM)
+    """Keep this process's handler of SIGTERM, which Ray replaces by one that exits, also while it starts."""
+    if threading.current_thread() is not threading.main_thread():  # where no handler can be set
+        yield
+        return
+    before, set_handler = signal.getsignal(signal.SIGTERM), signal.signal
+
+    def refuse(number: int, handler: Any) -> Any:
+        return before if number == signal.SIGTERM else set_handler(number, handler)
+
+    signal.signal = refuse  # type: ignore[assignment]
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread() and before is not None:
-            signal.signal(signal.SIGTERM, before)
+        signal.signal = set_handler
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)  # again: Ray's part in C++ has set one too
 
 
 def check_reachable(address: str, what: str) -> None:
