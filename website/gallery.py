@@ -90,14 +90,14 @@ def page(pictures: Sequence[Picture]) -> str:
     lines = [
         "# Gallery",
         "Environments in their first phases, with the overlay that shows what changed, and the knobs of shipped",
-        "schedules over their ticks (seed 0). What needs an extra that this site was built without stands in one line.",
+        "schedules over their ticks (seed 0). What needs an extra that this site was built without stands at the end.",
     ]
-    for group in dict.fromkeys(picture.group for picture in pictures):
-        members = [picture for picture in pictures if picture.group == group]
+    drawn = [picture for picture in pictures if picture.file]
+    for group in dict.fromkeys(picture.group for picture in drawn):
         wide = "" if group == "Environments" else ' class="gallery"'
         lines += ["", f"## {group}", f"<div{wide} markdown>"]
-        for picture in members:
-            if picture.file:
+        for picture in drawn:
+            if picture.group == group:
                 lines += [
                     "<figure markdown>",
                     f"![{picture.title}](gallery/{picture.file}){{ loading=lazy }}",
@@ -105,9 +105,11 @@ def page(pictures: Sequence[Picture]) -> str:
                     "</figure>",
                 ]
         lines.append("</div>")
-        missing: dict[str, list[str]] = {}
-        for picture in members:
-            if not picture.file:
-                missing.setdefault(picture.text, []).append(f"`{picture.title}`")
-        lines += [f"\nNot drawn ({reason}): {', '.join(titles)}." for reason, titles in missing.items()]
+    missing: dict[str, list[str]] = {}
+    for picture in pictures:
+        if not picture.file:
+            missing.setdefault(picture.text, []).append(f"`{picture.title}`")
+    if missing:
+        lines += ["", "## Not drawn", "", "| why | what |", "|---|---|"]
+        lines += [f"| {reason} | {', '.join(titles)} |" for reason, titles in missing.items()]
     return "\n".join(lines) + "\n"

@@ -29,4 +29,5 @@ def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     assert missing.file == ""
     page = gallery.page([*pictures, missing, missing._replace(title="frozen_lake/melt")])
     assert "![frozen_lake/thaw](gallery/frozen_lake-thaw.svg)" in page
-    assert "Not drawn (run `pip install something`): `frozen_lake/thaw:walk`, `frozen_lake/melt`." in page
+    assert page.endswith("\n| run `pip install something` | `frozen_lake/thaw:walk`, `frozen_lake/melt` |\n")
+    assert "## `lone`" not in gallery.page([missing._replace(group="`lone`")]), "no heading without a picture"

@@ -129,7 +129,8 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
     own = ("--memory", "vanilla", "--verifier", "mine.py:Trusting")
     for more, cells, episodes in (((), 4, 24), (("--no-references",), 2, 12)):
         assert run(*own, *more, "--dry-run") == 0
-        text = capsys.readouterr().out
+        text, progress = capsys.readouterr()
+        assert re.search(r" (\d)/\1 elapsed", progress), "it takes minutes with many agents"
         assert re.search(rf"^ all +{cells} +{episodes} +\d+\.\d *$", text, re.MULTILINE)
         assert re.search(r"^minutes  \d+\.\d on \d+ cores? ", text, re.MULTILINE)
         assert not (folder / "run").exists()

@@ -57,7 +57,7 @@ def write_page(folder: Path, out: Path | None = None) -> Path:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(page_parts(contents))
     except OSError as error:
-        elsewhere = "" if out is not None else ". Choose another file with --out"
+        elsewhere = "" if out is not None else f". Elsewhere: drift-agents inspect {folder} --out FILE"
         raise ExperimentError(f"{path}: cannot be written: {error.strerror}{elsewhere}") from error
     return path
 

@@ -66,7 +66,19 @@ def test_the_command_writes_it_into_the_run(
     assert main(["inspect", str(tmp_path)]) == 1
     assert "holds no run" in capsys.readouterr().err
     assert main(["inspect", str(traced_run), "--out", str(tmp_path / "none" / "a.html")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "cannot be written" in error
+    assert "--out" not in error, "it was given"
+    (tmp_path / "run").mkdir()
+    for path in traced_run.iterdir():
+        (tmp_path / "run" / path.name).symlink_to(path)
+    (tmp_path / "run" / "inspect.html").unlink(missing_ok=True)
+    (tmp_path / "run" / "inspect.html").mkdir()  # as a folder that is read-only, for any user
+    assert main(["inspect", str(tmp_path / "run")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        f"cannot be written: Is a directory. Elsewhere: drift-agents inspect {tmp_path}/run --out FILE"
+    )
     assert main(["inspect", str(traced_run), "--port", "1"]) == 2
     assert "`--port` should stand with `--serve`" in capsys.readouterr().err
 
