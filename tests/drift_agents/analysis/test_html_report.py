@@ -74,6 +74,33 @@ def test_conflicts_are_counts_of_each_episode_without_an_average_over_episodes(t
     assert max(line["mean"]) > 0
 
 
+def test_several_memories_have_a_curve_together(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    rows = [row for row in rows if row["schedule"] == "puddle"]
+    rows = [row for row in rows if row["memory"] == "vanilla" or row["policy"] == "clairvoyant"]
+    others = [{**row, "memory": "voyager", "success": False} for row in rows if row["memory"] == "vanilla"]
+    ((schedule, runs),) = group([*rows, *others]).items()
+    curves = list_curves([part_of(manifest, schedule, runs)])
+    (scores,) = [one for one in curves if one["memory"] == "all memories, plain" and "success" in one["measure"]]
+    assert [line["name"] for line in scores["lines"]] == ["Vanilla", "Voyager", "clairvoyant"]
+    (alone,) = [one for one in curves if one["memory"] == "Vanilla" and "success" in one["measure"]]
+    (plain,) = [line for line in alone["lines"] if line["name"] == "plain"]
+    assert [line["mean"] for line in scores["lines"][:2]] == [plain["mean"], [0.0] * len(plain["mean"])]
+    ((schedule, runs),) = group(rows).items()
+    only = {one["memory"] for one in list_curves([part_of(manifest, schedule, runs)])}
+    assert only == {"Vanilla"}, "one memory has no curve together"
+
+
+def test_policies_have_lines_of_their_own(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    rows = [row for row in rows if row["schedule"] == "puddle"]
+    others = [{**row, "policy": "random"} for row in rows if row["policy"] == "planner"]
+    ((schedule, runs),) = group([*rows, *others]).items()
+    for curve in list_curves([part_of({**manifest, "players": []}, schedule, runs)]):
+        names = [line["name"] for line in curve["lines"]]
+        assert len(set(names)) == len(names)
+
+
 def test_what_is_still_believed_has_a_curve_from_the_first_drift_on(traced_run: Path) -> None:
     manifest, rows = read_run(traced_run)
     (part,) = [part_of(manifest, "puddle", runs) for schedule, runs in group(rows).items() if schedule == "puddle"]

@@ -16,11 +16,12 @@ from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memor
 
 CLAIRVOYANT = "clairvoyant"
 CONFLICTS = "conflicts with memory in an episode"
+EVERY_MEMORY = "all memories, plain"
 BELIEVED = "changed facts that memory still believes, in percent"
 
 
 def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
-    """Curves for each schedule and memory, with a line for each verifier.
+    """Curves for each schedule and memory, with a line for each verifier; and of all memories without one.
 
     They are success or score, conflicts with memory, and the share of changed facts that memory still believes.
     Clairvoyant stands in all curves of success or score. Of a schedule the memory with the most lines comes first.
@@ -75,13 +76,20 @@ def _round(values: Sequence[float]) -> list[float | None]:
 
 def _lines_by_memory(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
     found: dict[str, list[tuple[str, Runs]]] = {}
-    shared = []
+    plain, shared = [], []
     for player, run in players.runs.items():
         if player.policy == CLAIRVOYANT:
             shared.append((CLAIRVOYANT, run))
+            continue
+        name, memory = players.name(player), memory_name(player)
+        if name.startswith(" "):
+            line = name.strip(" +")
         else:
-            name = players.name(player)
-            line = name.strip(" +") if name.startswith(" ") else "plain"
-            found.setdefault(memory_name(player), []).append((line, run))
+            line = f"plain{name.removeprefix(memory)}"
+            plain.append((name, run))
+        found.setdefault(memory, []).append((line, run))
     fullest = sorted(found, key=lambda memory: -len(found[memory]))
-    return {memory: [*found[memory], *shared] for memory in fullest} or {"": shared}
+    by_memory = {memory: found[memory] for memory in fullest}
+    if len(found) > 1 and len(plain) > 1:
+        by_memory[EVERY_MEMORY] = plain
+    return {memory: [*lines, *shared] for memory, lines in by_memory.items()} or {"": shared}
