@@ -20,7 +20,7 @@ from drift_agents.analysis.table import MISSING, escape_html
 from drift_agents.experiment.folder import write_text
 from pydantic import Field, model_validator
 
-from research.verify_map.pages import ROOT, fill_page
+from research.verify_map.pages import OF_OTHERS, ROOT, fill_page
 from research.verify_map.rules import FileModel, read_model
 
 FILE = Path(__file__).with_name("coverage.yaml")
@@ -163,7 +163,9 @@ def render_coverage(root: Path = ROOT) -> dict[Path, str]:
     tables = {paper.page: {"coverage": tabulate_items(paper)} for paper in papers}
     groups = {"claims-held": "yes", "claims-refuted": "no", "claims-untestable": "untestable"}
     tables[TOGETHER] = {name: tabulate_claims(papers, holds) for name, holds in groups.items()}
-    return {root / page: fill_page((root / page).read_text("utf-8"), own, page) for page, own in tables.items()}
+    return {
+        root / page: fill_page((root / page).read_text("utf-8"), own, page, OF_OTHERS) for page, own in tables.items()
+    }
 
 
 def tabulate_items(paper: Paper) -> str:

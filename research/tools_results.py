@@ -1,5 +1,6 @@
-"""The tables of docs/research/tools_results.md and its rows of the board, from stored lines of the experiment `tools`.
+"""Tables of stored lines of the experiments whose agents call tools: `tools` and `edv-tau2`.
 
+* `STUDIES` - where the lines stand, and how agents are called
 * `write_results` - fills the tables of the pages
 * `render_results` - the pages with the tables that the lines give
 * `tabulate_schedules`, `tabulate_calls` - by agent and schedule, the score after the first drift, and the calls
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,35 +23,72 @@ from drift_agents.experiment.folder import write_text
 from drift_envs.metrics import bootstrap
 from research.verify_map.pages import BOARD, ROOT, fill_page
 
-PAGE, EVIDENCE = "docs/research/tools_results.md", "research/results/tools"
-PAGES: Mapping[str, Sequence[str]] = {PAGE: (), BOARD: ("board",)}
+PAGES: Mapping[str, Sequence[str]] = {
+    "docs/research/tools_results.md": (),
+    BOARD: ("board",),
+    "docs/memories/edv.md": ("coverage",),
+}
 """By page, its tables that other modules fill."""
 
-NAMES: Mapping[Key, str] = {
-    ("none", "none", "direct", "solo", "planner"): "no memory",
-    ("vanilla", "none", "direct", "solo", "planner"): "plain",
-    ("vanilla(k=1, order=newest)", "none", "direct", "solo", "planner"): "newest one",
-    ("vanilla", "overwrite", "direct", "solo", "planner"): "overwrite",
-    ("vanilla", "forget", "direct", "solo", "planner"): "forget(2)",
-    ("vanilla", "glove", "direct", "solo", "planner"): "GLOVE, in a copy",
-    ("vanilla", "glove(prober=replay_live)", "direct", "solo", "planner"): "GLOVE, at a price",
-    ("vanilla", "none", "direct", "judge", "planner"): "team with a judge",
-    ("vanilla", "none", "direct", "router", "planner"): "team with a router",
-    ("consensus", "none", "direct", "edv", "planner"): "EDV's team, one player",
-}
-"""The agents of the experiment, by the labels of their parts."""
 
-_REALIGNED: Mapping[Key, str] = {
-    (memory, "oracle_realign", *rest): f"{name}, oracle realign"
-    for (memory, verifier, *rest), name in NAMES.items()
-    if memory != "none" and verifier == "none"
+class Study(NamedTuple):
+    """An experiment with stored lines.
+
+    Args:
+        evidence: the folder of the lines.
+        names: what its agents are called in tables, by the labels of their parts.
+    """
+
+    evidence: str
+    names: Mapping[Key, str]
+
+    @property
+    def rows(self) -> dict[Key, str]:
+        """The agents and those references that are agents, in the order of the rows."""
+        realigned = {
+            (memory, "oracle_realign", *rest): f"{name}, oracle realign"
+            for (memory, verifier, *rest), name in self.names.items()
+            if memory != "none" and verifier == "none"
+        }
+        return {**self.names, **realigned}
+
+
+STUDIES: Mapping[str, Study] = {
+    "tools": Study(
+        "research/results/tools",
+        {
+            ("none", "none", "direct", "solo", "planner"): "no memory",
+            ("vanilla", "none", "direct", "solo", "planner"): "plain",
+            ("vanilla(k=1, order=newest)", "none", "direct", "solo", "planner"): "newest one",
+            ("vanilla", "overwrite", "direct", "solo", "planner"): "overwrite",
+            ("vanilla", "forget", "direct", "solo", "planner"): "forget(2)",
+            ("vanilla", "glove", "direct", "solo", "planner"): "GLOVE, in a copy",
+            ("vanilla", "glove(prober=replay_live)", "direct", "solo", "planner"): "GLOVE, at a price",
+            ("vanilla", "none", "direct", "judge", "planner"): "team with a judge",
+            ("vanilla", "none", "direct", "router", "planner"): "team with a router",
+            ("consensus", "none", "direct", "edv", "planner"): "EDV's team, one player",
+        },
+    ),
+    "tau2": Study(
+        "research/results/tau2",
+        {
+            ("none", "none", "direct", "solo", "planner"): "no memory",
+            ("vanilla", "none", "direct", "solo", "planner"): "plain",
+            ("vanilla", "glove", "direct", "solo", "planner"): "plain, GLOVE",
+            ("vanilla", "none", "direct", "judge", "planner"): "team with a judge",
+            ("vanilla", "glove", "direct", "judge", "planner"): "team with a judge, GLOVE",
+            ("vanilla", "none", "direct", "router", "planner"): "team with a router",
+            ("vanilla", "glove", "direct", "router", "planner"): "team with a router, GLOVE",
+            ("consensus", "none", "direct", "edv", "planner"): "EDV's team",
+            ("consensus", "glove", "direct", "edv", "planner"): "EDV's team, GLOVE",
+        },
+    ),
 }
-_ROWS = {**NAMES, **_REALIGNED}
-"""The agents and those references that are agents, in the order of the rows."""
+"""By the name with which those of its tables begin."""
 
 
 def write_results(root: Path = ROOT) -> list[Path]:
-    """Fill the tables of the pages from the lines in `EVIDENCE`; without lines they are empty.
+    """Fill the tables of the pages from the lines of `STUDIES`; those of a study without lines are kept.
 
     Args:
         root: of the repository.
@@ -76,51 +115,60 @@ def render_results(root: Path = ROOT) -> dict[Path, str]:
     Raises:
         EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
     """
-    tables = None
-    if any((root / EVIDENCE).glob(f"*{SUFFIX}")):
-        tables = make_tables(read_evidence([root / EVIDENCE]))
+    tables: dict[str, str] = {}
+    missing: list[str] = []
+    for name, study in STUDIES.items():
+        if any((root / study.evidence).glob(f"*{SUFFIX}")):
+            tables |= make_tables(read_evidence([root / study.evidence]), name)
+        else:
+            missing += [f"{name}-{kind}" for kind in ("evidence", "board", "schedules", "calls")]
     return {
-        root / page: fill_page((root / page).read_text("utf-8"), tables, page, kept) for page, kept in PAGES.items()
+        root / page: fill_page((root / page).read_text("utf-8"), tables, page, (*kept, *missing))
+        for page, kept in PAGES.items()
     }
 
 
-def make_tables(evidence: EvidenceTable) -> dict[str, str]:
-    """All tables as Markdown, by name.
+def make_tables(evidence: EvidenceTable, study: str) -> dict[str, str]:
+    """All tables of a study as Markdown, by name.
 
     Args:
         evidence: the lines.
+        study: its name.
 
     Raises:
         EvidenceError: if there is no instance that all agents played.
     """
-    standings = rank_agents(evidence)
+    standings, rows = rank_agents(evidence), STUDIES[study].rows
     counts = f"{len(evidence.cells):,} cells, {len(evidence.episodes):,} episodes, drift-envs {evidence.version}."
     return {
-        "tools-evidence": f"{describe_standings(standings)} {counts}",
-        "tools-board": to_markdown(tabulate_standings(standings, _ROWS)),
-        "tools-schedules": to_markdown(tabulate_schedules(evidence)),
-        "tools-calls": to_markdown(tabulate_calls(evidence)),
+        f"{study}-evidence": f"{describe_standings(standings)} {counts}",
+        f"{study}-board": to_markdown(tabulate_standings(standings, rows)),
+        f"{study}-schedules": to_markdown(tabulate_schedules(evidence, rows)),
+        f"{study}-calls": to_markdown(tabulate_calls(evidence, rows)),
     }
 
 
-def tabulate_schedules(evidence: EvidenceTable) -> Table:
+def tabulate_schedules(evidence: EvidenceTable, rows: Mapping[Key, str]) -> Table:
     """By agent and schedule, the mean score after the first drift in percent, with a 95 % interval over instances.
 
     Args:
         evidence: the lines.
+        rows: names of agents, in their order.
     """
     is_after = evidence.episodes["phase"].to_numpy() > 0
-    return _tabulate(evidence, 100 * evidence.episodes["score"][is_after].groupby(_cells_of(evidence)[is_after]).mean())
+    scores = 100 * evidence.episodes["score"][is_after]
+    return _tabulate(evidence, scores.groupby(_cells_of(evidence)[is_after]).mean(), rows)
 
 
-def tabulate_calls(evidence: EvidenceTable) -> Table:
+def tabulate_calls(evidence: EvidenceTable, rows: Mapping[Key, str]) -> Table:
     """By agent and schedule, the mean number of calls an episode with those of probes, likewise.
 
     Args:
         evidence: the lines.
+        rows: names of agents, in their order.
     """
     calls = evidence.episodes["steps"] + evidence.episodes["probe_steps"]
-    return _tabulate(evidence, calls.groupby(_cells_of(evidence)).mean())
+    return _tabulate(evidence, calls.groupby(_cells_of(evidence)).mean(), rows)
 
 
 def _cells_of(evidence: EvidenceTable) -> np.ndarray:
@@ -128,21 +176,20 @@ def _cells_of(evidence: EvidenceTable) -> np.ndarray:
     return np.repeat(np.arange(len(evidence.cells)), evidence.cells["episodes"])
 
 
-def _tabulate(evidence: EvidenceTable, values: pd.Series) -> Table:
+def _tabulate(evidence: EvidenceTable, values: pd.Series, rows: Mapping[Key, str]) -> Table:
     frame = evidence.cells.assign(agent=evidence.keys, value=values)
     schedules = sorted(set(frame["schedule"]))
     table = Table("", ("agent", *(name.removeprefix("tools/") for name in schedules)))
-    agents = sorted(set(frame["agent"]), key=lambda key: (evidence.players[key]["reference"] is not None, _order(key)))
+    order = {key: place for place, key in enumerate(rows)}
+    agents = sorted(
+        set(frame["agent"]),
+        key=lambda key: (evidence.players[key]["reference"] is not None, order.get(key, len(order)), key),
+    )
     for agent in agents:
         cells = []
         for schedule in schedules:
             of_cell = frame[(frame["agent"] == agent) & (frame["schedule"] == schedule)]["value"].dropna()
             cells.append(format_estimate(bootstrap(of_cell), 1) if len(of_cell) else MISSING)
         is_reference = evidence.players[agent]["reference"] is not None
-        table.add(_ROWS.get(agent) or name_of(agent), *cells, reference=is_reference)
+        table.add(rows.get(agent) or name_of(agent), *cells, reference=is_reference)
     return table
-
-
-def _order(key: Key) -> tuple[int, Key]:
-    """Agents with a name come in the order of `_ROWS`."""
-    return (list(_ROWS).index(key) if key in _ROWS else len(_ROWS), key)

@@ -24,6 +24,7 @@ STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *F
 FOR_EXTRA = {
     "alfworld-adamem": "textworld",
     "alfworld-beliefmem": "textworld",
+    "edv-tau2": "tau2",
     "minigrid": "minigrid",
     "stores": "chromadb",
     "web-pages": "miniwob",

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from drift_agents.envs.tau2.call import DeskCall, DeskManual, is_write, read_call
 from drift_agents.envs.tau2.matching import read_tau2_state
@@ -138,16 +139,15 @@ class Tau2Beliefs:
             for one in self._own
         )
 
-    def is_refused(self, call: DeskCall) -> bool:
-        """Whether a call is known to be refused in this state.
-
-        Args:
-            call: the call.
-        """
-        known = [item for item in self._here if item.action == call.text and item.last >= self._doubt]
-        newest = max(known, key=lambda item: item.last, default=None)
-        after = None if newest is None else read_tau2_state(newest.outcome.state)
-        return after is not None and "error" in after.answer
+    @cached_property
+    def refused(self) -> dict[str, Mapping[str, Any]]:
+        """By text, the calls that are known to be refused in this state, with what they were answered."""
+        answers: dict[str, Mapping[str, Any]] = {}
+        for item in sorted(self._here, key=lambda item: item.last):
+            after = read_tau2_state(item.outcome.state) if item.last >= self._doubt else None
+            if after is not None:
+                answers[item.action] = after.answer
+        return {text: answer for text, answer in answers.items() if "error" in answer}
 
 
 def _read_end(item: Recollection) -> _Ended | None:

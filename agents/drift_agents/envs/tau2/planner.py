@@ -114,7 +114,8 @@ class _Plan:
         calls = [call for call in map(read_call, view.actions) if call is not None]
         self._offered = sorted(calls, key=lambda call: self._order(call))
         self._made = {(manual.role_of(call), call.words) for call in shown.made}
-        self._is_lost = "error" in shown.answer and not any(map(beliefs.is_refused, calls))
+        self._is_lost = "error" in shown.answer and shown.answer not in beliefs.refused.values()
+        """Whether nothing shows which call was refused just now."""
 
     def _order(self, call: DeskCall) -> int:
         role = self._manual.role_of(call)
@@ -130,18 +131,17 @@ class _Plan:
     def calls(self) -> Iterator[DeskCall]:
         """Yield them."""
         found = (call for step in (self._obey, self._identify, self._write, self._check, self._end) for call in step())
-        return (call for call in found if not self._beliefs.is_refused(call))
+        return (call for call in found if call.text not in self._beliefs.refused)
 
     def _obey(self) -> Iterator[DeskCall]:
-        """The reads that the policy demands, where a call was refused just now."""
-        answer = self._shown.answer
-        if answer.get("error") not in _DENIED:
-            return
-        named = _FIRST.search(str(answer.get("message", "")))
-        if named:
-            yield from (call for call in self._offered if call.text == named["call"])
-        else:
-            yield from self._new_reads(_DETAILS)
+        """The reads that the policy demands, where a call was refused just now or is known to be refused here."""
+        for answer in (self._shown.answer, *self._beliefs.refused.values()):
+            if answer.get("error") in _DENIED:
+                named = _FIRST.search(str(answer.get("message", "")))
+                if named:
+                    yield from (call for call in self._offered if call.text == named["call"])
+                else:
+                    yield from self._new_reads(_DETAILS)
 
     def _new_reads(self, roles: Sequence[str]) -> Iterator[DeskCall]:
         """Reads that were not made, about what was seen."""
@@ -160,8 +160,9 @@ class _Plan:
         deeds = self._deeds()
         left = [deed for deed in deeds if not any(self._is_same(deed[0], call) for call in self._shown.made)]
         for deed in left:
-            ways = sorted(deed, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
-            yield from [ways[int(self._rng.integers(len(ways)))]] if self._is_lost else ways
+            left_ways = [call for call in deed if call.text not in self._beliefs.refused]
+            ways = sorted(left_ways, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
+            yield from [ways[int(self._rng.integers(len(ways)))]] if ways and self._is_lost else ways
 
     def _deeds(self) -> list[list[DeskCall]]:
         """What has to be written, each with the calls that may do it."""

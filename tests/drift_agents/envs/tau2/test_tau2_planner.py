@@ -1,0 +1,72 @@
+"""The planner of tau2-bench's desks, from prompts written by hand: the package is not needed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from drift_agents.envs.tau2.planner import Tau2Planner
+from drift_agents.prompt.view import Outcome, PromptView, Recollection
+
+TASK = """Request: Cancel AB12CD.
+get_user_details(user_id: string) - Get the details of a user.
+get_reservation_details(reservation_id: string) - Get the details of a reservation.
+book_reservation(reservation_id: string, amount: number) - Book a reservation.
+cancel_reservation(reservation_id: string) - Cancel the whole reservation.
+finish(message?: string) - End the request."""
+
+
+def call(tool: str, **arguments: Any) -> str:
+    return json.dumps({"tool": tool, "arguments": arguments})
+
+
+CANCEL, READ, END = (
+    call("cancel_reservation", reservation_id="AB12CD"),
+    call("get_reservation_details", reservation_id="AB12CD"),
+    call("finish"),
+)
+NAMED = {"error": "policy", "message": f"look_up: read the reservation first; first call {READ}"}
+
+
+def state(answer: dict[str, Any] | None = None, made: tuple[str, ...] = ()) -> str:
+    shown = {"domain": "airline", "request": "Cancel AB12CD.", "records": {}, "made": list(map(json.loads, made))}
+    return json.dumps({**shown, "answer": answer or {}})
+
+
+def answered(action: str, answer: dict[str, Any], last: int = 5) -> Recollection:
+    return Recollection(state(), action, Outcome(state(answer), 0.0, False), 1.0, last)
+
+
+def decide(
+    *here: Recollection, now: dict[str, Any] | None = None, actions: tuple[str, ...] = (CANCEL, READ, END), seed: int = 0
+) -> str:
+    met = Recollection(state({}, (CANCEL,)), END, Outcome(state({}, (CANCEL,)), 1.0, True), 1.0, 1)
+    view = PromptView(TASK, state(now), actions, here=here, elsewhere=(met,))
+    return Tau2Planner().decide(view.render(), np.random.default_rng(seed)).text
+
+
+@pytest.mark.parametrize("answer", [NAMED, {"error": 403}, {"error": "failed"}], ids=["words", "numbers", "terse"])
+def test_a_write_that_is_known_to_be_refused_is_preceded_by_a_read(answer: dict[str, Any]) -> None:
+    """Not only where it was refused just now; without one it would end the request undone."""
+    assert decide() == CANCEL
+    assert decide(now=answer) != END
+    assert decide(answered(CANCEL, answer)) == READ
+
+
+def test_what_is_refused_for_another_reason_is_not_made_again() -> None:
+    assert decide(answered(CANCEL, {"error": "Reservation not found"})) == END
+    assert decide(answered(CANCEL, {"error": "x"}, last=2), answered(CANCEL, {"status": "cancelled"})) == CANCEL
+
+
+def test_an_answer_of_which_memory_holds_no_call_makes_it_try_every_way_that_is_left() -> None:
+    """A memory that does not write shows not what was refused just now."""
+    ways = tuple(call("book_reservation", reservation_id="AB12CD", amount=amount) for amount in (50, 5000))
+    known = answered(ways[0], {"error": "amount should come to a whole number of dollars"})
+    met = Recollection(state({}, ways[:1]), END, Outcome(state({}, ways[:1]), 1.0, True), 1.0, 1)
+    view = PromptView(TASK, state({"error": "not paid"}), (*ways, END), here=(known,), elsewhere=(met,))
+    assert Tau2Planner().decide(view.render(), np.random.default_rng(0)).text == ways[1]
+    view = PromptView(TASK, state({"error": "not paid"}), (*ways, END), here=(), elsewhere=(met,))
+    found = {Tau2Planner().decide(view.render(), np.random.default_rng(seed)).text for seed in range(8)}
+    assert found == set(ways)
