@@ -40,7 +40,10 @@ def answered(action: str, answer: dict[str, Any], last: int = 5) -> Recollection
 
 
 def decide(
-    *here: Recollection, now: dict[str, Any] | None = None, actions: tuple[str, ...] = (CANCEL, READ, END), seed: int = 0
+    *here: Recollection,
+    now: dict[str, Any] | None = None,
+    actions: tuple[str, ...] = (CANCEL, READ, END),
+    seed: int = 0,
 ) -> str:
     met = Recollection(state({}, (CANCEL,)), END, Outcome(state({}, (CANCEL,)), 1.0, True), 1.0, 1)
     view = PromptView(TASK, state(now), actions, here=here, elsewhere=(met,))
@@ -62,11 +65,14 @@ def test_what_is_refused_for_another_reason_is_not_made_again() -> None:
 
 def test_an_answer_of_which_memory_holds_no_call_makes_it_try_every_way_that_is_left() -> None:
     """A memory that does not write shows not what was refused just now."""
-    ways = tuple(call("book_reservation", reservation_id="AB12CD", amount=amount) for amount in (50, 5000))
-    known = answered(ways[0], {"error": "amount should come to a whole number of dollars"})
-    met = Recollection(state({}, ways[:1]), END, Outcome(state({}, ways[:1]), 1.0, True), 1.0, 1)
-    view = PromptView(TASK, state({"error": "not paid"}), (*ways, END), here=(known,), elsewhere=(met,))
-    assert Tau2Planner().decide(view.render(), np.random.default_rng(0)).text == ways[1]
-    view = PromptView(TASK, state({"error": "not paid"}), (*ways, END), here=(), elsewhere=(met,))
-    found = {Tau2Planner().decide(view.render(), np.random.default_rng(seed)).text for seed in range(8)}
-    assert found == set(ways)
+    book = {"reservation_id": "AB12CD"}
+    dollars, cents = (call("book_reservation", **book, amount=amount) for amount in (50, 5000))
+    insured = call("book_reservation", **book, amount=5000, insurance="no")
+    known = answered(dollars, {"error": "amount should come to a whole number of dollars"})
+    met = Recollection(state({}, (dollars,)), END, Outcome(state({}, (dollars,)), 1.0, True), 1.0, 1)
+    for here, left in (((), {dollars, cents, insured}), ((known,), {cents, insured})):
+        view = PromptView(
+            TASK, state({"error": "not paid"}), (dollars, cents, insured, END), here=here, elsewhere=(met,)
+        )
+        prompt = view.render()
+        assert {Tau2Planner().decide(prompt, np.random.default_rng(seed)).text for seed in range(20)} == left
