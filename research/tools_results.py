@@ -31,7 +31,7 @@ PAGES: Mapping[str, Sequence[str]] = {
 """By page, its tables that other modules fill."""
 
 
-class Study(NamedTuple):
+class ToolStudy(NamedTuple):
     """An experiment with stored lines.
 
     Args:
@@ -53,8 +53,8 @@ class Study(NamedTuple):
         return {**self.names, **realigned}
 
 
-STUDIES: Mapping[str, Study] = {
-    "tools": Study(
+STUDIES: Mapping[str, ToolStudy] = {
+    "tools": ToolStudy(
         "research/results/tools",
         {
             ("none", "none", "direct", "solo", "planner"): "no memory",
@@ -69,7 +69,7 @@ STUDIES: Mapping[str, Study] = {
             ("consensus", "none", "direct", "edv", "planner"): "EDV's team, one player",
         },
     ),
-    "tau2": Study(
+    "tau2": ToolStudy(
         "research/results/tau2",
         {
             ("none", "none", "direct", "solo", "planner"): "no memory",
