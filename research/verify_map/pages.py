@@ -73,7 +73,7 @@ _WIDE_AND_NARROW = (
     '<img src="../pictures/{name}.svg" alt="{about}"></picture>'
 )
 
-_BLOCK = re.compile(r"(<!-- table (?P<name>[a-z-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- table (?P<name>[a-z0-9-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write_tables(root: Path = ROOT) -> list[Path]:
