@@ -2,6 +2,7 @@
 
 collect_ignore = [
     "drift_envs/integrations/browsergym.py",
+    "drift_envs/envs/alfworld/engine.py",
     "drift_envs/envs/classic_control/lunar_lander.py",
     "drift_envs/envs/frozen_lake/functional.py",
     "drift_envs/envs/mountain_car/functional.py",

@@ -10,7 +10,7 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import plan_cells
 
 from research import tools_results
-from research.verify_map.pages import BOARD
+from research.verify_map.pages import BOARD, ROOT
 from tests.drift_agents.analysis.lines_by_hand import evidence
 from tests.research.test_map import played
 
@@ -28,7 +28,7 @@ def test_lines_fill_every_table_of_the_page_and_the_rows_of_the_board(tmp_path: 
     for name in tools_results.PAGES:
         page = tmp_path / name
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text((tools_results.ROOT / name).read_text("utf-8"), "utf-8")
+        page.write_text((ROOT / name).read_text("utf-8"), "utf-8")
     write_evidence(evidence(played()), tmp_path / tools_results.STUDIES["tools"].evidence)
     written = tools_results.write_results(tmp_path)
     assert written == [tmp_path / name for name in tools_results.PAGES]
@@ -40,7 +40,7 @@ def test_lines_fill_every_table_of_the_page_and_the_rows_of_the_board(tmp_path: 
         rows = [line for line in path.read_text("utf-8").splitlines() if line.startswith("| overwrite ")]
         assert len(rows) >= max(tables - 1, 1), "an agent has the name of the experiment in every table"
         assert "| plain, oracle realign " in path.read_text("utf-8")
-    shipped, filled = ((root / BOARD).read_text("utf-8") for root in (tools_results.ROOT, tmp_path))
+    shipped, filled = ((root / BOARD).read_text("utf-8") for root in (ROOT, tmp_path))
     assert table_of(filled, "board") == table_of(shipped, "board"), "the map's rows are kept"
 
 
