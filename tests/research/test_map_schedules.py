@@ -66,8 +66,9 @@ def test_the_shipped_experiments_play_with_what_was_chosen() -> None:
         assert load_experiment(experiment_path(name)) == load_experiment(made)
     for chosen in tuned["environments"].values():
         for name, entry in candidates.entries().items():
-            areas = chosen["rules"][name]["areas"]
-            assert chosen["rules"][name]["options"] == entry.candidates()[areas.index(max(areas))]
+            areas, options = chosen["rules"][name]["areas"], entry.candidates()
+            if areas or len(options) > 1:  # a row with the constants of its paper leaves nothing to choose
+                assert chosen["rules"][name]["options"] == options[areas.index(max(areas))]
 
 
 def test_no_instance_of_the_map_was_played_to_choose_options() -> None:
