@@ -152,7 +152,7 @@ def learn_house(here: ShownHouse, recalled: Iterable[Recollection], conflict: st
             elif table == "attempts":
                 _add(tables["elsewhere"], _general(key), value, support, last)
             elif table == "contents":
-                for thing in value:
+                for thing in sorted(value):
                     pair = (kind_of(thing), kind_of(key))
                     habits[pair] = habits.get(pair, 0.0) + support
     return HouseKnowledge(habits=habits, **{name: _settle(tables[name], conflict) for name in _TABLES})

@@ -29,7 +29,7 @@ class HouseSearch:
     def fetch(self) -> str:
         """Take a thing that is wanted, or go where one may be."""
         shown, down = self._shown, placed(self._shown.done)
-        finished = {thing for thing, place in down.items() if kind_of(place) == self._errand.target}
+        finished = [thing for thing, place in down.items() if kind_of(place) == self._errand.target]
         retry = self._to_retry(finished)
         for kind in self._beliefs.kinds:
             wanted = [
@@ -43,14 +43,12 @@ class HouseSearch:
                 return step
         return self._beliefs.wander()
 
-    def _to_retry(self, finished: Collection[str]) -> frozenset[str]:
+    def _to_retry(self, finished: Collection[str]) -> list[str]:
         """Things that lie at the wanted place without completing the task, and may be treated otherwise."""
         if self._errand.number > 1 or not self._errand.mark:
-            return frozenset()
-        wanted = {thing for thing in finished if kind_of(thing) == self._beliefs.kinds[0]}
-        return frozenset(
-            thing for thing in wanted if set(self._treatment.ways()) - set(treatments(self._shown.done, thing))
-        )
+            return []
+        wanted = [thing for thing in finished if kind_of(thing) == self._beliefs.kinds[0]]
+        return [thing for thing in wanted if set(self._treatment.ways()) - set(treatments(self._shown.done, thing))]
 
     def _go_to_thing(
         self, kind: str, finished: Collection[str], retry: Collection[str], down: Mapping[str, str]

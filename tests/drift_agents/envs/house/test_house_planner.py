@@ -111,6 +111,16 @@ def test_a_treatment_that_failed_is_replaced_by_another_appliance():
     assert decide(cooled, ["examine mug 1"], known) == "examine mug 1"
 
 
+def test_of_things_to_treat_again_the_first_one_put_down_comes_first():
+    """Not the one that comes first in a set, whose order differs from process to process."""
+    drawers = [f"drawer {number}" for number in (4, 2, 6, 1, 5, 3)]
+    done = []
+    for number, drawer in enumerate(drawers, 1):
+        done += [f"take mug {number} from shelf 1", f"move mug {number} to {drawer}"]
+    here = state(task="put a hot mug in drawer", at="shelf 1", done=done, visited=[*PLACES, *drawers])
+    assert decide(here, [f"go to {drawer}" for drawer in drawers]) == "go to drawer 4"
+
+
 def test_a_place_that_was_worth_more_is_used_again():
     put = holding(at="bed 1")
     known = [(put, "move mug 1 to bed 1", state(at="bed 1"), 0.6)]
