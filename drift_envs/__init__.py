@@ -44,7 +44,7 @@ else:
             "wrappers.text": ["TextObservation"],
             "wrappers.twin": ["twin"],
         },
-        modules=("envs", "oracle", "schedule", "vector", "wrappers"),
+        modules=("envs", "oracle", "plots", "schedule", "vector", "wrappers"),
     )
 
 register_all()

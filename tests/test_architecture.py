@@ -46,7 +46,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["envs"],
         ["other_packages", "registration"],
         ["entry_points"],
-        ["datasets", "integrations"],
+        ["datasets", "integrations", "plots"],
         ["cli"],
         ["__init__", "__main__"],
     ],

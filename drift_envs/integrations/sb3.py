@@ -98,6 +98,7 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
             raise ArgumentError(f"`autoreset_mode` should be 'SameStep'. Received {envs.autoreset_mode.value!r}")
         self.envs = envs
         self.episodes: list[PhaseReturn] = []
+        self._episodes_of: list[list[PhaseReturn]] = [[] for _ in range(envs.num_envs)]
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self._actions: Any = None
         self._begins: list[tuple[str, int]] = [("", 0)] * envs.num_envs
@@ -149,6 +150,7 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
             score, steps = float(self._scores[index]), int(self._steps[index])
             phase, tick = self._begins[index]
             self.episodes.append(PhaseReturn(phase, tick, score, steps))
+            self._episodes_of[index].append(self.episodes[-1])
             infos[index] = {
                 **_info_of(final, index),
                 "terminal_observation": last[index],
@@ -170,9 +172,11 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         """Read an attribute of sub-environments, see `SubEnvironment`.
 
         Args:
-            attr_name: the attribute.
+            attr_name: the attribute; `episodes` are those of each sub-environment, as with `PhaseReturns`.
             indices: the sub-environments, by default all.
         """
+        if attr_name == "episodes":
+            return [self._episodes_of[index] for index in self._get_indices(indices)]
         return [getattr(self.envs.envs[index], attr_name) for index in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -5,13 +5,14 @@
 * `DriftOverlay` - draws phase, tick and what changed under pictures
 * `twin`, `Twin` - a second instance that follows the drift, for probing
 * `snapshot`, `Snapshot` - going back to an exact state, a privilege
-* `PhaseReturns`, `HeldClock` - returns by phase; an evaluation environment whose time stands at a given tick
+* `PhaseReturns`, `VectorPhaseReturns` - returns by phase, of one environment and of a vector environment
+* `HeldClock` - an evaluation environment whose time stands at a given tick
 * `DriftState`, `DriftLog` - the truth about a drifting environment, for evaluators
 """
 
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.overlay.overlay import DriftOverlay
-from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, PhaseReturns
+from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, PhaseReturns, VectorPhaseReturns
 from drift_envs.wrappers.records import DriftLog, DriftState
 from drift_envs.wrappers.snapshot import Snapshot, snapshot
 from drift_envs.wrappers.text import TextObservation
@@ -28,6 +29,7 @@ __all__ = [
     "Snapshot",
     "TextObservation",
     "Twin",
+    "VectorPhaseReturns",
     "snapshot",
     "twin",
 ]

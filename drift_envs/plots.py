@@ -1,0 +1,220 @@
+"""Pictures of what happened around a drift; needs the extra `plots`.
+
+* `returns` - returns or success of the episodes that environments stored, with the drifts
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from drift_envs.checks import check_integer, check_number
+from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownChoiceError
+from drift_envs.schedule import Phase
+from drift_envs.wrappers.phase_returns import PhaseReturn, VectorPhaseReturns
+
+MOST_POINTS = 5_000
+"""Single episodes that are drawn; more would hide the mean."""
+
+MOST_NAMES = 12
+"""Drifts whose names are written."""
+
+
+class _Lifetime(NamedTuple):
+    """What one environment, or one copy of a vector environment, stored.
+
+    Args:
+        clock: the unit of its ticks.
+        episodes: its finished episodes.
+        phases: those that it has visited.
+    """
+
+    clock: str
+    episodes: Sequence[PhaseReturn]
+    phases: Sequence[Phase]
+
+
+def returns(
+    envs: Any,
+    *,
+    around: str | None = None,
+    success: float | None = None,
+    bins: int = 60,
+    label: str | None = None,
+    axes: Any = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Plot the returns of episodes over time, with a line where each drift begins.
+
+    The line is the mean of a bin, of several copies or environments the mean of their means. It is broken at a drift,
+    so that no mean spans one, and ends where half of the copies have ended. The band is 1.96 standard errors of the
+    means of several copies to both sides. Points are single episodes. Time is that of the schedule's clock: episodes,
+    or steps of one copy.
+
+    Copies whose drifts come at different ticks (`rate`, `jitter`) are drawn around their first drift, which is 0.
+
+    Args:
+        envs: an environment with `PhaseReturns`, a vector environment with `VectorPhaseReturns`, one of
+            Stable-Baselines3 or Gymnasium with `PhaseReturns` in each copy, or a list of these (such as several seeds).
+        around: a phase; time is counted from its beginning, and only the phase before it and itself are drawn.
+        success: draw the share of episodes with at least this return, in percent, instead of returns.
+        bins: of the whole time.
+        label: of the line, for a legend.
+        axes: Matplotlib's, to draw several learners into one picture; by default those of a new figure.
+        out: a file for the picture.
+
+    Returns:
+        The axes; their figure is `axes.figure`.
+
+    Raises:
+        ArgumentError: if no environment has stored an episode, or the clock is `episode_step`.
+        MissingDependencyError: without Matplotlib.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> from drift_envs.wrappers import PhaseReturns
+        >>> env = PhaseReturns(gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit"))
+        >>> for episode in range(40):
+        ...     _ = env.reset(seed=0 if episode == 0 else None)
+        ...     while not any(env.step(env.action_space.sample())[2:4]):
+        ...         pass
+        >>> axes = returns(env)
+        >>> axes.get_xlabel(), len(axes.get_lines())
+        ('episode', 3)
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
+    check_integer("bins", bins, 1)
+    if success is not None:
+        check_number("success", success)
+    lifetimes = [lifetime for lifetime in _lifetimes(envs) if lifetime.episodes]
+    if not lifetimes:
+        raise ArgumentError("`envs` should have stored at least one finished episode. Received none")
+    clocks = sorted({lifetime.clock for lifetime in lifetimes})
+    if clocks not in (["episode"], ["step"]):
+        raise ArgumentError(f"`envs` should have one clock, `episode` or `step`. Received {', '.join(clocks)}")
+    phases = max((lifetime.phases for lifetime in lifetimes), key=len)
+    starts = [phase.start for phase in phases]
+    is_shared = all([phase.start for phase in one.phases] == starts[: len(one.phases)] for one in lifetimes)
+    label_of_time, marks = clocks[0], [(phase.start, phase.id) for phase in phases[1:]]
+    if around is not None or not is_shared:
+        lifetimes, name = _align(lifetimes, around)
+        label_of_time, marks = f"{clocks[0]}s since the drift", [(0, name)]
+
+    copy = np.concatenate([np.full(len(one.episodes), number) for number, one in enumerate(lifetimes)])
+    time = np.array([episode.tick for one in lifetimes for episode in one.episodes])
+    score = np.array([episode.score for one in lifetimes for episode in one.episodes])
+    # Fast copies go on when others have ended: what fewer than half of them reached is left out.
+    reached = time <= np.median([max(episode.tick for episode in one.episodes) for one in lifetimes])
+    copy, time, score = copy[reached], time[reached], score[reached]
+    if success is not None:
+        score = 100.0 * (score >= success)
+    is_new = axes is None
+    if is_new:
+        axes = pyplot.subplots(figsize=(8, 3.2), layout="constrained")[1]
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set(xlabel=label_of_time, ylabel="return" if success is None else "success in percent")
+    middle, mean, wide = _mean_of_bins(time, score, copy, [start for start, _ in marks], bins)
+    (line,) = axes.plot(middle, mean, label=label, zorder=3)
+    colour = line.get_color()
+    if len(lifetimes) > 1:
+        axes.fill_between(middle, mean - wide, mean + wide, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    if success is None and len(time) <= MOST_POINTS:
+        axes.plot(time, score, ".", color=colour, markersize=4, alpha=0.3, markeredgewidth=0, zorder=1)
+    if is_new:
+        for start, name in marks:
+            axes.axvline(start, linestyle="--", color="gray", linewidth=1, zorder=0)
+            if len(marks) <= MOST_NAMES:
+                axes.annotate(
+                    name, (start, 1), xycoords=("data", "axes fraction"), xytext=(3, 2),
+                    textcoords="offset points", fontsize=8, color="gray",
+                )  # fmt: skip
+    if label is not None:
+        axes.legend(frameon=False)
+    if out is not None:
+        axes.figure.savefig(out)
+    return axes
+
+
+def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
+    """What each environment, and each copy of a vector environment, stored."""
+    if isinstance(envs, list | tuple):
+        for env in envs:
+            yield from _lifetimes(env)
+        return
+    try:
+        if isinstance(envs, gym.Env):
+            found, timelines = [envs.get_wrapper_attr("episodes")], [envs.get_wrapper_attr("timeline")]
+        elif isinstance(envs, VectorPhaseReturns):
+            found, timelines = envs.episodes, envs.unwrapped.get_attr("timeline")
+        else:
+            found, timelines = envs.get_attr("episodes"), envs.get_attr("timeline")
+    except AttributeError as error:
+        raise ArgumentError(
+            f"`envs` should store its episodes: put `PhaseReturns` around each environment, or `VectorPhaseReturns` "
+            f"around a vector environment of `gym.make_vec`. Received {envs}"
+        ) from error
+    for episodes, timeline in zip(found, timelines, strict=True):
+        last = max((episode.tick for episode in episodes), default=0)
+        yield _Lifetime(timeline.schedule.clock, episodes, timeline.phases(last + 1))
+
+
+def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Lifetime], str]:
+    """Count time from a phase, and keep what was played in it and in the phase before it.
+
+    Args:
+        lifetimes: those to align; one that has not come to the phase is left out.
+        around: the phase; `None` for the first drift of each.
+
+    Returns:
+        What is left, and the name of the phase.
+    """
+    found, names = [], dict[str, None]()
+    for clock, episodes, phases in lifetimes:
+        names |= dict.fromkeys(phase.id for phase in phases[1:])
+        for before, phase in itertools.pairwise(phases):
+            if around in (None, phase.id):
+                kept = [one for one in episodes if before.start <= one.tick < phase.stop]
+                shifted = [one._replace(tick=one.tick - phase.start) for one in kept]
+                found.append(_Lifetime(clock, shifted, (before, phase)))
+                break
+    if not found:
+        raise UnknownChoiceError(
+            f"`around` should be a phase that was visited, after the first: {', '.join(names) or 'there is none'}. "
+            f"Received {around!r}"
+        )
+    return found, around or "first drift"
+
+
+def _mean_of_bins(
+    time: np.ndarray, score: np.ndarray, copy: np.ndarray, starts: Sequence[int], bins: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean of each bin, with a gap at each drift.
+
+    Returns:
+        The mean time of a bin, the mean score, and half of the interval over copies; each has NaN at a drift.
+    """
+    width = max((int(time.max()) - int(time.min()) + 1) / bins, 1)
+    edges = np.array([min(int(time.min()), *starts, 0), *starts])
+    segment = np.searchsorted(edges, time, "right") - 1
+    place = ((time - edges[segment]) / width).astype(int)
+    rows: list[tuple[float, float, float]] = []
+    last = 0
+    for part, number in sorted(set(zip(segment.tolist(), place.tolist(), strict=True))):
+        if part != last:
+            rows.append((np.nan,) * 3)
+        last = part
+        here = (segment == part) & (place == number)
+        totals, counts = np.bincount(copy[here], score[here]), np.bincount(copy[here])
+        own = totals[counts > 0] / counts[counts > 0]
+        wide = 1.96 * own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0.0
+        rows.append((time[here].mean(), own.mean(), wide))
+    middle, mean, wide = np.array(rows).T
+    return middle, mean, wide

@@ -1,0 +1,115 @@
+"""`drift_envs.plots`: what stored episodes look like around a drift."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+from drift_envs import make_from_schedule, plots
+from drift_envs.errors import ArgumentError
+from drift_envs.wrappers import PhaseReturns, VectorPhaseReturns
+
+TRACK = {"version": 1, "name": "track", "env": "DriftFrozenLake-v0", "base": {"map": ["SFG", "FFF"]}}
+HOLE = ["SHG", "FFF"]
+LONGER = {**TRACK, "drifts": [{"name": "longer", "at": 5, "set": {"map": ["SFFG"]}}]}
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    pyplot.close("all")
+
+
+def walk_right(env, episodes, seed=0):
+    for episode in range(episodes):
+        env.reset(seed=seed if episode == 0 else None)
+        while not any(env.step(2)[2:4]):
+            pass
+    return env
+
+
+def curve(axes, index=0):
+    """The finite points of a line."""
+    x, y = axes.get_lines()[index].get_data()
+    return {float(a): float(b) for a, b in zip(x, y, strict=True) if not np.isnan(a)}
+
+
+def test_the_fall_stands_at_the_drift_and_no_mean_spans_it():
+    schedule = {**TRACK, "drifts": [{"name": "hole", "at": 5, "set": {"map": HOLE}}]}
+    env = walk_right(PhaseReturns(make_from_schedule(schedule)), 9)
+    axes = plots.returns(env, bins=2)
+    x, y = axes.get_lines()[0].get_data()
+    assert list(x[:1]) == [2.0]
+    assert np.isnan(x[1])
+    assert list(x[2:]) == [6.5]
+    assert list(y[:1]) == [1.0]
+    assert list(y[2:]) == [0.0]
+    assert axes.get_lines()[-1].get_xdata()[0] == 5
+    assert axes.texts[0].get_text() == "hole"
+    assert axes.get_xlabel() == "episode"
+    assert axes.get_ylabel() == "return"
+
+
+def test_success_is_a_share_and_several_environments_have_a_band(tmp_path):
+    falls = walk_right(PhaseReturns(make_from_schedule({**TRACK, "base": {"map": HOLE}})), 4)
+    comes = walk_right(PhaseReturns(make_from_schedule(TRACK)), 4)
+    out = tmp_path / "success.png"
+    axes = plots.returns([falls, comes], success=0.5, out=out)
+    assert curve(axes) == {0.0: 50.0, 1.0: 50.0, 2.0: 50.0, 3.0: 50.0}
+    assert len(axes.collections) == 1
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert axes.get_ylabel() == "success in percent"
+
+
+def test_around_a_phase_and_two_learners_in_one_picture():
+    schedule = {**LONGER, "drifts": [*LONGER["drifts"], {"name": "back", "at": 8, "set": {"map": ["SFG", "FFF"]}}]}
+    env = walk_right(PhaseReturns(make_from_schedule(schedule)), 12)
+    axes = plots.returns(env, around="longer", label="one")
+    plots.returns(env, around="longer", label="two", axes=axes)
+    assert sorted(curve(axes)) == [-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0]
+    assert axes.get_xlabel() == "episodes since the drift"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
+    with pytest.raises(ArgumentError, match=r"after the first: longer, back\. Received 'wide'"):
+        plots.returns(env, around="wide")
+
+
+def test_copies_with_drifts_of_their_own_are_drawn_around_the_first():
+    jumps = {**TRACK, "drifts": [{"name": "hole", "at": 5, "every": 20, "for": 6, "jitter": 4, "set": {"map": HOLE}}]}
+    envs = [walk_right(PhaseReturns(make_from_schedule(jumps)), 14, seed=seed) for seed in range(4)]
+    assert len({env.get_wrapper_attr("timeline").phases(14)[1].start for env in envs}) > 1
+    found = curve(plots.returns(envs))
+    assert all(score == (1.0 if time < 0 else 0.0) for time, score in found.items())
+    assert min(found) < 0 < max(found)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("native", [True, False])
+def test_a_vector_environment_stores_what_single_ones_store(mode, native):
+    steps = {**LONGER, "clock": "step"}
+    single = PhaseReturns(make_from_schedule(steps))
+    walk_right(single, 6)
+    if native:
+        made = gym.make_vec("DriftFrozenLake-v0", num_envs=2, schedule=steps, autoreset_mode=mode)
+    else:
+        made = gym.vector.SyncVectorEnv([lambda: make_from_schedule(steps)] * 2, autoreset_mode=mode)
+    vector = VectorPhaseReturns(made)
+    vector.reset(seed=0)
+    while min(map(len, vector.episodes)) < 6:
+        _, _, terminated, truncated, _ = vector.step(np.array([2, 2]))
+        if mode == "Disabled" and (terminated | truncated).any():
+            vector.reset(options={"reset_mask": terminated | truncated})
+    assert vector.episodes == [single.episodes] * 2
+    assert vector.by_phase()["source"] == 2 * single.by_phase()["source"]
+    assert curve(plots.returns(vector)) == curve(plots.returns(single))
+
+
+def test_what_stored_nothing_is_refused():
+    with pytest.raises(ArgumentError, match="put `PhaseReturns` around each environment"):
+        plots.returns(gym.make("DriftFrozenLake-v0"))
+    with pytest.raises(ArgumentError, match="at least one finished episode"):
+        plots.returns(PhaseReturns(gym.make("DriftFrozenLake-v0")))
+    within = walk_right(PhaseReturns(make_from_schedule({**LONGER, "clock": "episode_step"})), 1)
+    with pytest.raises(ArgumentError, match=r"one clock, `episode` or `step`\. Received episode_step"):
+        plots.returns(within)
+    with pytest.raises(ArgumentError, match="should be a vector environment that drifts"):
+        VectorPhaseReturns(gym.make_vec("CartPole-v1", num_envs=1, vectorization_mode="sync"))
