@@ -20,8 +20,7 @@ from drift_agents.controller.direct import Direct
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Exact, Matching
-from drift_agents.memory.base import Memory, StepObserver
-from drift_agents.memory.none import NoMemory
+from drift_agents.memory.base import Memory, NoMemory, StepObserver
 from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall

@@ -273,13 +273,13 @@ MEMORIES = Registry(
     "memory",
     "drift_envs.memories",
     {
-        "none": Part("drift_agents.memory.none:NoMemory", 'Stores nothing (GLOVE, section 5.1: "No Memory").'),
+        "none": Part("drift_agents.memory.base:NoMemory", 'Stores nothing (GLOVE, section 5.1: "No Memory").'),
         "vanilla": Part(
             "drift_agents.memory.vanilla:VanillaMemory",
             "Append every transition, retrieve the top-k of the same state (GLOVE, appendix B.1).",
         ),
         "full_transcript": Part(
-            "drift_agents.memory.full_transcript:FullTranscript",
+            "drift_agents.memory.vanilla:FullTranscript",
             "The newest steps of all episodes as they were, an episode a text, in every prompt.",
         ),
         "memory_bank": Part(
@@ -303,11 +303,11 @@ MEMORIES = Registry(
             "Items that a team approved, in a shared bank and in private ones.",
         ),
         "adamem": Part(
-            "drift_agents.memory.adamem:AdaMemMemory",
+            "drift_agents.memory.trajectory:AdaMemMemory",
             "Every step of every success, retrieved by history and observation.",
         ),
         "synapse": Part(
-            "drift_agents.memory.synapse:Synapse",
+            "drift_agents.memory.trajectory:Synapse",
             "Whole trajectories as exemplars, chosen once, when the episode begins.",
         ),
         "reasoning_bank": Part(

@@ -17,7 +17,7 @@ class Direct:
     """Retrieves once, renders one prompt, calls the policy once.
 
     Example:
-        >>> from drift_agents.memory.none import NoMemory
+        >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> def render(recall=True, strategy=None):
         ...     return 'Admissible actions: ["0"]', ()

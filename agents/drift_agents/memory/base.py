@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
+from drift_agents.matching.base import Matching
 from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import (
     AgentClock,
@@ -130,7 +131,7 @@ def recall_exemplars(memory: Memory, state: str, k: int | None, now: AgentClock)
         now: the agent's clock.
 
     Example:
-        >>> from drift_agents.memory.none import NoMemory
+        >>> from drift_agents.memory.base import NoMemory
         >>> recall_exemplars(NoMemory(), "a", None, AgentClock())
         ()
     """
@@ -188,3 +189,50 @@ def make_memory(name: str, **options: Any) -> Memory:
     made: Memory = MEMORIES.make(name, **options)
     check_protocol("memory", name, made, Memory)
     return made
+
+
+class NoMemory:
+    """Stores nothing (GLOVE, section 5.1: "No Memory").
+
+    Args:
+        matching: not used; accepted so that all memories take the same argument.
+
+    Example:
+        >>> NoMemory().retrieve("anywhere", 5, AgentClock())
+        Retrieved(records=(), weights=(), notes=())
+    """
+
+    name = "none"
+    supervision = "none"
+
+    def __init__(self, *, matching: Matching | None = None) -> None:
+        pass
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """An empty result."""
+        return Retrieved()
+
+    def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
+        """Write nothing."""
+        return None
+
+    def same_transitions(self, state: str, action: str) -> list[Record]:
+        """No records."""
+        return []
+
+    def records(self) -> Iterator[Record]:
+        """No records."""
+        return iter(())
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove nothing."""
+        return Removed()
+
+    def insert_summary(
+        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
+    ) -> RecordId | None:
+        """Write nothing."""
+        return None
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:
+        """Do nothing."""

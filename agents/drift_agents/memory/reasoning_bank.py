@@ -24,8 +24,7 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
-from drift_agents.memory.citations import Citations
-from drift_agents.memory.contamination import Contaminator
+from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
@@ -207,7 +206,7 @@ class ReasoningBank(EpisodicMemory):
         pool: `success`, as in AdaMEM's comparison; `all` learns from failures too, as the original does.
         cascade: what happens to an item whose evidence is removed (`drift_agents.memory.citations`).
         contaminate: the share of wrong but coherent items among all, in [0, 1)
-            (`drift_agents.memory.contamination`).
+            (`drift_agents.memory.citations`).
         model: makes the items; a fixed rule if not given.
         embedding: of first observations; hashed words and letters if not given.
         matching: when two states count as the same; texts must be equal if not given.

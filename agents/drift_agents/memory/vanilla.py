@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import groupby, islice
 
 from drift_agents.matching.base import Matching
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.prompt.lessons import build_trajectories, render_trajectory
+from drift_agents.prompt.view import Recollection
 from drift_agents.types import (
     AgentClock,
     Episode,
+    Note,
     Record,
     RecordId,
     Removed,
@@ -89,3 +93,69 @@ class VanillaMemory(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""
+
+
+class FullTranscript(TransitionStoreMemory):
+    """The newest steps of all episodes as they were, an episode a text, in every prompt.
+
+    No step is selected, ranked or summarized: the language model gets what happened within the window, as in
+    in-context learning from whole episodes. Prompts are long, and what they cost is best counted apart.
+
+    Args:
+        window: how many steps are shown, the newest ones.
+        matching: when two states count as the same, for verifiers; texts must be equal if not given.
+
+    Raises:
+        ArgumentError: if `window` is not positive.
+
+    Example:
+        >>> from drift_agents.types import Experience, Outcome
+        >>> memory = FullTranscript(window=2)
+        >>> for step in range(3):
+        ...     now, after = AgentClock(0, step), Outcome(f"[{step + 1}]", 0.0, False)
+        ...     _ = memory.observe(Experience(f"[{step}]", "1", after, 0.0, now), now)
+        >>> memory.retrieve("[9]", None, AgentClock(0, 3)).notes[0].text
+        'Episode 0. From [1] do "1" to get to [2], then do "1" to get to [3]: score 0, last seen at step 2.'
+    """
+
+    name = "full_transcript"
+    supervision = "none"
+
+    def __init__(self, *, window: int = 200, matching: Matching | None = None) -> None:
+        self.window = check_count("window", window)
+        self._transitions = TransitionStore(matching)
+        self._shown: Retrieved | None = None
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """The steps of the window, whatever the state; no side effect."""
+        if self._shown is None:
+            newest = list(islice(reversed(list(self._transitions)), self.window))[::-1]
+            episodes = groupby(newest, lambda record: record.now.episode)
+            self._shown = Retrieved(notes=tuple(_write(number, list(records)) for number, records in episodes))
+        return self._shown
+
+    def in_mind(self) -> Iterator[str]:
+        """No further state: one query shows the whole window."""
+        return iter(())
+
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        self._shown = None
+        return record_id
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these records, and so these steps from the transcript."""
+        self._shown = None
+        return Removed(self._transitions.remove(ids))
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:
+        """Do nothing: every step was written when it happened."""
+
+
+def _write(episode: int, records: list[Record]) -> Note:
+    """The steps of an episode as one text; of several outcomes in a verified summary the likeliest is shown."""
+    steps = [
+        Recollection(one.state, one.action, max(one.outcomes, key=lambda pair: pair[1])[0], 1.0, one.now.step)
+        for one in records
+    ]
+    ways = " ".join(map(render_trajectory, build_trajectories(steps)))
+    return Note(records[0].id, f"Episode {episode}. {ways}", tuple(record.id for record in records))

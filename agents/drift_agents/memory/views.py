@@ -148,7 +148,7 @@ class EpisodeView:
 
     Example:
         >>> from drift_agents.matching.base import Exact
-        >>> from drift_agents.memory.none import NoMemory
+        >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.types import Outcome
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))
         >>> view = EpisodeView(NoMemory(), Exact(), [step])

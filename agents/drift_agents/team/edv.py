@@ -20,10 +20,10 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Options
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
+from drift_agents.memory.citations import Contaminator, swap_outcomes
 from drift_agents.memory.consensus.bank import SHARED
 from drift_agents.memory.consensus.consensus import TeamMemory
 from drift_agents.memory.consensus.distillation import MOST, ProposedItem, describe_claims, propose
-from drift_agents.memory.contamination import Contaminator, swap_outcomes
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.rules import RULES
@@ -103,7 +103,7 @@ class EDV(Solo):
     distilling and voting are rules that read the trajectories' text alone: that shows whether the
     mechanism works, and says nothing about introspection. Errors of judgement can then be declared:
     `errs` of a member is the probability that an item of its making is replaced by a wrong but coherent
-    one (`drift_agents.memory.contamination`), and that a vote of its turns round. Who votes on a wrong item
+    one (`drift_agents.memory.citations`), and that a vote of its turns round. Who votes on a wrong item
     of its own making approves of it: that is the self-confirmation trap, put in by hand.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from drift_agents.memory.full_transcript import FullTranscript
+from drift_agents.memory.vanilla import FullTranscript
 from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.types import AgentClock, Experience, Outcome
 

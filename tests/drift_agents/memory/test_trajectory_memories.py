@@ -13,11 +13,10 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
-from drift_agents.memory.adamem import AdaMemMemory, StepKeys
 from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory, recall_exemplars
 from drift_agents.memory.episodic import EpisodicMemory
 from drift_agents.memory.reasoning_bank import ITEMS, ReasoningBank
-from drift_agents.memory.synapse import Synapse
+from drift_agents.memory.trajectory import AdaMemMemory, StepKeys, Synapse
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome

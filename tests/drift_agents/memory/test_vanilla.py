@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.none import NoMemory
+from drift_agents.memory.base import NoMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome, Retrieved
 

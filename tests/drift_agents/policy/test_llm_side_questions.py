@@ -13,8 +13,8 @@ from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
-from drift_agents.memory.adamem import AdaMemMemory
 from drift_agents.memory.base import make_memory
+from drift_agents.memory.trajectory import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView

@@ -9,6 +9,7 @@ import pytest
 from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
+from drift_agents.memory.citations import swap_outcomes
 from drift_agents.memory.consensus.distillation import (
     DISTIL,
     ProposedItem,
@@ -19,7 +20,6 @@ from drift_agents.memory.consensus.distillation import (
     read_trajectories,
     render_trajectories,
 )
-from drift_agents.memory.contamination import swap_outcomes
 from drift_agents.team.rules import RULES
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition

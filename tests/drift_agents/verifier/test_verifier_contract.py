@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.none import NoMemory
+from drift_agents.memory.base import NoMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.registry import VERIFIERS
 from drift_agents.types import Episode, ProbeCost

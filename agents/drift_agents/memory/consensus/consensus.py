@@ -17,9 +17,9 @@ from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model
 from drift_agents.llm.rules import RuleModel
 from drift_agents.matching.base import Matching
+from drift_agents.memory.citations import Contaminator
 from drift_agents.memory.consensus.bank import SHARED, ConsensusItem, ItemBanks
 from drift_agents.memory.consensus.distillation import MOST, RULES, ProposedItem, describe_claims, propose
-from drift_agents.memory.contamination import Contaminator
 from drift_agents.memory.transcript import attempt_steps
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
