@@ -287,19 +287,19 @@ MEMORIES = Registry(
             "Records that are retrieved gain strength, others fade (Zhong et al. 2024, as in GLOVE's B.1).",
         ),
         "voyager": Part(
-            "drift_agents.memory.voyager.voyager:Voyager",
+            "drift_agents.memory.voyager:Voyager",
             "Attempts that a critic judges a success weigh more, or become skills.",
         ),
         "generative_agents": Part(
-            "drift_agents.memory.generative_agents.generative_agents:GenerativeAgents",
+            "drift_agents.memory.generative_agents:GenerativeAgents",
             "A memory stream, ranked by recency, importance and relevance, with reflection (Park et al. 2023).",
         ),
         "beliefmem": Part(
-            "drift_agents.memory.beliefmem.beliefmem:BeliefMem",
+            "drift_agents.memory.beliefmem:BeliefMem",
             "Every conclusion that evidence supports, each with a probability (BeliefMem, section 3.3).",
         ),
         "consensus": Part(
-            "drift_agents.memory.consensus.consensus:ConsensusMemory",
+            "drift_agents.memory.consensus:ConsensusMemory",
             "Items that a team approved, in a shared bank and in private ones.",
         ),
         "adamem": Part(
@@ -319,7 +319,7 @@ MEMORIES = Registry(
             "Texts in a store of another package, with the transition store beside it.",
         ),
         "managed": Part(
-            "drift_agents.memory.management.management:Managed",
+            "drift_agents.memory.management:Managed",
             "A memory around a memory, with a policy of addition and one of deletion.",
         ),
     },

@@ -17,7 +17,7 @@ from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import make_memory
-from drift_agents.memory.consensus.consensus import ConsensusMemory
+from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy

@@ -21,9 +21,8 @@ from drift_agents.llm.base import Model, Options
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
 from drift_agents.memory.citations import Contaminator, swap_outcomes
-from drift_agents.memory.consensus.bank import SHARED
-from drift_agents.memory.consensus.consensus import TeamMemory
-from drift_agents.memory.consensus.distillation import MOST, ProposedItem, describe_claims, propose
+from drift_agents.memory.consensus import SHARED, TeamMemory
+from drift_agents.memory.distillation import MOST, ProposedItem, describe_claims, propose
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.rules import RULES

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drift_agents.llm.rules import Rule
-from drift_agents.memory.consensus.distillation import RULES as DISTILLING
+from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.team.judge import CHOICE, choose
 from drift_agents.team.vote import RULES as VOTING
 

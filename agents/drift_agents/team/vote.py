@@ -18,7 +18,7 @@ from typing import Any
 from drift_agents.llm.base import Model, Options, ask
 from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
-from drift_agents.memory.consensus.distillation import (
+from drift_agents.memory.distillation import (
     Line,
     ParsedTrajectory,
     ProposedItem,

@@ -16,7 +16,7 @@ from drift_agents.embedding.base import Embedding, cosine, make_embedding
 from drift_agents.embedding.minilm import DIMENSION, HEADS, LAYERS, encode, read_weights
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.memory.base import make_memory
-from drift_agents.memory.beliefmem.beliefmem import BeliefMem
+from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.registry import EMBEDDINGS
 from drift_agents.types import AgentClock, Experience, Outcome
 

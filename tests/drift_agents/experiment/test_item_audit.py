@@ -13,8 +13,8 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.members import POOLS, read_members
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.memory.consensus.consensus import ConsensusMemory
-from drift_agents.memory.consensus.distillation import ProposedItem
+from drift_agents.memory.consensus import ConsensusMemory
+from drift_agents.memory.distillation import ProposedItem
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 

@@ -10,7 +10,7 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
 from drift_agents.memory.citations import swap_outcomes
-from drift_agents.memory.consensus.distillation import (
+from drift_agents.memory.distillation import (
     DISTIL,
     ProposedItem,
     describe_claims,

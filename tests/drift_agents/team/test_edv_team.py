@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.memory.consensus.consensus import ConsensusMemory
+from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.random_policy import RandomPolicy
 from drift_agents.registry import TEAMS

@@ -12,7 +12,7 @@
 
 Source: "BeliefMem" (the paper's section 3.3, equations 8 and 9; appendices A.1 to A.3 and B.3). An
 attribute is a state and an action here, a conclusion is its outcome, or a text of a language model.
-`drift_agents.memory.beliefmem.beliefmem` stores attributes; `docs/memories/beliefmem.md` says what is faithful.
+`drift_agents.memory.beliefmem` stores attributes; `docs/memories/beliefmem.md` says what is faithful.
 """
 
 from __future__ import annotations

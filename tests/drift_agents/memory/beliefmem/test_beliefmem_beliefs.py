@@ -12,7 +12,7 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.matching.base import Exact
 from drift_agents.memory.base import NoMemory
-from drift_agents.memory.beliefmem.beliefmem import BeliefMem
+from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.prompt.view import parse_prompt

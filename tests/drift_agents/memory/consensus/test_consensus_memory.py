@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.consensus.consensus import ConsensusMemory, TeamMemory
-from drift_agents.memory.consensus.distillation import ProposedItem
+from drift_agents.memory.consensus import ConsensusMemory, TeamMemory
+from drift_agents.memory.distillation import ProposedItem
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed
 
 from tests.drift_agents.llm.scripted import ScriptedModel

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ModelError
 from drift_agents.llm.base import Completion, Message
-from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
-from drift_agents.memory.generative_agents.stream import AccessRecord
+from drift_agents.memory.generative_agents import GenerativeAgents
+from drift_agents.memory.memory_stream import AccessRecord
 from drift_agents.types import AgentClock, Experience, Outcome, Removed
 
 from tests.drift_agents.memory.contents import contents

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact
-from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
-from drift_agents.memory.generative_agents.salience import salience, scaled
-from drift_agents.memory.generative_agents.stream import AccessRecord
+from drift_agents.memory.generative_agents import GenerativeAgents
+from drift_agents.memory.memory_stream import AccessRecord, salience, scaled
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
 

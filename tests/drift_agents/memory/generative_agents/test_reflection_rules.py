@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import pytest
 from drift_agents.llm.schema import violations
-from drift_agents.memory.generative_agents.reflection import (
+from drift_agents.memory.generative_agents import (
     IMPORTANCE,
     INSIGHTS,
     QUESTIONS,

@@ -15,7 +15,7 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.base import make_controller
 from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory
-from drift_agents.memory.management.management import Managed, make_store
+from drift_agents.memory.management import Managed, make_store
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import FocusedMemory

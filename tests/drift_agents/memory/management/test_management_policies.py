@@ -11,9 +11,8 @@ import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.management.executions import ExecutionStore
-from drift_agents.memory.management.management import Managed
-from drift_agents.memory.management.supervision import JUDGEMENT, judge_by_end, noisy_oracle, render_execution
+from drift_agents.memory.executions import JUDGEMENT, ExecutionStore, judge_by_end, noisy_oracle, render_execution
+from drift_agents.memory.management import Managed
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given
 

@@ -1,6 +1,6 @@
 """What tests of Voyager retrieve, and the task of its episodes."""
 
-from drift_agents.memory.voyager.voyager import Voyager
+from drift_agents.memory.voyager import Voyager
 from drift_agents.types import AgentClock
 
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."

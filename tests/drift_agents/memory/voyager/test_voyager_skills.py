@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from drift_agents.memory.voyager.voyager import Voyager
+from drift_agents.memory.voyager import Voyager
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from hypothesis import given
 from hypothesis import strategies as st

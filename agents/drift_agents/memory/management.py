@@ -23,18 +23,16 @@ from drift_agents.memory.base import (
     Memory,
     make_memory,
 )
-from drift_agents.memory.management.executions import (
+from drift_agents.memory.executions import (
     ADDITIONS,
     COUNTS,
     DELETIONS,
-    ExecutionEntry,
-    ExecutionStore,
-)
-from drift_agents.memory.management.supervision import (
     JUDGEMENT,
     RULES,
     DemonstrationSource,
+    ExecutionEntry,
     ExecutionJudgement,
+    ExecutionStore,
     noisy_oracle,
     render_execution,
     rotate_outcomes,

@@ -23,7 +23,7 @@ from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.transcript import attempt_steps, render_program, truncate
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.memory.voyager.critic import CRITIQUE, RULES, SKILL, render_attempt
+from drift_agents.memory.voyager_critic import CRITIQUE, RULES, SKILL, render_attempt
 from drift_agents.types import (
     AgentClock,
     Episode,

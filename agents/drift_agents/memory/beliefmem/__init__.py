@@ -1,1 +1,0 @@
-"""BeliefMem: conclusions with probabilities."""

@@ -1,1 +1,0 @@
-"""EDV's consensus memory: shared and private item banks."""

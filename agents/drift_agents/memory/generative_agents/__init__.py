@@ -1,1 +1,0 @@
-"""Generative Agents' memory stream with reflection (Park et al.)."""

@@ -1,1 +1,0 @@
-"""Memory management: addition, deletion and their judges (Xiong et al.)."""

@@ -1,1 +1,0 @@
-"""Voyager's skill library (Wang et al.)."""
