@@ -138,10 +138,10 @@ class HeldConclusion:
     @property
     def text(self) -> str:
         """The conclusion in one line."""
-        return _text(self.record, self.words)
+        return _stated(self.record, self.words)
 
 
-def _text(record: Record, words: str) -> str:
+def _stated(record: Record, words: str) -> str:
     return words or render_statement(record.state, record.action, record.outcomes)
 
 
@@ -181,7 +181,7 @@ class Version(NamedTuple):
     @property
     def text(self) -> str:
         """The conclusion in one line."""
-        return _text(self.record, self.words)
+        return _stated(self.record, self.words)
 
 
 class Event(NamedTuple):

@@ -26,7 +26,6 @@ from drift_envs.checks import check_choice, check_interval
 UNITS = AgentClock._fields
 CACHED_TEXTS = 4096
 """The largest number of texts whose similarities are cached."""
-_WORD = re.compile(r"\w+")
 
 
 def words(text: str) -> frozenset[str]:
