@@ -4,7 +4,7 @@
 * `ABLATIONS` - the ablations of the paper's table 3
 
 Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update of one attribute is in
-`drift_agents.memory.beliefmem.belief`, alpha in `drift_agents.memory.beliefmem.relevance`;
+`drift_agents.memory.belief`, alpha in `drift_agents.memory.belief`;
 `docs/memories/beliefmem.md` says what is faithful and what was decided here.
 """
 
@@ -22,17 +22,18 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
-from drift_agents.memory.beliefmem.belief import (
+from drift_agents.memory.belief import (
+    AttributeColumns,
     Belief,
     BeliefAttribute,
     BeliefRule,
     Event,
     Extracted,
     HeldConclusion,
+    Relevance,
     Version,
     check_probability,
 )
-from drift_agents.memory.beliefmem.relevance import AttributeColumns, Relevance
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory

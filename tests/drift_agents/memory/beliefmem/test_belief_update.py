@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.beliefmem.belief import (
+from drift_agents.memory.belief import (
     Belief,
     BeliefAttribute,
     BeliefRule,

@@ -11,8 +11,8 @@ from drift_agents.embedding.base import cosine
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact
+from drift_agents.memory.belief import overlap, words
 from drift_agents.memory.beliefmem import BeliefMem
-from drift_agents.memory.beliefmem.relevance import overlap, words
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
