@@ -130,7 +130,7 @@ def cases_of(plain: str, number: int, steps: int) -> dict[str, Callable[[int], N
     lakes = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="vector_entry_point")
     lakes.reset(seed=0)
     cases["NumPy form, default schedule"] = stepping(lakes.step)
-    ours = IDS[drifting(plain)].parts.load("functional")()
+    ours = IDS[drifting(plain)].load("functional")()
     for name, schedule in SCHEDULES[plain].items():
         cases[f"functional, {name}"] = functional_case(ours, schedule, number, actions, steps)
     name, schedule = list(SCHEDULES[plain].items())[1]

@@ -1,10 +1,7 @@
-"""The functions that `gymnasium.make` and `gymnasium.make_vec` call; loaded when the first environment is made.
+"""What is made of an id or a schedule; loaded when the first environment is made.
 
-* `EntryPoint` - builds the environment of one id
-* `make_from_schedule` - the environment that a schedule names, of this package or any other
-
-Each id has an `EntryPoint` as an attribute of this module, named as its declaration: `frozen_lake`, and
-`frozen_lake_vector` for the native vector environment.
+Each id is an attribute of this module, which `gymnasium.make` calls; with the ending `_vector`, it is what
+`gymnasium.make_vec` calls.
 """
 
 from __future__ import annotations
@@ -17,17 +14,18 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from drift_envs.errors import ArgumentError, UnknownArgumentError
+from drift_envs.errors import ArgumentError, UnknownArgumentError, UnknownChoiceError
+from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain
-from drift_envs.parts import EnvParts
 from drift_envs.registration import IDS
 from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.yaml import nearest
+from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
 
 _Env = gym.Env[Any, Any]
-_NAMES = {entry.declaration.partition(":")[2].lower(): env_id for env_id, entry in IDS.items()}
 _VECTOR = "_vector"
 
 
@@ -40,8 +38,7 @@ class EntryPoint:
 
     def __init__(self, env_id: str) -> None:
         self.env_id = env_id
-        self._schedule = IDS[env_id].schedule
-        self._parts: EnvParts = IDS[env_id].parts
+        self._parts = IDS[env_id]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -75,7 +72,7 @@ class EntryPoint:
             ArgumentError: if the schedule sets the same as an argument.
             ScheduleError: if the schedule can't be used.
         """
-        parts, schedule = self._parts, self._full_name(arguments.pop("schedule", self._schedule))
+        parts, schedule = self._parts, self._full_name(arguments.pop("schedule", self._parts.schedule))
         known = ("schedule", *parts.arguments, "render_mode", "notify", "text", "overlay")
         unknown = [name for name in arguments if name not in known]
         if unknown:
@@ -98,7 +95,7 @@ class EntryPoint:
             return schedule
         if split_suffix(schedule)[0].endswith(FILE_ENDINGS):
             return schedule
-        return f"{self._schedule.partition('/')[0]}/{schedule}"
+        return f"{self._parts.schedule.partition('/')[0]}/{schedule}"
 
     def make_vector(self, num_envs: int = 1, **arguments: Any) -> VectorEnv[Any, Any, Any]:
         """Build the vector environment.
@@ -120,8 +117,8 @@ class EntryPoint:
 
 def __getattr__(name: str) -> Any:
     """The entry point of an id, or the method that builds its vector environment."""
-    env_id = _NAMES.get(name.removesuffix(_VECTOR))
-    if env_id is None:
+    env_id = name.removesuffix(_VECTOR)
+    if env_id not in IDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = EntryPoint(env_id)
     return found.make_vector if name.endswith(_VECTOR) else found
@@ -184,3 +181,40 @@ def make_from_schedule(
     except BaseException:
         base.close()
         raise
+
+
+def check_id(env_id: str) -> None:
+    """Refuse an id that is none of this package.
+
+    Raises:
+        UnknownChoiceError: if it is not in `IDS`.
+
+    Example:
+        >>> check_id("DriftFrozenLak-v0")
+        Traceback (most recent call last):
+        drift_envs.errors.UnknownChoiceError: there is no id 'DriftFrozenLak-v0' in drift-envs. Did you mean \
+`DriftFrozenLake-v0`?
+    """
+    if env_id not in IDS:
+        raise UnknownChoiceError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
+
+
+def knob_table_of(env_id: str) -> KnobTable:
+    """All knobs that a schedule may drive under an id of this package.
+
+    Args:
+        env_id: the id.
+
+    Raises:
+        UnknownChoiceError: if it is no id of this package.
+        MissingDependencyError: if its extra is not installed.
+
+    Example:
+        >>> list(knob_table_of("DriftMountainCar-v0"))[:4]
+        ['force', 'gravity', 'goal_position', 'transient']
+        >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
+        0.0
+    """
+    check_id(env_id)
+    parts = IDS[env_id]
+    return knob_table(parts.env_class(**parts.fixed, **parts.with_schedule))

@@ -15,15 +15,15 @@ from typing import Any
 from drift_envs.errors import UnknownChoiceError
 
 
-def load_object(reference: str) -> Any:
-    """Import the object that a string `module:name` stands for.
+def load_object(reference: str, home: str | None = None) -> Any:
+    """Import the object that a string `module:name` stands for; `.module:name` stands in the package `home`.
 
     Example:
         >>> load_object("drift_envs.errors:ArgumentError").__name__
         'ArgumentError'
     """
     module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module, home), name)
 
 
 def find_callable(argument: str, reference: str) -> Any:

@@ -1,149 +1,433 @@
-"""The ids of this package, one row each; a module is imported when its environment is made.
+"""The table of environments: a row for each id says what it consists of.
 
-* `IDS` - the table: declaration, step limit and default schedule of each id
-* `EnvEntry` - a row
-* `check_id` - refuses an id that is none of this package
-* `register_all` - registers the ids with Gymnasium; called when `drift_envs` is imported
-* `knob_table_of` - all knobs that a schedule may drive under an id
+References are strings, and a module is imported when its environment is made, so that `import drift_envs` stays cheap.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from drift_envs.errors import UnknownChoiceError
+from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.lazy import load_object
 
 if TYPE_CHECKING:
     from drift_envs.knobs import KnobTable
-    from drift_envs.parts import EnvParts
 
 
-class EnvEntry(NamedTuple):
-    """A row of the table.
+@dataclass(frozen=True)
+class Controls:
+    """The keys by which a person plays an environment.
 
     Args:
-        declaration: the folder in `drift_envs.envs` and the name of the declaration in it.
-        limit: the steps of an episode, as the declaration has it.
-        schedule: the default schedule.
-        is_native: whether the declaration has a native vector environment.
+        keys: the action of each key, by pygame's name of the key; a tuple of numbers for a `Box` space.
+        idle: the action while no key is held; `None` if the environment waits for a key.
+        help: the keys in words.
+        ends_at_goal: whether episodes terminate at the goal only; if not, a positive reward marks success.
+        has_goal: whether there is a goal; if not, the return is printed.
     """
 
-    declaration: str
+    keys: Mapping[str, Any]
+    idle: Any
+    help: str
+    ends_at_goal: bool = True
+    has_goal: bool = True
+
+
+@dataclass(frozen=True)
+class EnvParts:
+    """What an environment consists of. References are strings `module:name`; `None` where it has no such part.
+
+    Args:
+        env: the class of the innermost environment.
+        knobs: its knob table, which can be loaded without the environment's extra.
+        limit: the steps of an episode.
+        schedule: the default schedule of the id, for environments of this package.
+        home: the package that references beginning with a dot stand in.
+        arguments: the arguments of the class, each with the part of a schedule that sets the same, or `None`.
+        fixed: arguments of the class that belong to the id.
+        with_schedule: arguments of the class that have another default where a schedule drives the environment.
+        build: builds the environment from the declaration, the schedule, the shared options and the arguments;
+            by default `drift_envs.wrappers.options:build_plain`.
+        text: the describer, a function of the environment: its states, tasks and actions in words.
+        text_mode: the `observation_mode` with which the environment itself shows text; needs no describer.
+        oracle: builds the oracle from the drifting environment, a function that returns the innermost environment
+            after its first reset, and the step limit.
+        knows_optimum: whether the oracle knows the optimum, or only what an action leads to.
+        vector: the class of the native NumPy vector environment.
+        functional: the class of the form as pure functions for JAX.
+        marks: what is drawn on pictures for people, a class as `drift_envs.wrappers.overlay.marks:Marks`.
+        controls: the keys for `drift-envs play`; `None` where a person cannot control it.
+        extra: the extra of this package that the environment needs.
+
+    Example:
+        >>> lake = IDS["DriftFrozenLake-v0"]
+        >>> lake.group, lake.env_class.__name__, lake.extra
+        ('frozen_lake', 'FrozenLake', None)
+    """
+
+    env: str
+    knobs: str
     limit: int
-    schedule: str
-    is_native: bool = False
+    schedule: str = ""
+    home: str = ""
+    arguments: Mapping[str, str | None] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    with_schedule: Mapping[str, Any] = field(default_factory=dict)
+    build: str = "drift_envs.wrappers.options:build_plain"
+    text: str | None = None
+    text_mode: str | None = None
+    oracle: str | None = None
+    knows_optimum: bool = True
+    vector: str | None = None
+    functional: str | None = None
+    marks: str | None = None
+    controls: Controls | None = None
+    extra: str | None = None
 
     @property
     def group(self) -> str:
         """The folder in `drift_envs.envs`, as in `frozen_lake`."""
-        return self.declaration.partition(":")[0]
+        return self.home.rpartition(".")[2]
 
     @property
-    def parts(self) -> EnvParts:
-        """The declaration."""
-        found: EnvParts = load_object(f"drift_envs.envs.{self.declaration}")
+    def env_class(self) -> type[gym.Env[Any, Any]]:
+        """The class of the innermost environment.
+
+        Raises:
+            MissingDependencyError: if the extra that it needs is not installed.
+        """
+        found: type[gym.Env[Any, Any]] = self.load("env")
         return found
 
+    @property
+    def knob_table(self) -> KnobTable:
+        """The environment's own knobs."""
+        table: KnobTable = self.load("knobs")
+        return table
 
-IDS: dict[str, EnvEntry] = {
-    "DriftFrozenLake-v0": EnvEntry("frozen_lake:FROZEN_LAKE", 100, "frozen_lake/explicit", True),
-    "DriftMountainCar-v0": EnvEntry("mountain_car:MOUNTAIN_CAR", 300, "mountain_car/explicit", True),
-    "DriftMountainCarContinuous-v0": EnvEntry(
-        "mountain_car:MOUNTAIN_CAR_CONTINUOUS", 999, "mountain_car_continuous/explicit", True
+    def load(self, name: str) -> Any:
+        """The object behind a reference.
+
+        Args:
+            name: the reference, as `text`.
+
+        Raises:
+            ArgumentError: if the environment has no such part.
+            MissingDependencyError: if the extra that it needs is not installed.
+        """
+        reference = getattr(self, name)
+        if reference is None:
+            raise ArgumentError(f"`{name}` should be a part of {self.env.rpartition(':')[2]}, which has none")
+        try:
+            return load_object(reference, self.home)
+        except (ImportError, gym.error.DependencyNotInstalled) as error:
+            if self.extra is None or isinstance(error, MissingDependencyError):
+                raise
+            missing = getattr(error, "name", None) or self.extra
+            raise MissingDependencyError.of([missing], [self.extra]) from error
+
+
+def parts_of(env: gym.Env[Any, Any]) -> EnvParts | None:
+    """What an environment consists of; `None` if its class does not say so in the attribute `parts`.
+
+    Args:
+        env: the environment, in wrappers or not.
+    """
+    parts = getattr(type(env.unwrapped), "parts", None)
+    return parts if isinstance(parts, EnvParts) else None
+
+
+def _with_tasks(home: str, env: str, knobs: str, limit: int, **parts: Any) -> EnvParts:
+    """An environment with numbered tasks, of which the schedule may choose, and with states in words."""
+    arguments = {**parts.pop("arguments", {}), "pool": "tasks", "order": "tasks"}
+    return EnvParts(
+        env,
+        knobs,
+        limit,
+        f"{home}/explicit",
+        f"drift_envs.envs.{home}",
+        arguments={"observation_mode": None, **arguments},
+        build=parts.pop("build", "drift_envs.wrappers.options:build_with_tasks"),
+        text_mode=parts.pop("text_mode", "state"),
+        oracle=".oracle:make_oracle",
+        **parts,
+    )
+
+
+def _physics(home: str, env: str, knobs: str, limit: int, schedule: str, **parts: Any) -> EnvParts:
+    """An environment whose oracle knows what an action leads to, and no optimum."""
+    place, oracle = f"drift_envs.envs.{home}", ".oracle:make_oracle"
+    return EnvParts(env, knobs, limit, f"{schedule}/explicit", place, oracle=oracle, knows_optimum=False, **parts)
+
+
+def _mountain_car(name: str, limit: int, schedule: str, **parts: Any) -> EnvParts:
+    return EnvParts(
+        f".env:{name}",
+        limit=limit,
+        schedule=f"{schedule}/explicit",
+        home="drift_envs.envs.mountain_car",
+        arguments={"goal_velocity": None},
+        oracle=".oracle:make_oracle",
+        vector=f".vector:Vector{name}",
+        **parts,
+    )
+
+
+def _minigrid(name: str, limit: int, *arguments: str) -> tuple[str, EnvParts]:
+    schedule = "minigrid_" + "".join(f"_{one.lower()}" if one.isupper() else one for one in name).removeprefix("_")
+    row = EnvParts(
+        f".env:{name}Grid",
+        ".knobs:MINIGRID_KNOBS",
+        limit,
+        f"{schedule}/explicit",
+        "drift_envs.envs.minigrid",
+        dict.fromkeys(arguments),
+        text=".text:GridDescriber",
+        oracle=".oracle:make_oracle",
+        controls=Controls(
+            {"left": 0, "right": 1, "up": 2, "a": 0, "d": 1, "w": 2, "p": 3, "o": 4, "space": 5},
+            None,
+            "left and right: turn; up: go; p: pick up; o: drop; space: open or close",
+            ends_at_goal=False,
+        ),
+        extra="minigrid",
+    )
+    return f"DriftMiniGrid-{name}-v0", row
+
+
+def _miniwob(task: str, limit: int = 10) -> tuple[str, EnvParts]:
+    row = _with_tasks(
+        "miniwob",
+        ".env:MiniWoB",
+        ".knobs:MINIWOB_KNOBS",
+        limit,
+        arguments=dict.fromkeys(("data_mode", "action_preset")),
+        fixed={"task": task},
+        build=".build:build",
+        extra="miniwob",
+    )
+    return f"DriftMiniWoB{task.title().replace('-', '')}-v0", row
+
+
+_PUSH = "left and right or a d: push"
+
+IDS: dict[str, EnvParts] = {
+    "DriftFrozenLake-v0": EnvParts(
+        ".env:FrozenLake",
+        ".knobs:FROZEN_LAKE_KNOBS",
+        100,
+        "frozen_lake/explicit",
+        "drift_envs.envs.frozen_lake",
+        arguments={
+            "desc": "map",
+            "map_name": "map",
+            "is_slippery": "slip",
+            "success_rate": "slip",
+            "reward_schedule": "goal_rewards",
+        },
+        with_schedule={"is_slippery": False},
+        build=".build:build",
+        text=".text:LakeDescriber",
+        oracle=".oracle:make_oracle",
+        vector=".vector:VectorFrozenLake",
+        functional=".functional:FunctionalLake",
+        marks=".marks:LakeMarks",
+        controls=Controls(
+            {"left": 0, "down": 1, "right": 2, "up": 3, "a": 0, "s": 1, "d": 2, "w": 3},
+            None,
+            "arrows or w a s d: move",
+            ends_at_goal=False,
+        ),
     ),
-    "DriftHouse-v0": EnvEntry("house:HOUSE", 50, "house/explicit"),
-    "DriftTools-v0": EnvEntry("tools:TOOLS", 30, "tools/explicit"),
-    "DriftFacts-v0": EnvEntry("facts:FACTS", 30, "facts/explicit"),
-    "DriftBfcl-v0": EnvEntry("bfcl:BFCL", 50, "bfcl/explicit"),
-    "DriftTau2-v0": EnvEntry("tau2:TAU2", 50, "tau2/explicit"),
-    "DriftAlfworld-v0": EnvEntry("alfworld:ALFWORLD", 50, "alfworld/explicit"),
-    "DriftWebShop-v0": EnvEntry("webshop:WEBSHOP", 30, "webshop/explicit"),
-    "DriftCartPole-v0": EnvEntry("classic_control:CART_POLE", 500, "cart_pole/explicit"),
-    "DriftAcrobot-v0": EnvEntry("classic_control:ACROBOT", 500, "acrobot/explicit"),
-    "DriftPendulum-v0": EnvEntry("classic_control:PENDULUM", 200, "pendulum/explicit"),
-    "DriftLunarLander-v0": EnvEntry("classic_control:LUNAR_LANDER", 1000, "lunar_lander/explicit"),
-    "DriftHalfCheetah-v0": EnvEntry("mujoco:HALF_CHEETAH", 1000, "half_cheetah/explicit"),
-    "DriftHopper-v0": EnvEntry("mujoco:HOPPER", 1000, "hopper/explicit"),
-    "DriftInvertedPendulum-v0": EnvEntry("mujoco:INVERTED_PENDULUM", 1000, "inverted_pendulum/explicit"),
-    "DriftReacher-v0": EnvEntry("mujoco:REACHER", 50, "reacher/explicit"),
-    "DriftMiniGrid-Empty-v0": EnvEntry("minigrid:EMPTY", 256, "minigrid_empty/explicit"),
-    "DriftMiniGrid-DoorKey-v0": EnvEntry("minigrid:DOOR_KEY", 640, "minigrid_door_key/explicit"),
-    "DriftMiniGrid-MultiRoom-v0": EnvEntry("minigrid:MULTI_ROOM", 40, "minigrid_multi_room/explicit"),
-    "DriftMiniGrid-LavaGap-v0": EnvEntry("minigrid:LAVA_GAP", 196, "minigrid_lava_gap/explicit"),
-    "DriftMiniGrid-KeyCorridor-v0": EnvEntry("minigrid:KEY_CORRIDOR", 270, "minigrid_key_corridor/explicit"),
-    "DriftMiniGrid-Unlock-v0": EnvEntry("minigrid:UNLOCK", 288, "minigrid_unlock/explicit"),
-    "DriftMiniGrid-GoToLocal-v0": EnvEntry("minigrid:GO_TO_LOCAL", 36, "minigrid_go_to_local/explicit"),
-    "DriftMiniWoBClickButton-v0": EnvEntry("miniwob:CLICK_BUTTON", 10, "miniwob/explicit"),
-    "DriftMiniWoBClickDialog-v0": EnvEntry("miniwob:CLICK_DIALOG", 10, "miniwob/explicit"),
-    "DriftMiniWoBClickTab-v0": EnvEntry("miniwob:CLICK_TAB", 10, "miniwob/explicit"),
-    "DriftMiniWoBEnterText-v0": EnvEntry("miniwob:ENTER_TEXT", 10, "miniwob/explicit"),
-    "DriftMiniWoBLoginUser-v0": EnvEntry("miniwob:LOGIN_USER", 10, "miniwob/explicit"),
-    "DriftMiniWoBChooseList-v0": EnvEntry("miniwob:CHOOSE_LIST", 10, "miniwob/explicit"),
-    "DriftMiniWoBNavigateTree-v0": EnvEntry("miniwob:NAVIGATE_TREE", 20, "miniwob/explicit"),
-    "DriftMiniWoBSearchEngine-v0": EnvEntry("miniwob:SEARCH_ENGINE", 10, "miniwob/explicit"),
-    "DriftMiniWoBBookFlight-v0": EnvEntry("miniwob:BOOK_FLIGHT", 30, "miniwob/explicit"),
-    "DriftMiniWoBUseAutocomplete-v0": EnvEntry("miniwob:USE_AUTOCOMPLETE", 10, "miniwob/explicit"),
+    "DriftMountainCar-v0": _mountain_car(
+        "MountainCar",
+        300,
+        "mountain_car",
+        knobs=".env:MOUNTAIN_CAR_KNOBS",
+        text=".text:describe_car",
+        functional=".functional:FunctionalCar",
+        marks=".marks:CarMarks",
+        controls=Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, _PUSH),
+    ),
+    "DriftMountainCarContinuous-v0": _mountain_car(
+        "MountainCarContinuous",
+        999,
+        "mountain_car_continuous",
+        knobs=".env:MOUNTAIN_CAR_CONTINUOUS_KNOBS",
+        text=".text:describe_continuous_car",
+        functional=".functional:FunctionalCarContinuous",
+        marks=".marks:ContinuousCarMarks",
+        controls=Controls({"left": (-1.0,), "right": (1.0,), "a": (-1.0,), "d": (1.0,)}, (0.0,), _PUSH),
+    ),
+    "DriftHouse-v0": _with_tasks("house", ".env:House", ".knobs:HOUSE_KNOBS", 50, marks=".marks:HouseMarks"),
+    "DriftTools-v0": _with_tasks(
+        "tools",
+        ".env:ServiceDesk",
+        ".knobs:TOOLS_KNOBS",
+        30,
+        arguments={"held_out": None},
+        marks=".marks:DeskMarks",
+    ),
+    "DriftFacts-v0": _with_tasks("facts", ".env:Facts", ".knobs:FACTS_KNOBS", 30, arguments={"held_out": None}),
+    "DriftBfcl-v0": _with_tasks("bfcl", ".env:BfclTools", ".knobs:BFCL_KNOBS", 50, extra="bfcl"),
+    "DriftTau2-v0": _with_tasks("tau2", ".env:Tau2Tools", ".knobs:TAU2_KNOBS", 50, extra="tau2"),
+    "DriftAlfworld-v0": _with_tasks(
+        "alfworld", ".env:Alfworld", ".knobs:ALFWORLD_KNOBS", 50, build=".build:build", extra="alfworld"
+    ),
+    "DriftWebShop-v0": _with_tasks(
+        "webshop",
+        ".env:WebShop",
+        ".knobs:WEBSHOP_KNOBS",
+        30,
+        arguments={
+            "backend": None,
+            "catalogue": None,
+            "goals": "tasks",
+            "pool": "tasks",
+            "order": "tasks",
+            "clusters": "tasks",
+            "repeats": "tasks",
+            "held_out": "tasks",
+            "max_length": None,
+            "native_clicks": None,
+        },
+        build=".build:build",
+        text_mode="url+text",
+        marks=".marks:ShopMarks",
+    ),
+    "DriftCartPole-v0": _physics(
+        "classic_control",
+        ".env:CartPole",
+        ".knobs:CART_POLE_KNOBS",
+        500,
+        "cart_pole",
+        arguments={"sutton_barto_reward": None},
+        text=".text:describe",
+        controls=Controls({"left": 0, "right": 1, "a": 0, "d": 1}, None, f"{_PUSH}, one step each", has_goal=False),
+    ),
+    "DriftAcrobot-v0": _physics(
+        "classic_control",
+        ".env:Acrobot",
+        ".knobs:ACROBOT_KNOBS",
+        500,
+        "acrobot",
+        text=".text:describe",
+        controls=Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: turn the joint"),
+    ),
+    "DriftPendulum-v0": _physics(
+        "classic_control",
+        ".env:Pendulum",
+        ".knobs:PENDULUM_KNOBS",
+        200,
+        "pendulum",
+        arguments={"g": "g"},
+        text=".text:describe",
+        controls=Controls(
+            {"left": (-2.0,), "right": (2.0,), "a": (-2.0,), "d": (2.0,)},
+            (0.0,),
+            "left and right or a d: torque",
+            has_goal=False,
+        ),
+    ),
+    "DriftLunarLander-v0": _physics(
+        "classic_control",
+        ".lunar_lander:LunarLander",
+        ".knobs:LUNAR_LANDER_KNOBS",
+        1000,
+        "lunar_lander",
+        arguments={"continuous": None},
+        controls=Controls(
+            {"left": 1, "up": 2, "right": 3, "a": 1, "w": 2, "d": 3},
+            0,
+            "left, up, right or a w d: fire an engine",
+            ends_at_goal=False,
+        ),
+        extra="box2d",
+    ),
+    # A keyboard has too few keys for the actuators of the first two.
+    "DriftHalfCheetah-v0": _physics(
+        "mujoco",
+        ".env:HalfCheetah",
+        ".knobs:RUNNER_KNOBS",
+        1000,
+        "half_cheetah",
+        text=".text:describe",
+        extra="mujoco",
+    ),
+    "DriftHopper-v0": _physics(
+        "mujoco", ".env:Hopper", ".knobs:RUNNER_KNOBS", 1000, "hopper", text=".text:describe", extra="mujoco"
+    ),
+    "DriftInvertedPendulum-v0": _physics(
+        "mujoco",
+        ".env:InvertedPendulum",
+        ".knobs:BALANCER_KNOBS",
+        1000,
+        "inverted_pendulum",
+        text=".text:describe",
+        controls=Controls(
+            {"left": (-3.0,), "right": (3.0,), "a": (-3.0,), "d": (3.0,)},
+            (0.0,),
+            _PUSH,
+            has_goal=False,
+        ),
+        extra="mujoco",
+    ),
+    "DriftReacher-v0": _physics(
+        "mujoco",
+        ".env:Reacher",
+        ".knobs:REACHER_KNOBS",
+        50,
+        "reacher",
+        text=".text:describe",
+        controls=Controls(
+            {"left": (0.3, 0.0), "right": (-0.3, 0.0), "up": (0.0, 0.3), "down": (0.0, -0.3)},
+            (0.0, 0.0),
+            "left and right: turn the upper joint; up and down: the lower one",
+            has_goal=False,
+        ),
+        extra="mujoco",
+    ),
+    **dict(
+        [
+            _minigrid("Empty", 256, "size"),
+            _minigrid("DoorKey", 640, "size"),
+            _minigrid("MultiRoom", 40, "rooms", "room_size"),
+            _minigrid("LavaGap", 196, "size"),
+            _minigrid("KeyCorridor", 270, "room_size", "num_rows"),
+            _minigrid("Unlock", 288),
+            _minigrid("GoToLocal", 36, "room_size", "num_dists"),
+            _miniwob("click-button"),
+            _miniwob("click-dialog"),
+            _miniwob("click-tab"),
+            _miniwob("enter-text"),
+            _miniwob("login-user"),
+            _miniwob("choose-list"),
+            _miniwob("navigate-tree", 20),
+            _miniwob("search-engine"),
+            _miniwob("book-flight", 30),
+            _miniwob("use-autocomplete"),
+        ]
+    ),
 }
-"""All ids. Limit and `is_native` stand here too, since registering an id should not import its folder."""
 
 
 def register_all() -> None:
-    """Register every id with Gymnasium.
+    """Register every id with Gymnasium; called when `drift_envs` is imported.
 
     The passive checker and the order enforcer are left out: `step` before `reset` is an error of
     `DriftWrapper` at no cost, and the tests check every id actively.
     """
-    for env_id, entry in IDS.items():
-        place = f"drift_envs.entry_points:{entry.declaration.partition(':')[2].lower()}"
+    for env_id, parts in IDS.items():
+        place = f"drift_envs.entry_points:{env_id}"
         gym.register(
             id=env_id,
             entry_point=place,
-            vector_entry_point=f"{place}_vector" if entry.is_native else None,
-            max_episode_steps=entry.limit,
+            vector_entry_point=None if parts.vector is None else f"{place}_vector",
+            max_episode_steps=parts.limit,
             order_enforce=False,
             disable_env_checker=True,
         )
-
-
-def check_id(env_id: str) -> None:
-    """Refuse an id that is none of this package.
-
-    Raises:
-        UnknownChoiceError: if it is not in `IDS`.
-
-    Example:
-        >>> check_id("DriftFrozenLak-v0")
-        Traceback (most recent call last):
-        drift_envs.errors.UnknownChoiceError: there is no id 'DriftFrozenLak-v0' in drift-envs. Did you mean \
-`DriftFrozenLake-v0`?
-    """
-    if env_id not in IDS:
-        from drift_envs.schedule.yaml import nearest  # imported here, since only the error needs it
-
-        raise UnknownChoiceError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
-
-
-def knob_table_of(env_id: str) -> KnobTable:
-    """All knobs that a schedule may drive under an id of this package.
-
-    Args:
-        env_id: the id.
-
-    Raises:
-        UnknownChoiceError: if it is no id of this package.
-        MissingDependencyError: if its extra is not installed.
-
-    Example:
-        >>> list(knob_table_of("DriftMountainCar-v0"))[:4]
-        ['force', 'gravity', 'goal_position', 'transient']
-        >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
-        0.0
-    """
-    check_id(env_id)
-    from drift_envs.wrappers.binding import knob_table  # imported here, since `drift_envs` imports this module
-
-    parts = IDS[env_id].parts
-    return knob_table(parts.env_class(**parts.fixed, **parts.with_schedule))

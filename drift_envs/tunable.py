@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from drift_envs.errors import DrivenKnobError, KnobError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 
 
 class KnobAttribute:

@@ -40,8 +40,8 @@ from hypothesis import strategies as st
 
 import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.cli.schedules import _Tables
+from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import DriftEnvsError
-from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Timeline, load_schedule
 from tests.core_ids import CORE_IDS
 from tests.drift_agents.llm.scripted import ScriptedModel

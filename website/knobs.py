@@ -25,7 +25,7 @@ def show_knobs(env_id: str) -> str:
     """The table of an id: name, default, bounds and meaning of each knob."""
     rows = [
         f"| `{knob.name}` | {_show(thaw(knob.default))} | {_show_bounds(knob)} | {knob.doc} |"
-        for knob in IDS[env_id].parts.knob_table.knobs
+        for knob in IDS[env_id].knob_table.knobs
     ]
     return "\n".join(["| knob | default | bounds | meaning |", "|---|---|---|---|", *rows, ""])
 

@@ -47,7 +47,7 @@ def make_row(name: str) -> list[str]:
     """
     schedule = load_schedule(name)
     kind = "control" if schedule.control else schedule.visibility or ""
-    parts = IDS[str(schedule.env)].parts
+    parts = IDS[str(schedule.env)]
     plan = open_schedule(name) if parts.extra is None and parts.knows_optimum else None
     if plan is None or plan.oracle is None:
         return [name, kind, ", ".join(drift.name for drift in schedule.drifts), "", "", schedule.description or ""]

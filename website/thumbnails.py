@@ -50,13 +50,13 @@ def draw_thumbnail(env_id: str) -> Image.Image:
         MissingDependencyError: if its extra is not installed.
     """
     entry = IDS[env_id]
-    is_text = entry.parts.text_mode is not None or entry.parts.text is not None
+    is_text = entry.text_mode is not None or entry.text is not None
     with without_display():
         env = gym.make(env_id, render_mode="rgb_array", text=is_text)
         try:
             observation, info = env.reset(seed=0)
             env.action_space.seed(0)
-            knows = entry.parts.oracle is not None and entry.parts.knows_optimum
+            knows = entry.oracle is not None and entry.knows_optimum
             oracle = env.get_wrapper_attr("oracle") if knows else None
             for _ in range(STEPS.get(entry.group, USUAL)):
                 action = info["actions"][0] if oracle is None and is_text else env.action_space.sample()

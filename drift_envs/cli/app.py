@@ -93,7 +93,7 @@ def _make_console() -> Console:
 
 
 def _parse_id(text: str) -> str:
-    from drift_envs.registration import check_id
+    from drift_envs.entry_points import check_id
 
     try:
         check_id(text)

@@ -270,7 +270,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 def _acts_in_words(schedule: Schedule) -> bool:
     """Whether the environment is one of texts, whose admissible actions stand in `info`."""
-    return schedule.env in IDS and IDS[str(schedule.env)].parts.text_mode is not None
+    return schedule.env in IDS and IDS[str(schedule.env)].text_mode is not None
 
 
 def _draw_action(env: gym.Env[Any, Any], info: Mapping[str, Any], rng: np.random.Generator) -> Any:

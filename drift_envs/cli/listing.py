@@ -80,7 +80,7 @@ def print_environment(console: Console, env_id: str) -> None:
     environments = _make_table("Environment", "id", "steps", "default schedule")
     environments.add_row(env_id, str(IDS[env_id].limit), IDS[env_id].schedule)
     knobs = _make_table("Knobs", "name", "bounds or choices", "meaning")
-    for knob in IDS[env_id].parts.knob_table.knobs:
+    for knob in IDS[env_id].knob_table.knobs:
         knobs.add_row(knob.name, show_bounds(knob), knob.doc)
     console.print(environments, "", knobs, "")
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
@@ -142,7 +142,7 @@ def describe_environment(env_id: str) -> dict[str, Any]:
             "bounds": None if knob.bounds is None else list(knob.bounds),
             "meaning": knob.doc,
         }
-        for knob in IDS[env_id].parts.knob_table.knobs
+        for knob in IDS[env_id].knob_table.knobs
     ]
     (found,) = (one for one in describe_list()["environments"] if one["id"] == env_id)
     return {**found, "knobs": knobs, "wrapper_knobs": list(WRAPPER_KNOBS)}

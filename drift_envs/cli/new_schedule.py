@@ -82,7 +82,7 @@ def draft_schedule(env_id: str) -> str:
     parts = [FIRST.format(env=env_id, schedule=name, visibility=default["visibility"])]
     if "tasks" in default:
         parts += [f"tasks: {_flow(default['tasks'])}\n"]
-    parts += ["# Values before the first drift. The knobs:\n", *map(_describe, IDS[env_id].parts.knob_table.knobs)]
+    parts += ["# Values before the first drift. The knobs:\n", *map(_describe, IDS[env_id].knob_table.knobs)]
     parts += [_comment(f"and, where the spaces allow: {', '.join(WRAPPER_KNOBS)}")]
     base = default.get("base", {})
     parts += ["base:\n" if base else "base: {}\n", *(f"  {knob}: {_flow(value)}\n" for knob, value in base.items())]

@@ -21,8 +21,7 @@ from drift_envs.cli.scheduled import default_schedule, open_schedule
 from drift_envs.command_line import refuse
 from drift_envs.errors import ArgumentError
 from drift_envs.other_packages import make_plain
-from drift_envs.parts import Controls
-from drift_envs.registration import IDS
+from drift_envs.registration import IDS, Controls
 from drift_envs.wrappers.describe import list_actions, read_action
 
 FRAMES = 30
@@ -55,7 +54,7 @@ def play_environment(env_id: str, schedule: str | None, episodes: int | None, ev
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
         typer.BadParameter: if the environment has no keys, and no actions to give some to.
     """
-    parts = IDS[env_id].parts if env_id in IDS else None
+    parts = IDS.get(env_id)
     if parts is not None:
         controls, modes = parts.controls, ["human"] if parts.text_mode is None else ["ansi"]
     else:

@@ -126,7 +126,7 @@ def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object
     if suffix != ".png":
         yield partial(load_imageio, suffix)
     if options.env_id in IDS:
-        yield partial(getattr, IDS[options.env_id].parts, "env_class")
+        yield partial(getattr, IDS[options.env_id], "env_class")
 
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
@@ -140,7 +140,7 @@ def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     if policy != options.policy and policy == "random":
         print(f"{missing}: actions are random", file=sys.stderr)
     with without_display():
-        parts = IDS[options.env_id].parts if options.env_id in IDS else None
+        parts = IDS.get(options.env_id)
         text = parts is not None and (parts.text_mode is not None or (policy != "random" and parts.text is not None))
         env = scheduled.make_env("rgb_array", text=text)
         try:

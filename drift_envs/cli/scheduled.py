@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.entry_points import make_from_schedule
+from drift_envs.entry_points import check_id, knob_table_of, make_from_schedule
 from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.other_packages import make_plain, module_to_import
-from drift_envs.registration import IDS, check_id, knob_table_of
+from drift_envs.registration import IDS
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
 from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import Tables
@@ -196,7 +196,7 @@ def ask_import(module: str) -> str:
 
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:
     """The oracle, if it knows the optimum of this schedule."""
-    parts = IDS[env_id].parts if env_id in IDS else None
+    parts = IDS.get(env_id)
     if parts is None or parts.oracle is None or not parts.knows_optimum:
         return None
     if any(name not in parts.knob_table for name in timeline.names):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_envs.cli.scheduled import ask_import, read_schedule
+from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import (
     ArgumentError,
     DeclaredKnobsError,
@@ -23,7 +24,7 @@ from drift_envs.errors import (
 )
 from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain, module_to_import
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import IDS
 from drift_envs.schedule import schedule_schema
 from drift_envs.schedule.files import read_variants, split_suffix
 from drift_envs.schedule.loader import check_document

@@ -329,7 +329,7 @@ def _check_playable(options: DatasetOptions, manifest: Mapping[str, Any], asks_p
 
 def _needs_text(options: DatasetOptions, env: gym.Env[Any, Any]) -> bool:
     """Whether the environment acts in words, or its oracle reads texts alone."""
-    parts = IDS[options.env_id].parts if options.env_id in IDS else None
+    parts = IDS.get(options.env_id)
     if parts is None or parts.text_mode is not None:
         return parts is not None
     reads = options.policy in ("optimal", "initial") and isinstance(env.observation_space, gym.spaces.Dict)
@@ -340,7 +340,7 @@ def _check_optimum(options: DatasetOptions, driven: Sequence[str]) -> None:
     """Refuse an optimum that is not known, as with knobs of the wrapper, which no oracle models."""
     if options.policy not in ("optimal", "initial"):
         return
-    parts = IDS[options.env_id].parts if options.env_id in IDS else None
+    parts = IDS.get(options.env_id)
     strange = [name for name in driven if parts is not None and name not in parts.knob_table]
     if parts is None or parts.oracle is None or not parts.knows_optimum or strange:
         because = f", since it does not model {', '.join(strange)}" if strange else ""

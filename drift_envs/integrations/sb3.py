@@ -46,8 +46,8 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
         >>> cars.reset().shape
         (4, 2)
     """
-    if env_id not in IDS or not IDS[env_id].is_native:
-        known = ", ".join(name for name, entry in IDS.items() if entry.is_native)
+    if env_id not in IDS or IDS[env_id].vector is None:
+        known = ", ".join(name for name, entry in IDS.items() if entry.vector is not None)
         raise ArgumentError(f"`env_id` should be one of {known}. Received {env_id!r}")
     envs: Any = gym.make_vec(
         env_id,

@@ -66,7 +66,7 @@ def compare_phases(timeline: Timeline, before: str, after: str) -> tuple[KnobDif
         ArgumentError: if there is no such phase.
 
     Example:
-        >>> from drift_envs.registration import knob_table_of
+        >>> from drift_envs.entry_points import knob_table_of
         >>> from drift_envs.schedule import load_schedule
         >>> schedule = load_schedule("frozen_lake/implicit")
         >>> timeline = Timeline(schedule, knob_table_of("DriftFrozenLake-v0"), seed=0)

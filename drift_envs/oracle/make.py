@@ -9,7 +9,7 @@ from typing import Any
 
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
-from drift_envs.parts import parts_of
+from drift_envs.registration import parts_of
 
 
 def make_oracle(wrapper: Any) -> Oracle:

@@ -18,7 +18,7 @@ from drift_envs.attribute_knobs import AttributeEnv
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
-from drift_envs.parts import parts_of
+from drift_envs.registration import parts_of
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.describe import read_action
 from drift_envs.wrappers.field_text import FieldDescriber, FieldText

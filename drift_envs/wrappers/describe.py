@@ -21,7 +21,7 @@ from gymnasium import spaces
 
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.parts import parts_of
+from drift_envs.registration import parts_of
 
 MOST_NUMBERS = 64
 """Observations with more numbers, such as pictures, have no text form."""

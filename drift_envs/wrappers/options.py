@@ -17,7 +17,7 @@ import gymnasium as gym
 from drift_envs.errors import ArgumentError, KnobError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.binding import driven_names, knob_table

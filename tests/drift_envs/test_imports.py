@@ -56,7 +56,7 @@ def test_every_public_name_is_there(package):
 @pytest.mark.parametrize("env_id", CORE_IDS)
 def test_the_table_names_what_exists(env_id):
     entry = CORE_IDS[env_id]
-    assert issubclass(entry.parts.env_class, gym.Env)
+    assert issubclass(entry.env_class, gym.Env)
     spec = gym.spec(env_id)
     assert isinstance(gym.envs.registration.load_env_creator(spec.entry_point).metadata, dict)
-    assert (spec.vector_entry_point is None) == (entry.parts.vector is None)
+    assert (spec.vector_entry_point is None) == (entry.vector is None)

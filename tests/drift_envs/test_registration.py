@@ -14,9 +14,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import drift_envs
-from drift_envs.envs.house import HOUSE
+from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
-from drift_envs.registration import knob_table_of
+from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, load_schedule
 from tests.core_ids import CORE_IDS, by_file, kinds_of_schedules
 from tests.drift_envs.envs.registered_contract import CLONES, actions_of, play
@@ -354,7 +354,7 @@ def test_a_short_name_is_a_schedule_of_the_environment(env_id):
 
 
 def test_an_environment_without_its_extra_says_what_to_install() -> None:
-    parts = replace(HOUSE, env="package_that_is_missing.env:Environment", extra="environments")
+    parts = replace(IDS["DriftHouse-v0"], env="package_that_is_missing.env:Environment", extra="environments")
     with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[environments]"`')):
         parts.env_class  # noqa: B018  reading it is the test
     with pytest.raises(ModuleNotFoundError):

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.alfworld import ALFWORLD
 from drift_envs.envs.alfworld.episode import AlfworldEpisode
 from drift_envs.envs.alfworld.game import AlfworldGame, make_game
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS
@@ -20,8 +19,8 @@ from drift_envs.envs.alfworld.pool import draw_elsewhere, draw_tasks, find_task,
 from drift_envs.envs.alfworld.room import MODEL_KNOBS, check_names, make_layout
 from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tunable import KnobAttribute
 
@@ -80,7 +79,7 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
     knobs: ClassVar[KnobTable] = ALFWORLD_KNOBS
-    parts: ClassVar[EnvParts | None] = ALFWORLD
+    parts: ClassVar[EnvParts | None] = IDS["DriftAlfworld-v0"]
     place_knob = "plan"
     most_places = LAST_PLAN
     wordings: ClassVar[int] = WORDINGS

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from drift_envs.envs.bfcl import BFCL
 from drift_envs.envs.bfcl.episode import BfclEpisode
 from drift_envs.envs.bfcl.interface import BfclInterface, make_interface
 from drift_envs.envs.bfcl.knobs import BFCL_KNOBS
@@ -17,7 +16,7 @@ from drift_envs.envs.bfcl.pool import is_played, make_sequence
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.package_tools import PackageToolsEnv
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 
 
@@ -59,7 +58,7 @@ class BfclTools(PackageToolsEnv[BfclEpisode]):
     """
 
     knobs: ClassVar[KnobTable] = BFCL_KNOBS
-    parts: ClassVar[EnvParts | None] = BFCL
+    parts: ClassVar[EnvParts | None] = IDS["DriftBfcl-v0"]
     _make_tasks = staticmethod(make_sequence)
     most_tasks = 1_000
     names = KnobAttribute()

@@ -16,10 +16,9 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob, DerivedAttribute
 from drift_envs.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
-from drift_envs.envs import classic_control
 from drift_envs.envs.classic_control.knobs import ACROBOT_KNOBS, CART_POLE_KNOBS, GAIN, PENDULUM_KNOBS
 from drift_envs.knobs import KnobTable
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 
 
 class CartPole(AttributeEnv, CartPoleEnv):
@@ -43,7 +42,7 @@ class CartPole(AttributeEnv, CartPoleEnv):
     attributes: ClassVar[tuple[AttributeKnob, ...]] = CARTPOLE[0]
     followers: ClassVar[tuple[DerivedAttribute, ...]] = CARTPOLE[1]
     knobs: ClassVar[KnobTable] = CART_POLE_KNOBS
-    parts: ClassVar[EnvParts | None] = classic_control.CART_POLE
+    parts: ClassVar[EnvParts | None] = IDS["DriftCartPole-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
     state_names: ClassVar[tuple[str, ...]] = ("state", "steps_beyond_terminated")
     state: Any  # Gymnasium's has the type of its first value, `None`
@@ -82,7 +81,7 @@ class Acrobot(AttributeEnv, AcrobotEnv):
     attributes: ClassVar[tuple[AttributeKnob, ...]] = ACROBOT[0]
     followers: ClassVar[tuple[DerivedAttribute, ...]] = ACROBOT[1]
     knobs: ClassVar[KnobTable] = ACROBOT_KNOBS
-    parts: ClassVar[EnvParts | None] = classic_control.ACROBOT
+    parts: ClassVar[EnvParts | None] = IDS["DriftAcrobot-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
     state_names: ClassVar[tuple[str, ...]] = ("state",)
     state: Any  # as for CartPole
@@ -121,7 +120,7 @@ class Pendulum(AttributeEnv, PendulumEnv):
 
     attributes: ClassVar[tuple[AttributeKnob, ...]] = (*PENDULUM[0], GAIN)
     knobs: ClassVar[KnobTable] = PENDULUM_KNOBS
-    parts: ClassVar[EnvParts | None] = classic_control.PENDULUM
+    parts: ClassVar[EnvParts | None] = IDS["DriftPendulum-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
     state_names: ClassVar[tuple[str, ...]] = ("state", "last_u")
 

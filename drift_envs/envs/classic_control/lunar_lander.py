@@ -14,11 +14,10 @@ import numpy as np
 from gymnasium.envs.box2d import lunar_lander
 
 from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
-from drift_envs.envs.classic_control import LUNAR_LANDER
 from drift_envs.envs.classic_control.knobs import LANDER_ATTRIBUTES, LUNAR_LANDER_KNOBS
 from drift_envs.errors import StateError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 
 
 class LunarLander(AttributeEnv, lunar_lander.LunarLander):
@@ -46,7 +45,7 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
 
     attributes: ClassVar[tuple[AttributeKnob, ...]] = LANDER_ATTRIBUTES
     knobs: ClassVar[KnobTable] = LUNAR_LANDER_KNOBS
-    parts: ClassVar[EnvParts | None] = LUNAR_LANDER
+    parts: ClassVar[EnvParts | None] = IDS["DriftLunarLander-v0"]
     wind_idx: Any = 0  # Gymnasium draws both at a reset with wind; they are read when wind begins in an episode
     torque_idx: Any = 0
     _start: dict[str, Any] | None = None

@@ -13,15 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.facts import FACTS
 from drift_envs.envs.facts.episode import ASK, PASS, FactsEpisode
 from drift_envs.envs.facts.knobs import FACTS_KNOBS, KINDS, MOST_WORLDS
 from drift_envs.envs.facts.model import FACTS_OF_A_WORLD, FATES, Counts, FactsModel, make_model
 from drift_envs.envs.facts.vocabulary import NOTHING, WORDINGS, read_values
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import MOST_TASKS, Conditions, TaskSequence, freeze_conditions, take_turns
 from drift_envs.tunable import KnobAttribute
 
@@ -88,7 +87,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
     """
 
     knobs: ClassVar[KnobTable] = FACTS_KNOBS
-    parts: ClassVar[EnvParts | None] = FACTS
+    parts: ClassVar[EnvParts | None] = IDS["DriftFacts-v0"]
     window_title = "Facts"
     place_knob = "world"
     most_places = MOST_WORLDS

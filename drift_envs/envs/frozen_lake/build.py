@@ -12,7 +12,7 @@ import gymnasium as gym
 
 from drift_envs.envs.frozen_lake.env import FrozenLake
 from drift_envs.envs.frozen_lake.maps import NewMap
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.values import draw_arguments
 from drift_envs.wrappers.binding import knob_table

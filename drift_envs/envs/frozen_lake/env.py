@@ -14,13 +14,12 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from drift_envs.checks import check_action
-from drift_envs.envs.frozen_lake import FROZEN_LAKE
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, false_targets, transitions
 from drift_envs.envs.frozen_lake.tables import LakeTables, Outcome, lake_tables
 from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv
 
@@ -100,7 +99,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
     """
 
     knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
-    parts: ClassVar[EnvParts | None] = FROZEN_LAKE
+    parts: ClassVar[EnvParts | None] = IDS["DriftFrozenLake-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("window_surface", "clock", *PICTURES)
     map = KnobAttribute()
     slip = KnobAttribute()

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.house import HOUSE
 from drift_envs.envs.house.blueprint import HOUSES, MOST_NUMBER
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
@@ -21,8 +20,8 @@ from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
 from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, HouseTask
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tunable import KnobAttribute
 
@@ -88,7 +87,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     """
 
     knobs: ClassVar[KnobTable] = HOUSE_KNOBS
-    parts: ClassVar[EnvParts | None] = HOUSE
+    parts: ClassVar[EnvParts | None] = IDS["DriftHouse-v0"]
     window_title = "House"
     place_knob = "house"
     most_places = HOUSES

@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 from minigrid.envs import DoorKeyEnv, EmptyEnv, KeyCorridorEnv, LavaGapEnv, MultiRoomEnv, UnlockEnv
 from minigrid.envs.babyai import GoToLocal
 
-from drift_envs.envs.minigrid import DOOR_KEY, EMPTY, GO_TO_LOCAL, KEY_CORRIDOR, LAVA_GAP, MULTI_ROOM, UNLOCK
 from drift_envs.envs.minigrid.base import GridKnobs
 from drift_envs.envs.minigrid.model import GridTask
 from drift_envs.envs.minigrid.things import name_thing
 from drift_envs.knobs import Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 
 
 class EmptyGrid(GridKnobs, EmptyEnv):
@@ -38,7 +37,7 @@ class EmptyGrid(GridKnobs, EmptyEnv):
         True
     """
 
-    parts: ClassVar[EnvParts | None] = EMPTY
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-Empty-v0"]
 
     def __init__(self, render_mode: str | None = None, size: int = 8) -> None:
         EmptyEnv.__init__(self, size=size, render_mode=render_mode)
@@ -52,7 +51,7 @@ class DoorKeyGrid(GridKnobs, DoorKeyEnv):
         size: columns and rows of the map.
     """
 
-    parts: ClassVar[EnvParts | None] = DOOR_KEY
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-DoorKey-v0"]
 
     def __init__(self, render_mode: str | None = None, size: int = 8) -> None:
         DoorKeyEnv.__init__(self, size=size, render_mode=render_mode)
@@ -67,7 +66,7 @@ class MultiRoomGrid(GridKnobs, MultiRoomEnv):
         room_size: the largest size of a room.
     """
 
-    parts: ClassVar[EnvParts | None] = MULTI_ROOM
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-MultiRoom-v0"]
 
     def __init__(self, render_mode: str | None = None, rooms: int = 2, room_size: int = 4) -> None:
         MultiRoomEnv.__init__(
@@ -83,7 +82,7 @@ class LavaGapGrid(GridKnobs, LavaGapEnv):
         size: columns and rows of the map.
     """
 
-    parts: ClassVar[EnvParts | None] = LAVA_GAP
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-LavaGap-v0"]
 
     def __init__(self, render_mode: str | None = None, size: int = 7) -> None:
         LavaGapEnv.__init__(self, size, render_mode=render_mode)
@@ -100,7 +99,7 @@ class KeyCorridorGrid(GridKnobs, KeyCorridorEnv):
 
     goal_kind = "take"
 
-    parts: ClassVar[EnvParts | None] = KEY_CORRIDOR
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-KeyCorridor-v0"]
 
     def __init__(self, render_mode: str | None = None, room_size: int = 3, num_rows: int = 2) -> None:
         KeyCorridorEnv.__init__(self, room_size=room_size, num_rows=num_rows, render_mode=render_mode)
@@ -126,7 +125,7 @@ class UnlockGrid(GridKnobs, UnlockEnv):
 
     goal_kind = "open"
 
-    parts: ClassVar[EnvParts | None] = UNLOCK
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-Unlock-v0"]
 
     def __init__(self, render_mode: str | None = None) -> None:
         UnlockEnv.__init__(self, render_mode=render_mode)
@@ -147,7 +146,7 @@ class GoToLocalGrid(GridKnobs, GoToLocal):
 
     goal_kind = "face"
 
-    parts: ClassVar[EnvParts | None] = GO_TO_LOCAL
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-GoToLocal-v0"]
 
     def __init__(self, render_mode: str | None = None, room_size: int = 6, num_dists: int = 4) -> None:
         GoToLocal.__init__(self, room_size=room_size, num_dists=num_dists, render_mode=render_mode)

@@ -12,7 +12,7 @@ import gymnasium as gym
 from drift_envs.chromium import find_chromium
 from drift_envs.envs.miniwob.env import MiniWoB
 from drift_envs.envs.miniwob.server import find_pages
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked

@@ -17,15 +17,14 @@ from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
 from drift_envs.drawing import read_png
-from drift_envs.envs.miniwob import CLICK_BUTTON
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS, to_layer
 from drift_envs.envs.miniwob.page import PageReading, PageTruth, TaskPage, keep_alive
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.envs.miniwob.text import MAX_LENGTH, find_action, list_actions, write_state
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import ORDERS
 from drift_envs.tunable import KnobAttribute
 
@@ -110,7 +109,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         "render_fps": 2,
     }
     knobs: ClassVar[KnobTable] = MINIWOB_KNOBS
-    parts: ClassVar[EnvParts | None] = CLICK_BUTTON
+    parts: ClassVar[EnvParts | None] = IDS["DriftMiniWoBClickButton-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("_page", "_form", "_window")
     theme = KnobAttribute()
     layout = KnobAttribute()

@@ -18,10 +18,9 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from drift_envs.checks import check_action, check_force, check_number
-from drift_envs.envs.mountain_car import MOUNTAIN_CAR, MOUNTAIN_CAR_CONTINUOUS
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
 
@@ -179,7 +178,7 @@ class MountainCar(_KnobCar, MountainCarEnv):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
-    parts: ClassVar[EnvParts | None] = MOUNTAIN_CAR
+    parts: ClassVar[EnvParts | None] = IDS["DriftMountainCar-v0"]
     force = KnobAttribute()
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
@@ -289,7 +288,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
-    parts: ClassVar[EnvParts | None] = MOUNTAIN_CAR_CONTINUOUS
+    parts: ClassVar[EnvParts | None] = IDS["DriftMountainCarContinuous-v0"]
     power = KnobAttribute()
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:

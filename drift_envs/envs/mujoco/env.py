@@ -22,7 +22,6 @@ from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
 
 from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
-from drift_envs.envs.mujoco import HALF_CHEETAH, HOPPER, INVERTED_PENDULUM, REACHER
 from drift_envs.envs.mujoco.knobs import (
     BALANCER_ATTRIBUTES,
     BALANCER_KNOBS,
@@ -32,7 +31,7 @@ from drift_envs.envs.mujoco.knobs import (
     RUNNER_KNOBS,
 )
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 
 CAMERA = "track"
 """The model's camera that follows a runner. Newer releases of Gymnasium take a free one, which a runner leaves."""
@@ -122,7 +121,7 @@ class HalfCheetah(_Runner, HalfCheetahEnv):
         render_mode: `human`, `rgb_array` or `None`.
     """
 
-    parts: ClassVar[EnvParts | None] = HALF_CHEETAH
+    parts: ClassVar[EnvParts | None] = IDS["DriftHalfCheetah-v0"]
 
     def __init__(self, render_mode: str | None = None) -> None:
         HalfCheetahEnv.__init__(self, render_mode=render_mode, camera_name=CAMERA)
@@ -138,7 +137,7 @@ class Hopper(_Runner, HopperEnv):
         render_mode: `human`, `rgb_array` or `None`.
     """
 
-    parts: ClassVar[EnvParts | None] = HOPPER
+    parts: ClassVar[EnvParts | None] = IDS["DriftHopper-v0"]
 
     def __init__(self, render_mode: str | None = None) -> None:
         HopperEnv.__init__(self, render_mode=render_mode, camera_name=CAMERA)
@@ -154,7 +153,7 @@ class InvertedPendulum(MujocoKnobs, InvertedPendulumEnv):
         render_mode: `human`, `rgb_array` or `None`.
     """
 
-    parts: ClassVar[EnvParts | None] = INVERTED_PENDULUM
+    parts: ClassVar[EnvParts | None] = IDS["DriftInvertedPendulum-v0"]
 
     attributes: ClassVar[tuple[AttributeKnob, ...]] = BALANCER_ATTRIBUTES
     knobs: ClassVar[KnobTable] = BALANCER_KNOBS
@@ -182,7 +181,7 @@ class Reacher(MujocoKnobs, ReacherEnv):
         render_mode: `human`, `rgb_array` or `None`.
     """
 
-    parts: ClassVar[EnvParts | None] = REACHER
+    parts: ClassVar[EnvParts | None] = IDS["DriftReacher-v0"]
 
     attributes: ClassVar[tuple[AttributeKnob, ...]] = REACHER_ATTRIBUTES
     knobs: ClassVar[KnobTable] = REACHER_KNOBS

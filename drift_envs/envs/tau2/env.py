@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from drift_envs.envs.tau2 import TAU2
 from drift_envs.envs.tau2.episode import Tau2Episode, carry_reference, list_choices
 from drift_envs.envs.tau2.interface import Tau2Interface, make_interface
 from drift_envs.envs.tau2.knobs import DOMAINS, TAU2_KNOBS
 from drift_envs.envs.tau2.pool import find_task, make_sequence
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.package_tools import PackageToolsEnv
-from drift_envs.parts import EnvParts
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 
 
@@ -58,7 +57,7 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     """
 
     knobs: ClassVar[KnobTable] = TAU2_KNOBS
-    parts: ClassVar[EnvParts | None] = TAU2
+    parts: ClassVar[EnvParts | None] = IDS["DriftTau2-v0"]
     _make_tasks = staticmethod(make_sequence)
     most_tasks = 2_000
     domain = KnobAttribute()

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.checks import check_flag
-from drift_envs.envs.tools import TOOLS
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import DeskEpisode
 from drift_envs.envs.tools.interface import make_interface
@@ -23,8 +22,8 @@ from drift_envs.envs.tools.pool import OTHERS, draw_requests, find_request, numb
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.envs.tools.rules import POLICY
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tool_calls import MOST_CHARACTERS
 from drift_envs.tunable import KnobAttribute
@@ -84,7 +83,7 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     """
 
     knobs: ClassVar[KnobTable] = TOOLS_KNOBS
-    parts: ClassVar[EnvParts | None] = TOOLS
+    parts: ClassVar[EnvParts | None] = IDS["DriftTools-v0"]
     window_title = "Service desk"
     place_knob = "shop"
     most_places = MOST_SHOPS

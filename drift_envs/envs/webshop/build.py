@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 from drift_envs.envs.webshop.env import WebShop
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 from drift_envs.schedule.model import TaskPool
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_with_conditions

@@ -15,7 +15,6 @@ from gymnasium import spaces
 
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
 from drift_envs.drawing import read_png
-from drift_envs.envs.webshop import WEBSHOP
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
 from drift_envs.envs.webshop.picture import draw_page
@@ -23,8 +22,8 @@ from drift_envs.envs.webshop.tasks import GoalSequence, open_inventory
 from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format_state, list_actions
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.parts import EnvParts
 from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv
 from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
@@ -103,7 +102,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         "render_fps": 2,
     }
     knobs: ClassVar[KnobTable] = WEBSHOP_KNOBS
-    parts: ClassVar[EnvParts | None] = WEBSHOP
+    parts: ClassVar[EnvParts | None] = IDS["DriftWebShop-v0"]
     window_title = "WebShop"
     ad_page = KnobAttribute()
     ad_right_button = KnobAttribute()

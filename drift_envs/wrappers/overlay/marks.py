@@ -17,7 +17,7 @@ import numpy as np
 
 from drift_envs.drawing import load_pygame
 from drift_envs.knobs import Value
-from drift_envs.parts import parts_of
+from drift_envs.registration import parts_of
 
 TRAIL = (200, 90, 0)
 CHANGED = (200, 30, 90)

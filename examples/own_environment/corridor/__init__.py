@@ -3,7 +3,7 @@
 import gymnasium as gym
 from drift_agents.environment import AgentEnvironment
 
-from drift_envs.parts import EnvParts
+from drift_envs.registration import EnvParts
 
 CORRIDOR = EnvParts(env="corridor.env:Corridor", knobs="corridor.env:KNOBS", limit=20, text="corridor.env:CorridorText")
 """What the environment consists of."""

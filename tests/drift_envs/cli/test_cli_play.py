@@ -85,7 +85,7 @@ def sit_down(
 
 def test_the_lake_waits_for_a_key(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "", "", "d", "x", "down", "s", "right", "down"], LAKE)
-    assert play(env, IDS["DriftFrozenLake-v0"].parts.controls) == [True, False]
+    assert play(env, IDS["DriftFrozenLake-v0"].controls) == [True, False]
     assert env.actions == [2, 2, 1, 1, 2, 1]
     assert capsys.readouterr().out.splitlines() == [
         "episode 0: reached the goal after 4 steps",
@@ -95,17 +95,17 @@ def test_the_lake_waits_for_a_key(desk: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def test_episodes_and_ticks_between_them(desk: pytest.MonkeyPatch) -> None:
     env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "down"] * 5, LAKE)
-    assert play(env, IDS["DriftFrozenLake-v0"].parts.controls, episodes=3, every=10) == [False] * 3
+    assert play(env, IDS["DriftFrozenLake-v0"].controls, episodes=3, every=10) == [False] * 3
     assert env.ticks == [0, 10, 20, 30]
 
 
 def test_the_car_does_not_wait(desk: pytest.MonkeyPatch) -> None:
     env, keyboard = sit_down(desk, "DriftMountainCar-v0", ["", "left", "", "q", "right"])
-    assert play(env, IDS["DriftMountainCar-v0"].parts.controls) == []
+    assert play(env, IDS["DriftMountainCar-v0"].controls) == []
     assert env.actions == [1, 0, 1]
     env, keyboard = sit_down(desk, "DriftMountainCar-v0", ["", ""])
     keyboard.held = {pygame.K_RIGHT}
-    play(env, IDS["DriftMountainCar-v0"].parts.controls)
+    play(env, IDS["DriftMountainCar-v0"].controls)
     assert env.actions == [2, 2]
 
 

@@ -16,7 +16,7 @@ from tests.core_ids import CORE_IDS
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_draft_is_valid_with_and_without_its_examples(env_id: str, tmp_path: Path) -> None:
-    table, path = IDS[env_id].parts.knob_table, tmp_path / "mine.yaml"
+    table, path = IDS[env_id].knob_table, tmp_path / "mine.yaml"
     default = load_schedule(IDS[env_id].schedule, table=table)
     for text, drifts in (
         (draft_schedule(env_id), 1),

@@ -15,8 +15,9 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
 from drift_envs.attribute_knobs import AttributeKnobs
+from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
 from drift_envs.wrappers.snapshot import snapshot
 from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
@@ -41,13 +42,13 @@ class PhysicsContract(RegisteredContract):
     def test_its_table_is_that_of_its_attributes(self):
         env = gym.make(self.env_id, schedule=None).unwrapped
         assert AttributeKnobs(env, env.attributes, env.followers).knobs.accepts_like(env.knobs)
-        assert IDS[self.env_id].parts.knob_table is env.knobs
+        assert IDS[self.env_id].knob_table is env.knobs
         assert set(self.values) == set(env.knobs)
         assert "reward_sign" in knob_table_of(self.env_id)
 
     def test_each_knob_acts_and_comes_back(self):
         for name, value in self.values.items():
-            knob = IDS[self.env_id].parts.knob_table[name]
+            knob = IDS[self.env_id].knob_table[name]
             runs = []
             for drift in ({}, {name: value}, {name: knob.default}):
                 env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "base": drift})
@@ -100,7 +101,7 @@ class PhysicsContract(RegisteredContract):
         env = gym.make(self.env_id, schedule=name, text=True)
         state, info = env.reset(seed=0)
         oracle, task, total = env.get_wrapper_attr("oracle"), info["task"], 0.0
-        text = IDS[self.env_id].parts.load("text")(env.unwrapped).text
+        text = IDS[self.env_id].load("text")(env.unwrapped).text
         assert list(json.loads(state)) == [*text.fields, "score"]
         assert info["actions"] == list(text.actions)
         assert info["score"] == 0.0

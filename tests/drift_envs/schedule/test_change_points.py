@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from drift_envs.entry_points import knob_table_of
 from drift_envs.knobs import Knob, KnobTable
-from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule.change_points import needs_seed
 

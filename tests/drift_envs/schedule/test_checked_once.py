@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.registration import knob_table_of
 from drift_envs.schedule import load_schedule
 
 CONTENT = {"version": 1, "name": "thaw", "drifts": [{"at": 3, "set": {"slip": 1}}]}

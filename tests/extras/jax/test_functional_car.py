@@ -62,6 +62,6 @@ def test_trajectories_equal_the_single_car_for_equal_draws(name, engine, numbers
     assert (terminations | truncations).any()
 
 
-@pytest.mark.parametrize("env_id", [name for name, entry in CORE_IDS.items() if entry.parts.functional])
+@pytest.mark.parametrize("env_id", [name for name, entry in CORE_IDS.items() if entry.functional])
 def test_the_step_limit_is_that_of_the_id(env_id):
-    assert CORE_IDS[env_id].parts.load("functional").limit == CORE_IDS[env_id].limit
+    assert CORE_IDS[env_id].load("functional").limit == CORE_IDS[env_id].limit

@@ -19,12 +19,13 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
 from drift_envs.cli.scheduled import open_schedule
+from drift_envs.entry_points import knob_table_of
 from drift_envs.envs.minigrid.env import GoToLocalGrid
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
 from drift_envs.lazy import load_object
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
@@ -80,10 +81,10 @@ class TestGoToLocal(GridContract):
 
 
 def test_every_environment_of_the_table_is_tested():
-    assert {env_id for env_id, entry in IDS.items() if entry.parts.extra == "minigrid"} == set(ENVIRONMENTS)
+    assert {env_id for env_id, entry in IDS.items() if entry.extra == "minigrid"} == set(ENVIRONMENTS)
     assert {contract.env_id for contract in GridContract.__subclasses__()} == set(ENVIRONMENTS)
     for env_id in ENVIRONMENTS:
-        assert IDS[env_id].parts.knob_table is IDS[env_id].parts.env_class.knobs is MINIGRID_KNOBS
+        assert IDS[env_id].knob_table is IDS[env_id].env_class.knobs is MINIGRID_KNOBS
         assert "action_delay" in knob_table_of(env_id)
 
 
