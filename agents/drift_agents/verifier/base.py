@@ -6,6 +6,7 @@
 * `FollowingProber` - a prober that observes the agent's steps
 * `Probed` - the responses of a probe and their cost
 * `BaseVerifier` - common defaults
+* `VerifierWithProber` - the base of verifiers that probe: tells the prober what it has to know, and keeps the limits
 * `later_doubt` - the time since when memory is in doubt, after another contradiction
 * `NoVerifier` - writes every experience and never probes
 * `make_verifier` - a verifier by name
@@ -13,15 +14,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.registry import VERIFIERS, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
+from drift_envs.checks import check_count
 
 
 class Probed(NamedTuple):
@@ -175,6 +180,161 @@ class BaseVerifier:
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
         """Do nothing."""
         return ()
+
+
+class VerifierWithProber(BaseVerifier, ABC):
+    """The base of verifiers that probe: a subclass has `name` and `judge`, and calls `probe` there.
+
+    A prober has to be bound to the matching rule, has to hear of each episode and step, and follows the agent's way so
+    that it finds short ways back. This class tells it all that, in `bind`, `begin_episode` and `verify`; a subclass
+    that overrides one of these calls `super()`.
+
+    A probe, as the two limits count it, is a response of the probed action or a replay that found none, so neither
+    the responses nor the resets exceed them.
+
+    Args:
+        prober: repeats an action in a state.
+        probes_per_episode: the maximum number of probes in an episode; no limit if not given.
+        probes_total: the maximum number of probes in the agent's life; no limit if not given.
+        **options: of the other base class, where there is one.
+
+    Raises:
+        ArgumentError: if the prober does not fit, or a limit is outside its range.
+
+    Example:
+        >>> class Ask(VerifierWithProber):
+        ...     'Repeats what contradicts memory, and believes what came twice.'
+        ...
+        ...     name = "ask"
+        ...
+        ...     def judge(self, experience, memory, prefix, now):
+        ...         known = memory.same_transitions(experience.state, experience.action)
+        ...         if not known or known[-1].outcome == experience.outcome:
+        ...             return Verdict(observed=memory.observe(experience, now))
+        ...         probed = self.probe(experience.state, experience.action, prefix)
+        ...         if experience.outcome not in probed.outcomes:
+        ...             return Verdict(surprise=True, probed=probed.outcomes, cost=probed.cost)
+        ...         removed = memory.remove([record.id for record in known])
+        ...         observed = memory.observe(experience, now)
+        ...         return Verdict(
+        ...             surprise=True, probed=probed.outcomes, cost=probed.cost, removed=removed, observed=observed,
+        ...             realigned=True, contradicted=True,
+        ...         )
+        >>> import gymnasium as gym
+        >>> from drift_agents.verifier.prober.replay import ReplayProber
+        >>> Ask(prober=ReplayProber(gym.make("FrozenLake-v1")), probes_per_episode=3).probes_per_episode
+        3
+    """
+
+    takes_privileged_prober = True
+    """Whether a prober that restores the last state only will do."""
+    takes_live_prober = False
+    """Whether it probes only between two episodes, as a prober in the agent's own environment needs."""
+
+    _spent = 0
+    """The probes so far."""
+    _spent_before = 0
+    """Those of earlier episodes."""
+
+    def __init__(
+        self,
+        *,
+        prober: Prober,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if not isinstance(prober, Prober):
+            raise ArgumentError(
+                "`prober` should have bind, begin_episode, moved, probe, privileged and live, as "
+                f"`ReplayProber` has. Received {type(prober).__name__}"
+            )
+        if prober.privileged and not self.takes_privileged_prober:
+            raise ArgumentError(
+                "`prober` should be one that can reach any state, as `ReplayProber`. "
+                f"Received {type(prober).__name__}, which restores the last state only"
+            )
+        if prober.live and not self.takes_live_prober:
+            raise ArgumentError(
+                "`prober` should be one that can probe in the middle of an episode, as `ReplayProber`. "
+                f"Received {type(prober).__name__}, which probes between two episodes"
+            )
+        self.prober = prober
+        # Protocol checks are slow, so this one is made once.
+        self._following = prober if isinstance(prober, FollowingProber) else None
+        self.probes_per_episode = check_count("probes_per_episode", probes_per_episode, 0, optional=True)
+        self.probes_total = check_count("probes_total", probes_total, 0, optional=True)
+        if self._left() is not None and "limit" not in signature(prober.probe).parameters:
+            raise ArgumentError(
+                "`probes_per_episode` and `probes_total` should go with a prober whose `probe` takes `limit`, as "
+                f"`ReplayProber`'s does. Received {type(prober).__name__}"
+            )
+        if prober.privileged:
+            self.supervision = "privileged"
+
+    @abstractmethod
+    def judge(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """What `Verifier.verify` does, while the prober stands at this step.
+
+        Args:
+            experience: the newest transition.
+            memory: the agent's memory, without this experience.
+            prefix: the actions that led to `experience.state` since the episode began.
+            now: the agent's clock.
+        """
+
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int = 1) -> Probed:
+        """Execute `action` in `state` up to `times` times, within the limits; no response when nothing is left.
+
+        Args:
+            state: the target state, as text.
+            action: the probed action.
+            prefix: the actions that led there since the episode began.
+            times: the maximum number of responses.
+        """
+        left = self._left()
+        if left is None:
+            return self.prober.probe(state, action, prefix, times)
+        if not isinstance(self.prober, LimitedProber) or self._is_spent:
+            return Probed()
+        probed = self.prober.probe(state, action, prefix, times, limit=left)
+        self._spent += len(probed.transitions) + probed.misses
+        return probed
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the matching rule and a generator, and bind the prober to the rule."""
+        super().bind(matching, rng)
+        self._spent = self._spent_before = 0
+        self.prober.bind(matching)
+
+    def begin_episode(self) -> None:
+        """Begin an episode of the prober."""
+        self._spent_before = self._spent
+        self.prober.begin_episode()
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Judge the experience; tell the prober of the step before, and of its end afterwards."""
+        if self._following is not None:
+            self._following.follow(experience)
+        verdict = self.judge(experience, memory, prefix, now)
+        self.prober.moved()
+        return verdict
+
+    def _left(self) -> int | None:
+        """How many probes are left; `None` without a limit."""
+        limits = []
+        if self.probes_per_episode is not None:
+            limits.append(self.probes_per_episode - (self._spent - self._spent_before))
+        if self.probes_total is not None:
+            limits.append(self.probes_total - self._spent)
+        return min(limits, default=None)
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether no probe is left."""
+        left = self._left()
+        return left is not None and left <= 0
 
 
 def later_doubt(since: int | None, newest: int, step: int) -> int | None:

@@ -131,7 +131,7 @@ class Glove(ProbingVerifier):
         if not self._doubt.covers(key, action, known) or self._is_spent:
             return None
         self._doubt.note_check(key, action)
-        probed = self._probe(state, action, prefix, self.budget)
+        probed = self.probe(state, action, prefix, self.budget)
         verdict = Verdict(probed=probed.outcomes, cost=probed.cost, about=(state, action))
         if not probed.transitions:
             return verdict
@@ -154,7 +154,7 @@ class Glove(ProbingVerifier):
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
-        probed = self._probe(newest.state, newest.action, found.prefix, self.budget)
+        probed = self.probe(newest.state, newest.action, found.prefix, self.budget)
         if not probed.transitions:
             observed = write_all(found.experiences, memory)
             return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
-from drift_agents.verifier.base import FollowingProber, LimitedProber, Probed, Prober
+from drift_agents.verifier.base import Prober, VerifierWithProber
 from drift_agents.verifier.glove.evidence import contradicts, summarise
 from drift_agents.verifier.glove.statistics import probe_budget
 from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier
@@ -29,15 +28,12 @@ Budget = int | Mapping[str, Any]
 """A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
 
 
-class ProbingVerifier(SurpriseVerifier):
+class ProbingVerifier(VerifierWithProber, SurpriseVerifier):
     """A `SurpriseVerifier` that probes: the base of GLOVE and of the controls that spend its budget.
 
     With a `live` prober the response is postponed to the end of the episode, since probing resets the
-    agent's environment. Until then memory is unchanged.
-
-    A probe, as the two limits count it, is a response of the probed action or a replay that found none, so neither
-    the responses nor the resets exceed them. When nothing is left a surprise is handled as one whose state could
-    not be reached again.
+    agent's environment. Until then memory is unchanged. When the limits leave no probe, a surprise is handled as one
+    whose state could not be reached again.
 
     Args:
         prober: repeats an action in a state.
@@ -53,8 +49,7 @@ class ProbingVerifier(SurpriseVerifier):
         ArgumentError: if an option is outside its range.
     """
 
-    takes_privileged_prober = True
-    """Whether a prober that restores the last state only will do."""
+    takes_live_prober = True
 
     def __init__(
         self,
@@ -67,82 +62,25 @@ class ProbingVerifier(SurpriseVerifier):
         probes_per_episode: int | None = None,
         probes_total: int | None = None,
     ) -> None:
-        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
-        if not isinstance(prober, Prober):
-            raise ArgumentError(
-                "`prober` should have bind, begin_episode, moved, probe, privileged and live, as "
-                f"`ReplayProber` has. Received {type(prober).__name__}"
-            )
-        if prober.privileged and not self.takes_privileged_prober:
-            raise ArgumentError(
-                "`prober` should be one that can reach any state, as `ReplayProber`. "
-                f"Received {type(prober).__name__}, which restores the last state only"
-            )
-        self.prober = prober
-        # Protocol checks are slow, so this one is made once.
-        self._following = prober if isinstance(prober, FollowingProber) else None
+        super().__init__(
+            prober=prober,
+            probes_per_episode=probes_per_episode,
+            probes_total=probes_total,
+            epsilon=epsilon,
+            persistence=persistence,
+            minimum=minimum,
+        )
         self.budget = read_budget(budget)
-        self.probes_per_episode = check_count("probes_per_episode", probes_per_episode, 0, optional=True)
-        self.probes_total = check_count("probes_total", probes_total, 0, optional=True)
-        if self._left() is not None and "limit" not in signature(prober.probe).parameters:
-            raise ArgumentError(
-                "`probes_per_episode` and `probes_total` should go with a prober whose `probe` takes `limit`, as "
-                f"`ReplayProber`'s does. Received {type(prober).__name__}"
-            )
         self._waiting: dict[tuple[Hashable, str], DetectedSurprise] = {}
-        if prober.privileged:
-            self.supervision = "privileged"
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the matching rule and a generator, and bind the prober to the rule."""
         super().bind(matching, rng)
         self._waiting.clear()
-        self._spent = self._spent_before = 0
-        self.prober.bind(matching)
 
-    def begin_episode(self) -> None:
-        """Begin an episode of the prober."""
-        self._spent_before = self._spent
-        self.prober.begin_episode()
-
-    _spent = 0
-    """The probes so far."""
-    _spent_before = 0
-    """Those of earlier episodes."""
-
-    def _left(self) -> int | None:
-        """How many probes are left; `None` without a limit."""
-        limits = []
-        if self.probes_per_episode is not None:
-            limits.append(self.probes_per_episode - (self._spent - self._spent_before))
-        if self.probes_total is not None:
-            limits.append(self.probes_total - self._spent)
-        return min(limits, default=None)
-
-    @property
-    def _is_spent(self) -> bool:
-        """Whether no probe is left."""
-        left = self._left()
-        return left is not None and left <= 0
-
-    def _probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
-        """Probe within the limits; no response when nothing is left."""
-        left = self._left()
-        if left is None:
-            return self.prober.probe(state, action, prefix, times)
-        if not isinstance(self.prober, LimitedProber) or self._is_spent:
-            return Probed()
-        probed = self.prober.probe(state, action, prefix, times, limit=left)
-        self._spent += len(probed.transitions) + probed.misses
-        return probed
-
-    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write the experience, quarantine it, or respond to the surprise; notify the prober before and after."""
-        if self._following is not None:
-            self._following.follow(experience)
-        verdict = super().verify(experience, memory, prefix, now)
-        self.prober.moved()
-        return verdict
+    def judge(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Write the experience, quarantine it, or respond to the surprise."""
+        return SurpriseVerifier.verify(self, experience, memory, prefix, now)
 
     @property
     def quarantined(self) -> tuple[Experience, ...]:

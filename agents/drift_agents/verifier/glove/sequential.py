@@ -164,7 +164,7 @@ class GloveActive(ProbingVerifier):
         fresh: list[Transition] = []
         cost = ProbeCost()
         while len(fresh) < self.budget:
-            probed = self._probe(newest.state, newest.action, found.prefix, 1)
+            probed = self.probe(newest.state, newest.action, found.prefix, 1)
             cost += probed.cost
             if not probed.transitions:
                 break
