@@ -21,9 +21,9 @@ from drift_envs.registration import register_all
 if TYPE_CHECKING:
     from drift_envs.entry_points import make_from_schedule
     from drift_envs.errors import DriftEnvsError
-    from drift_envs.schedule.files import shipped_schedules
     from drift_envs.schedule.loader import load_schedule
     from drift_envs.schedule.model import Schedule
+    from drift_envs.schedule.yaml import shipped_schedules
     from drift_envs.wrappers.drift import DriftWrapper
     from drift_envs.wrappers.records import DriftLog, DriftState
     from drift_envs.wrappers.snapshot import snapshot
@@ -36,7 +36,7 @@ else:
             "entry_points": ["make_from_schedule"],
             "errors": ["DriftEnvsError"],
             "schedule.loader": ["load_schedule"],
-            "schedule.files": ["shipped_schedules"],
+            "schedule.yaml": ["shipped_schedules"],
             "schedule.model": ["Schedule"],
             "wrappers.drift": ["DriftWrapper"],
             "wrappers.records": ["DriftLog", "DriftState"],

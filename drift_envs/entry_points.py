@@ -18,7 +18,6 @@ from drift_envs.errors import ArgumentError, UnknownArgumentError, UnknownChoice
 from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain
 from drift_envs.registration import IDS
-from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.yaml import nearest
 from drift_envs.wrappers.binding import knob_table

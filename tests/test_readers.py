@@ -39,7 +39,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drift_envs  # noqa: F401 - registers the ids
-from drift_envs.cli.schedules import _Tables
+from drift_envs.cli.check import _Tables
 from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule import Timeline, load_schedule

@@ -311,7 +311,7 @@ def _validate(
     The exit status is 1 if there is any. Without --import, no module that a file names is imported, and the knobs of
     its environment are not checked.
     """
-    from drift_envs.cli.schedules import validate_schedules
+    from drift_envs.cli.check import validate_schedules
 
     return 0 if validate_schedules(files, may_import=bool(imports)) else FAILED
 
@@ -326,7 +326,7 @@ def _new_schedule(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: print it).")] = None,
 ) -> None:
     """Write a valid schedule of an environment, with comments on its knobs and on other kinds of drift."""
-    from drift_envs.cli.new_schedule import write_draft
+    from drift_envs.cli.listing import write_draft
 
     write_draft(env_id, out)
 
@@ -399,7 +399,7 @@ def _severity(
     Lakes are exact; elsewhere the best known policy plays five episodes of the phase before. The third figure is the
     share of the new optimum that the policies which were optimal before miss.
     """
-    from drift_envs.cli.severity import measure_schedules, print_severities, write_severities
+    from drift_envs.cli.show import measure_schedules, print_severities, write_severities
 
     rows = measure_schedules(names, seed)
     if out is not None:
@@ -417,7 +417,7 @@ def _severity(
 )
 def _schema() -> None:
     """Print the JSON Schema of schedule files, with which editors complete and check them."""
-    from drift_envs.cli.schedules import print_schema
+    from drift_envs.cli.check import print_schema
 
     print_schema()
 
@@ -522,8 +522,8 @@ def _diff(
 
     With --score, compare a statement with it: `{"changes": [{"knob": "slip", "new": 0.6}]}`.
     """
-    from drift_envs.cli.diff import describe_difference, print_difference, print_score, read_statement
     from drift_envs.cli.scheduled import open_schedule
+    from drift_envs.cli.show import describe_difference, print_difference, print_score, read_statement
     from drift_envs.metrics import compare_phases, score_statement
 
     scheduled = open_schedule(name, seed, env, may_import=bool(imports))

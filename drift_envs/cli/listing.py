@@ -24,7 +24,7 @@ from rich.text import Text
 
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
-from drift_envs.schedule.files import SECTION
+from drift_envs.schedule.yaml import SECTION
 
 WRAPPER_KNOBS = (
     "observation_noise",

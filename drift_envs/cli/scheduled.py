@@ -22,8 +22,8 @@ from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
-from drift_envs.schedule.files import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import Tables
+from drift_envs.schedule.yaml import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.binding import knob_table
 
 

@@ -26,14 +26,11 @@ from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS
 from drift_envs.schedule import schedule_schema
-from drift_envs.schedule.files import read_variants, split_suffix
-from drift_envs.schedule.loader import check_document
+from drift_envs.schedule.loader import check_document, limits_of
 from drift_envs.schedule.model import MAX_TICK, Schedule
+from drift_envs.schedule.occurrences import DriftRamp, RandomStream
 from drift_envs.schedule.phases import PhaseTable
-from drift_envs.schedule.ramps import DriftRamp
-from drift_envs.schedule.reach import limits_of
-from drift_envs.schedule.streams import RandomStream
-from drift_envs.schedule.yaml import Document
+from drift_envs.schedule.yaml import Document, read_variants, split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4

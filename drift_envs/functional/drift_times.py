@@ -111,7 +111,7 @@ def find_occurrences(params: DriftLayers, state: DriftCarry) -> OccurrenceShares
 
 
 def _share(params: DriftLayers, elapsed: Any) -> Any:
-    """The weight of an occurrence, as `drift_envs.schedule.ramps.weight`; 1 without a ramp."""
+    """The weight of an occurrence, as `drift_envs.schedule.occurrences.weight`; 1 without a ramp."""
     features, number = params.features, params.base.dtype
     size = params.weights.shape[-1]
     listed = pick(params.weights, jnp.clip(elapsed, 0, size - 1)) if features.tabulated else jnp.ones_like(params.rate)

@@ -19,9 +19,7 @@ from drift_envs.functional.drift_params import CLOCKS, CODES, CURVES, FAR, STEPS
 from drift_envs.knobs import Knob, Value, freeze
 from drift_envs.schedule import Timeline
 from drift_envs.schedule.model import OPERATIONS, Drift, Steps
-from drift_envs.schedule.occurrences import occurrences_of
-from drift_envs.schedule.ramps import weight
-from drift_envs.schedule.streams import RandomStream
+from drift_envs.schedule.occurrences import RandomStream, occurrences_of, weight
 from drift_envs.schedule.values import draws_once, is_draw, powers, swapped
 
 _KNOB_AXES = {

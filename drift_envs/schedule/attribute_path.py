@@ -1,8 +1,4 @@
-"""Attributes of an environment by path: nested, indexed, named and private ones, without evaluating code.
-
-* `AttributePath` - a parsed path, which reads and writes the attribute
-* `round_numbers` - what an integer array holds of numbers
-"""
+"""Attributes of an environment by path: nested, indexed, named and private ones, without evaluating code."""
 
 from __future__ import annotations
 
@@ -64,9 +60,6 @@ class AttributePath:
     def parse(cls, text: str) -> AttributePath:
         """Parse a path.
 
-        Args:
-            text: the path.
-
         Raises:
             KnobError: if it is none.
         """
@@ -82,20 +75,13 @@ class AttributePath:
     def read(self, env: Any) -> Any:
         """The value of the attribute in canonical form: arrays and lists are tuples.
 
-        Args:
-            env: the environment.
-
         Raises:
             KnobError: if there is no such attribute or element.
         """
         return _canonical(self._walk(env, self.steps))
 
     def getter(self, env: Any) -> Callable[[Any], Any]:
-        """A faster way to the attribute than `read`, for comparisons; not in canonical form.
-
-        Args:
-            env: the environment.
-        """
+        """A faster way to the attribute than `read`, for comparisons; not in canonical form."""
         *parents, last = self.steps
         if not all(isinstance(step, str) for step in parents):
             return lambda env: self._walk(env, self.steps)
@@ -106,22 +92,14 @@ class AttributePath:
         return lambda env: find(env)[key]
 
     def integer_range(self, env: Any) -> tuple[int, int] | None:
-        """The lowest and the highest number that an integer array, or an element of one, holds; `None` for others.
-
-        Args:
-            env: the environment.
-        """
+        """The lowest and the highest number that an integer array, or an element of one, holds; `None` for others."""
         dtype = getattr(self._walk(env, self.steps), "dtype", None)
         if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
             return None
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
     def model(self, env: Any) -> Any:
-        """The MuJoCo model that derives constants from the attribute; `None` where there is none.
-
-        Args:
-            env: the environment.
-        """
+        """The MuJoCo model that derives constants from the attribute; `None` where there is none."""
         found = env
         for depth, step in enumerate(self.steps):
             if type(found).__name__ == "MjModel" and step not in _SETTINGS_OF_MODELS:
@@ -156,10 +134,6 @@ class AttributePath:
     def call(self, env: Any, value: Any) -> None:
         """Call the method at the end of the path with a value.
 
-        Args:
-            env: the environment.
-            value: a canonical value.
-
         Raises:
             KnobError: if there is no such method.
         """
@@ -169,22 +143,14 @@ class AttributePath:
         method(thaw(value))
 
     def has_method(self, env: Any) -> bool:
-        """Whether there is a method at the end of the path.
-
-        Args:
-            env: the environment.
-        """
+        """Whether there is a method at the end of the path."""
         try:
             return callable(self._walk(env, self.steps))
         except KnobError:
             return False
 
     def shows_value(self, env: Any) -> bool:
-        """Whether the environment has such an attribute, and it is no method.
-
-        Args:
-            env: the environment.
-        """
+        """Whether the environment has such an attribute, and it is no method."""
         try:
             return not callable(self._walk(env, self.steps))
         except KnobError:
@@ -192,9 +158,6 @@ class AttributePath:
 
     def check(self, env: Any) -> None:
         """Check that the attribute can be read and, if it is an array, written.
-
-        Args:
-            env: the environment.
 
         Raises:
             KnobError: if there is no such attribute, or it can't be written.
@@ -294,11 +257,7 @@ def _like(old: Any, value: Any) -> Any:
 
 
 def round_numbers(value: Any) -> Any:
-    """A number or nested tuple of numbers, rounded to integers, halves to even.
-
-    Args:
-        value: the number or tuple.
-    """
+    """A number or nested tuple of numbers, rounded to integers, halves to even."""
     return tuple(map(round_numbers, value)) if isinstance(value, tuple) else round(value)
 
 
@@ -365,9 +324,5 @@ def _replace(env: Any, old: Any, new: Any) -> None:
 def _similar(place: Any, name: str) -> str:
     import difflib
 
-    close = difflib.get_close_matches(name, list(_names(place)), n=1)
+    close = difflib.get_close_matches(name, [one for one in dir(place) if not one.startswith("__")], n=1)
     return f". Did you mean `{close[0]}`?" if close else ""
-
-
-def _names(place: Any) -> Iterator[str]:
-    return (name for name in dir(place) if not name.startswith("__"))

@@ -1,13 +1,4 @@
-"""The content of a schedule as frozen pydantic models; the loader checks it against an environment.
-
-* `Schedule` - a whole schedule: the base values, the drifts and the clock
-* `Drift` - one drift: when, how and what
-* `Steps` - the curve of a ramp that rises in steps
-* `TaskPool` - how many different goals a shop schedule draws from
-* `Knobs`, `KnobSpec`, `Derived` - knobs that a schedule declares for an environment that has none of its own
-* `broken_rules` - the rules between keys, on plain data, so that all broken ones are reported at once
-* `schedule_schema` - the JSON Schema of the language, for editors and other programs
-"""
+"""The content of a schedule as frozen pydantic models; the loader checks it against an environment."""
 
 from __future__ import annotations
 
@@ -33,8 +24,7 @@ from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
 from drift_envs.schedule.attribute_path import PATTERN, AttributePath
-from drift_envs.schedule.files import FIXED_KEYS, SECTION, SUFFIX_PATTERN
-from drift_envs.schedule.yaml import Finding
+from drift_envs.schedule.yaml import FIXED_KEYS, SECTION, SUFFIX_PATTERN, Finding
 
 MAX_TICK = 10**15
 """The last tick there is: beyond it, ticks would no longer be exact as floating-point numbers."""
@@ -326,7 +316,8 @@ class Schedule(_Model):
         about = [self.env, f"clock: {self.clock}", self.visibility, "control" if self.control else None]
         rows = [("source", "", "", _show_values("", self.base))]
         for drift in self.drifts:
-            rows.append((drift.name, _show_when(drift), _show_how(drift), _show_what(drift)))
+            what = "\n".join(text for kind in OPERATIONS if (text := _show_values(kind, getattr(drift, kind))))
+            rows.append((drift.name, _show_when(drift), _show_how(drift), what))
         body = "".join(f"<tr>{''.join(f'{_CELL}{cell}</td>' for cell in map(_to_html, row))}</tr>" for row in rows)
         heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("phase", "when", "how", "what"))
         return (
@@ -492,10 +483,6 @@ def _show_how(drift: Drift) -> str:
         return drift.kind
     curve = drift.curve if isinstance(drift.curve, str) else f"{drift.curve.steps} steps"
     return f"{drift.kind} over {drift.over}, {curve}"
-
-
-def _show_what(drift: Drift) -> str:
-    return "\n".join(text for kind in OPERATIONS if (text := _show_values(kind, getattr(drift, kind))))
 
 
 def _show_values(kind: str, values: Mapping[str, Any]) -> str:

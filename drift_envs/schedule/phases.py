@@ -1,8 +1,5 @@
 """The phases of a schedule: a new one begins whenever an occurrence starts or its `for` ends.
 
-* `Phase` - one of them
-* `PhaseTable` - finds phases by tick and by id, in chunks of ticks that are computed on demand or repeat
-
 A phase belongs to the drift whose occurrence, among those that hold, has started last (the later in the file
 where two start at once), and to `source` where none holds. Its id is that name; from the second visit on,
 the number of the visit is added: `weekends#2`.
@@ -23,7 +20,7 @@ import numpy as np
 
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.schedule.model import MAX_TICK, SOURCE
-from drift_envs.schedule.ramps import DriftRamp
+from drift_envs.schedule.occurrences import DriftRamp
 from drift_envs.schedule.yaml import nearest
 
 NEVER = sys.maxsize
@@ -109,7 +106,7 @@ class PhaseTable:
 
     Example:
         >>> from drift_envs.schedule.model import Drift
-        >>> from drift_envs.schedule.streams import RandomStream
+        >>> from drift_envs.schedule.occurrences import RandomStream
         >>> drift = Drift.model_validate({"name": "tide", "every": 7, "for": 2, "set": {"slip": 0.5}})
         >>> phases = PhaseTable([DriftRamp(drift, RandomStream(0, 0))])
         >>> [phase.id for phase in phases.before(20)]

@@ -1,11 +1,4 @@
-"""The values that a schedule defines: one for every driven knob at every tick.
-
-* `Timeline` - a pure function of (schedule, seed, tick)
-* `Segment` - a stretch of ticks with equal values
-* `Phase` - a stretch of ticks between two starts or ends of occurrences
-* `KnobChange` - one knob's change from one tick to the next
-* `NEVER` - the tick that does not come
-"""
+"""What a schedule means: the value of every driven knob at every tick, a pure function of (schedule, seed, tick)."""
 
 from __future__ import annotations
 
@@ -20,22 +13,22 @@ import numpy as np
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_change_points, values_at_ticks
 from drift_envs.schedule.model import MAX_TICK, OPERATIONS, Schedule
+from drift_envs.schedule.occurrences import BASE_KEY, DriftEffect, DriftRamp, Purpose, RandomStream
 from drift_envs.schedule.phases import LONGEST_LIST, NEVER, Phase, PhaseTable
-from drift_envs.schedule.ramps import DriftEffect, DriftRamp
-from drift_envs.schedule.streams import BASE_KEY, Purpose, RandomStream
 from drift_envs.schedule.values import Column, DriftLayer, NumberColumn, ObjectColumn, draw_arguments, is_draw
 
 __all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
-
 _BLOCK = 512  # ticks that are computed at once where values change often
 _BATCH = 4096  # changes whose causes are found at once
 _KEPT = 4
-
 _Step = tuple[int, Mapping[str, Value], Mapping[str, Value]]
+
 Row = tuple[Value, ...]
 """Values in the order of the driven knobs."""
+
+_LONGEST = 1 << 20  # ticks of a stretch in which anything happens more often than that
+_FAR = MAX_TICK + 1
 
 
 class Segment(NamedTuple):
@@ -49,9 +42,6 @@ class Segment(NamedTuple):
     values: Mapping[str, Value]
 
 
-_MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own
-
-
 class KnobChange(NamedTuple):
     """One knob's change from the tick before `tick` to `tick`; `drift` is what caused it, as in `a+b`."""
 
@@ -60,6 +50,20 @@ class KnobChange(NamedTuple):
     old: Value
     new: Value
     drift: str
+
+
+class ChangePoints(NamedTuple):
+    """The changes in a stretch of ticks.
+
+    Args:
+        ticks: the ticks from which on each row of values holds, the first being that of the stretch; shape `(K,)`.
+        columns: for each driven knob its `K` values: an array for numbers, a list for others.
+        stop: the tick at which the stretch ends, `NEVER` if nothing changes any more.
+    """
+
+    ticks: np.ndarray
+    columns: tuple[Sequence[object] | np.ndarray, ...]
+    stop: int
 
 
 class Timeline:
@@ -171,7 +175,7 @@ class Timeline:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
-    def change_points(self, tick: int, most: int, until: int = MAX_TICK + 1) -> ChangePoints:
+    def change_points(self, tick: int, most: int, until: int = _FAR) -> ChangePoints:
         """The changes from a tick on, as arrays.
 
         Args:
@@ -179,7 +183,9 @@ class Timeline:
             most: about how many changes are wanted.
             until: a later tick, beyond which nothing is computed.
         """
-        return find_change_points(self._ramps, self._columns, self._checked(tick), most, until)
+        ticks, stop = _candidates(self._ramps, self._checked(tick), most, until)
+        offsets, folded = _distinct_rows(self._ramps, self._columns, ticks)
+        return ChangePoints(ticks[offsets], _decode(self._columns, folded), stop)
 
     def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
         """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
@@ -188,7 +194,8 @@ class Timeline:
             start: the first tick.
             size: how many ticks.
         """
-        return values_at_ticks(self._ramps, self._columns, self._checked(start), size)
+        ticks = np.arange(self._checked(start), start + size, dtype=np.int64)
+        return _decode(self._columns, _fold(self._ramps, self._columns, ticks))
 
     def phase(self, tick: int) -> Phase:
         """The phase that holds a tick.
@@ -354,7 +361,7 @@ class Timeline:
     def _rows(self, start: int, size: int) -> tuple[list[Row], list[int]]:
         """The distinct rows of values in a stretch of ticks, and the offsets at which they begin."""
         ticks = np.arange(start, start + size, dtype=np.int64)
-        offsets, folded = distinct_rows(self._ramps, self._columns, ticks)
+        offsets, folded = _distinct_rows(self._ramps, self._columns, ticks)
         decoded = [column.decode(numbers) for column, numbers in zip(self._columns, folded, strict=True)]
         rows = list(zip(*decoded, strict=True)) if decoded else [()]
         return rows, offsets.tolist()
@@ -407,3 +414,70 @@ class Timeline:
                 needed[place, several] = changed[place, several] & differs
         blamed = np.where(needed.any(axis=0), needed, changed)
         return ["+".join(names[place] for place in np.flatnonzero(row)) for row in blamed.T]
+
+
+def _candidates(ramps: Sequence[DriftRamp], start: int, most: int, until: int) -> tuple[np.ndarray, int]:
+    """The ticks of a stretch at which a value may change, and the stretch's end."""
+    quiet_until = min((ramp.until(start) for ramp in ramps if ramp.over), default=_FAR)
+    if quiet_until <= start + 1:  # within a ramp every tick counts
+        stop = min(start + most, until)
+        return np.arange(start, stop, dtype=np.int64), stop if stop < _FAR else NEVER
+    sudden = [ramp for ramp in ramps if not ramp.over]
+    density = sum(ramp.occurrences.density for ramp in sudden)
+    stop = min(quiet_until, until)
+    if density:
+        stop = min(stop, start + 1 + min(int(most / density), _LONGEST))
+    found = [np.array([start], np.int64)]
+    if stop > start + 1:
+        found += [ramp.occurrences.bounds(start + 1, stop) for ramp in sudden]
+    return np.unique(np.concatenate(found)), stop if stop < _FAR else NEVER
+
+
+def _distinct_rows(
+    ramps: Sequence[DriftRamp], columns: Sequence[Column], ticks: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Drop the ticks at which every driven knob has the same value as at the tick before in the array.
+
+    Returns:
+        The positions of the ticks that are left, the first always among them, and for each knob its folded numbers
+        there, see `Column.fold`.
+    """
+    folded = _fold(ramps, columns, ticks)
+    differs = np.zeros(len(ticks), bool)
+    differs[0] = True
+    for numbers in folded:
+        differs[1:] |= numbers[1:] != numbers[:-1]
+    offsets = np.flatnonzero(differs)
+    return offsets, [numbers[offsets] for numbers in folded]
+
+
+def _fold(ramps: Sequence[DriftRamp], columns: Sequence[Column], ticks: np.ndarray) -> list[np.ndarray]:
+    effects = {id(ramp): ramp.effect(ticks) for ramp in ramps}
+    return [column.fold([effects[id(layer.ramp)] for layer in column.layers], len(ticks)) for column in columns]
+
+
+def _decode(columns: Sequence[Column], folded: Sequence[np.ndarray]) -> tuple[Sequence[object] | np.ndarray, ...]:
+    return tuple(
+        numbers if isinstance(column, NumberColumn) else column.decode(numbers)
+        for column, numbers in zip(columns, folded, strict=True)
+    )
+
+
+def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
+    """Whether the values depend on the seed: the schedule draws times, values or mixtures, and pins no seed.
+
+    Example:
+        >>> storms = {"name": "storms", "rate": 0.5, "set": {"slip": 0.5}}
+        >>> needs_seed(Schedule(version=1, name="storms", drifts=(storms,)), KnobTable(()))
+        True
+    """
+    if schedule.seed is not None:
+        return False
+    written = [schedule.base, *(drift.set for drift in schedule.drifts)]
+    return any(
+        drift.rate is not None or drift.jitter or drift.kind == "gradual" or drift.choice or drift.walk
+        for drift in schedule.drifts
+    ) or any(name in table and is_draw(table[name], value) for values in written for name, value in values.items())
+
+
+_MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own

@@ -1,12 +1,7 @@
 """WHAT: the value of one knob, folded from the base through the layers that lie on it.
 
-* `NumberColumn` - a numeric knob: layers fold in floating-point arrays, then reflect at the bounds
-* `ObjectColumn` - any other knob: layers fold once for every combination of their states
-* `DriftLayer` - what one drift does to one knob
-* `swapped`, `powers` - what a swap and repeated scaling come to
-* `reflect` - takes computed numbers back between the bounds
-* `canonical` - a knob's canonical value for a written one
-* `is_draw`, `draws_once`, `draw_arguments` - written values that are left to the seed
+A numeric knob folds in floating-point arrays and is reflected at its bounds; any other folds once for every combination
+of the states of its layers. Walks and chains of choices are running sums of random steps with random access.
 """
 
 from __future__ import annotations
@@ -19,9 +14,7 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
-from drift_envs.schedule.ramps import DriftEffect, DriftRamp
-from drift_envs.schedule.streams import Purpose, RandomStream
-from drift_envs.schedule.walks import CircleSteps, NormalSteps, RandomWalk
+from drift_envs.schedule.occurrences import Blocks, DriftEffect, DriftRamp, Purpose, RandomStream
 from drift_envs.schedule.yaml import show
 
 _HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
@@ -29,6 +22,130 @@ _MOST_STATES = 4096
 
 Below = Callable[[int], Value]
 """The value that the layers beneath give at a tick."""
+
+
+class WalkSteps(ABC):
+    """How steps are drawn: one by one, or first the sum of many."""
+
+    @abstractmethod
+    def draw(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps.
+
+        Args:
+            generator: draws them.
+            size: how many.
+        """
+
+    @abstractmethod
+    def draw_sum(self, generator: np.random.Generator, size: int) -> Any:
+        """The sum of that many steps.
+
+        Args:
+            generator: draws it.
+            size: how many steps.
+        """
+
+    @abstractmethod
+    def draw_with_sum(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps, whose sum is the one that `draw_sum` draws from an equal generator.
+
+        Args:
+            generator: draws the sum, and then the steps.
+            size: how many.
+        """
+
+
+class NormalSteps(WalkSteps):
+    """Normal steps."""
+
+    def __init__(self, sigma: float) -> None:
+        self._sigma = sigma
+
+    def draw(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps."""
+        return generator.normal(0.0, self._sigma, size)
+
+    def draw_sum(self, generator: np.random.Generator, size: int) -> float:
+        """The sum of that many steps, which is normal too."""
+        return float(generator.normal(0.0, self._sigma * size**0.5))
+
+    def draw_with_sum(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps with a sum: deviations from the mean of normal steps do not depend on it."""
+        total = self.draw_sum(generator, size)
+        steps = self.draw(generator, size)
+        steps += (total - steps.sum()) / size
+        return steps
+
+
+class CircleSteps(WalkSteps):
+    """Steps of 1 to m - 1 around a circle of m places, so that none ends where it began.
+
+    Args:
+        places: how many there are.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._lengths = np.arange(1, places)
+
+    def draw(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps."""
+        return generator.integers(1, len(self._lengths) + 1, size)
+
+    def draw_sum(self, generator: np.random.Generator, size: int) -> int:
+        """The sum of that many steps, by how many there are of each length."""
+        return int(self._draw_counts(generator, size) @ self._lengths)
+
+    def draw_with_sum(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        """That many steps with a sum: all orders of the same lengths are equally likely."""
+        return generator.permutation(np.repeat(self._lengths, self._draw_counts(generator, size)))
+
+    def _draw_counts(self, generator: np.random.Generator, size: int) -> np.ndarray:
+        return generator.multinomial(size, np.full(len(self._lengths), 1 / len(self._lengths)))
+
+
+class RandomWalk(Blocks[tuple[np.ndarray, np.ndarray], Any]):
+    """The running sum of random steps.
+
+    Args:
+        generator: gives the generator of a block.
+        steps: how steps are drawn.
+
+    Example:
+        >>> from drift_envs.schedule.occurrences import Purpose, RandomStream
+        >>> stream = RandomStream(0, 0)
+        >>> ones = RandomWalk(lambda block: stream.generator(Purpose.WALK, block), CircleSteps(2))
+        >>> ones.totals(np.array([0, 1, 300, 50_000_000]))
+        array([       1,        2,      301, 50000001])
+    """
+
+    def __init__(self, generator: Callable[[int], np.random.Generator], steps: WalkSteps) -> None:
+        super().__init__(0)
+        self._generator, self._steps = generator, steps
+
+    def totals(self, events: np.ndarray) -> np.ndarray:
+        """The sum of all steps up to and with each event.
+
+        Args:
+            events: indices of steps.
+        """
+        return self.gather(events, lambda block: block[1])
+
+    def increments(self, events: np.ndarray) -> np.ndarray:
+        """The step of each event.
+
+        Args:
+            events: indices of steps.
+        """
+        return self.gather(events, lambda block: block[0])
+
+    def _leap(self, number: int, size: int, carry: Any) -> Any:
+        return carry + self._steps.draw_sum(self._generator(number), size)
+
+    def _build(self, number: int, size: int, carry: Any) -> tuple[tuple[np.ndarray, np.ndarray], Any]:
+        draw = self._steps.draw_with_sum if self.is_far(number) else self._steps.draw
+        increments = draw(self._generator(number), size)
+        totals = np.cumsum(increments) + carry
+        return (increments, totals), totals[-1]
 
 
 class DriftLayer:

@@ -14,8 +14,8 @@ import numpy as np
 
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule import Drift, Schedule, Timeline
-from drift_envs.schedule.change_points import ChangePoints, needs_seed
 from drift_envs.schedule.model import OPERATIONS
+from drift_envs.schedule.timeline import ChangePoints, needs_seed
 from drift_envs.schedule.values import is_draw
 
 FAR = 1 << 61

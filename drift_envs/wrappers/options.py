@@ -168,7 +168,7 @@ def load_with_conditions(
         ArgumentError: if the schedule sets the same as an argument.
         ScheduleError: if the schedule cannot be used.
     """
-    from drift_envs.schedule.reach import reachable_values
+    from drift_envs.schedule.loader import reachable_values
 
     table = knob_table(parts.env_class())
     checked = load_checked(schedule, table, parts, arguments)

@@ -35,7 +35,7 @@ from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
 from drift_envs.command_line import Verbosity
-from drift_envs.schedule.files import split_suffix
+from drift_envs.schedule.yaml import split_suffix
 
 
 class PlayingTime(NamedTuple):

@@ -18,8 +18,7 @@ from drift_agents.experiment.players import takes_model
 from drift_agents.part_file import PartFile
 from drift_agents.registry import POLICIES
 from drift_envs.command_line import refuse
-from drift_envs.schedule.files import split_suffix
-from drift_envs.schedule.yaml import YamlError, parse_yaml
+from drift_envs.schedule.yaml import YamlError, parse_yaml, split_suffix
 
 OF_SCHEDULES = ("recall", "matching")
 """Keys that a file has for single schedules alone; `--set` gives them to all."""

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from drift_agents.part_file import PartFile
 from drift_envs.checks import is_integer
-from drift_envs.schedule.files import split_suffix
+from drift_envs.schedule.yaml import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
 """What stands beside the agents in every table: `drift_agents.experiment.references`."""

@@ -21,8 +21,7 @@ from drift_agents.experiment.mistakes import AXES, find_mistakes, readable_block
 from drift_agents.experiment.plan import parts_of
 from drift_agents.part_file import PartFile
 from drift_envs.errors import Problem
-from drift_envs.schedule.files import split_suffix
-from drift_envs.schedule.yaml import MAX_BYTES, Document, Mark, YamlError, key_path, parse_yaml
+from drift_envs.schedule.yaml import MAX_BYTES, Document, Mark, YamlError, key_path, parse_yaml, split_suffix
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDER = "experiments"

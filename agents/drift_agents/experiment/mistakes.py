@@ -33,8 +33,7 @@ from drift_agents.experiment.plan import parts_of
 from drift_agents.matching.base import matching_names
 from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
-from drift_envs.schedule.files import split_suffix
-from drift_envs.schedule.yaml import show
+from drift_envs.schedule.yaml import show, split_suffix
 
 KeyPath = tuple[str | int, ...]
 """Where something stands in a file: keys and positions."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.new_schedule import draft_schedule
+from drift_envs.cli.listing import draft_schedule
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
 from tests.core_ids import CORE_IDS

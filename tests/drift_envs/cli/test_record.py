@@ -13,8 +13,7 @@ import imageio_ffmpeg
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, pick_before_last, without_display
-from drift_envs.cli.replay import as_schedule, read_recording, replay
+from drift_envs.cli.record import as_schedule, film, pick_before_last, read_recording, replay, without_display
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay.marks import CHANGED
 

@@ -8,7 +8,7 @@ import pytest
 from drift_envs.entry_points import knob_table_of
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.schedule import Timeline, load_schedule
-from drift_envs.schedule.change_points import needs_seed
+from drift_envs.schedule.timeline import needs_seed
 
 DRIFTS = {
     "random": [{"rate": 0.05, "for": 5, "set": {"slip": 0.5}}, {"rate": 0.01, "walk": {"slip": 0.05}}],

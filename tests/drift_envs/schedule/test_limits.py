@@ -9,8 +9,7 @@ import pytest
 
 import drift_envs  # noqa: F401
 from drift_envs.errors import DriftWarning, ScheduleError
-from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.reach import limits_of
+from drift_envs.schedule.loader import limits_of, load_schedule
 
 HEAD = "version: 1\nname: far\nenv: DriftFrozenLake-v0\nclock: step\ndrifts:\n"
 
@@ -50,10 +49,10 @@ def test_a_drift_beyond_the_limit_is_an_error_with_file_and_line(tmp_path: Path)
 
 
 def test_the_last_tick_of_random_events_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drift_envs.schedule.reach.EARLY", 10**12)
-    monkeypatch.setattr("drift_envs.schedule.reach.MOST_EVENTS", 1_000_000)
-    monkeypatch.setattr("drift_envs.schedule.streams.MOST_EVENTS", 1_000_000)
-    monkeypatch.setattr("drift_envs.schedule.streams._SLACK", 70_000)
+    monkeypatch.setattr("drift_envs.schedule.loader.EARLY", 10**12)
+    monkeypatch.setattr("drift_envs.schedule.loader.MOST_EVENTS", 1_000_000)
+    monkeypatch.setattr("drift_envs.schedule.occurrences.MOST_EVENTS", 1_000_000)
+    monkeypatch.setattr("drift_envs.schedule.occurrences._SLACK", 70_000)
     path = write(tmp_path, "{rate: 0.1, walk: {slip: 0.1}}")
     last = limits_of(load_schedule(path).drifts).value
     assert last == 10_000_000

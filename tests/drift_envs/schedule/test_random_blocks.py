@@ -5,9 +5,17 @@ import pytest
 
 from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.model import Drift
-from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences, occurrences_of
-from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, UniformStream
-from drift_envs.schedule.walks import CircleSteps, NormalSteps, RandomWalk
+from drift_envs.schedule.occurrences import (
+    BEYOND,
+    Blocks,
+    Purpose,
+    RandomOccurrences,
+    RandomStream,
+    RegularOccurrences,
+    UniformStream,
+    occurrences_of,
+)
+from drift_envs.schedule.values import CircleSteps, NormalSteps, RandomWalk
 
 TICKS = np.arange(4000)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.schedule import Schedule, Timeline
-from drift_envs.schedule.reach import MOST_COMBINATIONS, combination_findings
+from drift_envs.schedule.loader import MOST_COMBINATIONS, combination_findings
 
 PROFILE = settings(derandomize=True, deadline=None)
 

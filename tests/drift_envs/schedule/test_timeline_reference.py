@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.model import Steps
-from drift_envs.schedule.occurrences import occurrences_of
-from drift_envs.schedule.streams import Purpose, RandomStream, UniformStream
+from drift_envs.schedule.occurrences import Purpose, RandomStream, UniformStream, occurrences_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* can be played up to tick")
 TICKS = 50

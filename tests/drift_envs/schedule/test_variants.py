@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from drift_envs.cli.app import main
 from drift_envs.errors import ScheduleError, UnknownScheduleError
-from drift_envs.schedule import files, load_schedule, shipped_schedules
-from drift_envs.schedule.files import choose_variant, split_suffix, variants_of
-from drift_envs.schedule.yaml import Document, Mark
+from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.schedule import yaml as files
+from drift_envs.schedule.yaml import Document, Mark, choose_variant, split_suffix, variants_of
 
 LAKE = """version: 1
 name: my/lake

@@ -16,7 +16,7 @@ from mcp.types import Tool
 
 from drift_envs.integrations.mcp import make_server
 from drift_envs.integrations.mcp_tools import DeskLifetime
-from drift_envs.schedule.loader import shipped_schedules
+from drift_envs.schedule import shipped_schedules
 
 HERE = Path(__file__).resolve().parent
 LAKE = ["-m", "drift_envs", "mcp", "DriftFrozenLake-v0"]
