@@ -19,7 +19,7 @@ from drift_envs.knobs import KnobTable
 from drift_envs.other_packages import make_plain
 from drift_envs.registration import IDS
 from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.yaml import nearest
+from drift_envs.schedule.yaml import FILE_ENDINGS, nearest, split_suffix
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions

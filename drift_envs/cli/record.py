@@ -23,7 +23,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.cli.record import Recording, as_schedule, read_recording, replay
+from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownChoiceError, load_all
 from drift_envs.registration import IDS
