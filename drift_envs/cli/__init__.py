@@ -1,7 +1,4 @@
-"""The command `drift-envs`.
-
-* `main` - runs a command and returns its exit status
-"""
+"""The command `drift-envs`."""
 
 from drift_envs.cli.app import main
 

@@ -1,8 +1,4 @@
-"""The commands of `drift-envs` with their options; the work of each is imported when the command runs.
-
-* `main` - runs a command and returns its exit status
-* `app` - the Typer application
-"""
+"""The commands of `drift-envs` with their options; the work of each is imported when the command runs."""
 
 from __future__ import annotations
 

@@ -1,16 +1,14 @@
-"""The command `check`: play both sides of every drift, and find knobs whose change nobody could see.
-
-* `check_schedule` - the command
-* `KnobFinding` - what it finds of one knob in one drift
-* `KnobComparison` - plays episodes before and after one knob changed
-"""
+"""The commands `validate`, `schema` and `check`: mistakes in schedule files, and knobs whose change nothing showed."""
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -20,20 +18,144 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
-from drift_envs.entry_points import make_from_schedule
-from drift_envs.errors import DriftWarning, ScheduleError
-from drift_envs.knobs import Value, thaw
+from drift_envs.cli.scheduled import ScheduledEnv, ask_import, open_schedule, read_schedule
+from drift_envs.entry_points import knob_table_of, make_from_schedule
+from drift_envs.errors import (
+    ArgumentError,
+    DeclaredKnobsError,
+    DriftWarning,
+    ScheduleError,
+    UnknownScheduleError,
+)
+from drift_envs.knobs import KnobTable, Value, thaw
+from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS
-from drift_envs.schedule import NEVER, Phase
-from drift_envs.schedule.model import Schedule
+from drift_envs.schedule import NEVER, Phase, schedule_schema
+from drift_envs.schedule.loader import check_document, limits_of
+from drift_envs.schedule.model import MAX_TICK, Schedule
+from drift_envs.schedule.occurrences import DriftRamp, RandomStream
+from drift_envs.schedule.phases import PhaseTable
+from drift_envs.schedule.yaml import Document, read_variants, split_suffix
+from drift_envs.wrappers.binding import declared_knob_table
 from drift_envs.wrappers.overlay.overlay import describe_change
+
+MAX_PHASES = 4
+"""Phases that `validate` counts; schedules with recurring drifts have any number."""
 
 MOST_LATER = 50
 """The most later drifts whose first phase is compared beside the first phases."""
 
 LATE = 1_000_000
 """The tick of the other side, which no episode reaches."""
+
+
+def validate_schedules(names: Sequence[str], *, may_import: bool = False) -> bool:
+    """Check schedules with their variants; print every finding to standard error.
+
+    Args:
+        names: shipped schedules or paths of files; one with a suffix is checked alone.
+        may_import: whether modules that `env` names may be imported, which runs their code; without, the knobs of
+            their environments are not checked.
+
+    Returns:
+        Whether all are valid.
+
+    Raises:
+        UnknownScheduleError: if there is no schedule or variant of a name.
+    """
+    printed: set[object] = set()  # what is wrong with a file is wrong with each of its variants
+    tables = _Tables(may_import)
+    is_valid = True
+    for name, source in (each for given in names for each in _with_variants(given)):
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", DriftWarning)
+                if isinstance(source, Document):
+                    schedule = check_document(source, tables)
+                else:
+                    schedule = read_schedule(source, tables)
+            findings: list[object] = [f"warning: {one.message}" for one in caught]
+        except UnknownScheduleError:
+            raise
+        except ScheduleError as error:
+            is_valid, findings = False, list(error.problems)
+        else:
+            # Not by rich, which would wrap paths and interpret brackets as markup.
+            print(f"{name}: ok{_describe(schedule, may_import)}")
+        for finding in findings:
+            if finding not in printed:
+                print(finding, file=sys.stderr)
+            printed.add(finding)
+    return is_valid
+
+
+def _describe(schedule: Schedule, may_import: bool) -> str:
+    """How many phases a valid schedule has, how far its ticks reach, and what was not checked."""
+    module = None if may_import else module_to_import(schedule.env)
+    streams = (RandomStream(schedule.seed or 0, index) for index in range(len(schedule.drifts)))
+    phases = PhaseTable([DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, streams, strict=True)])
+    if schedule.env is None:
+        note = "; it names no `env`, so that its knobs were not checked"
+    elif module is not None:
+        note = f"; its knobs were not checked: {ask_import(module)}"
+    else:
+        count = len(phases.first(MAX_PHASES + 1))
+        note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+    limits = limits_of(schedule.drifts, phases)
+    note += f", found for ticks up to {limits.phase}" if limits.phase < MAX_TICK else ""
+    return note + (f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else "")
+
+
+def _with_variants(name: str) -> list[tuple[str, str | Document]]:
+    """The schedule with its variants, in the order of the file, which is read once."""
+    if split_suffix(f"{name}:any")[1] is None:
+        return [(name, name)]  # a suffix already, or a file whose name has another ending, where a suffix cannot stand
+    try:
+        return list(read_variants(Path(name) if Path(name).is_file() else name))
+    except ScheduleError:  # which is reported when it is checked
+        return [(name, name)]
+
+
+class _Tables:
+    """The knobs of the environment that a schedule names: structure and knobs are checked in one pass.
+
+    Variants of a file have one environment, which is made once.
+
+    Args:
+        may_import: whether modules that `env` names may be imported.
+    """
+
+    def __init__(self, may_import: bool) -> None:
+        self._may_import = may_import
+        self._known: dict[str, KnobTable | None] = {}
+
+    def __call__(self, content: Mapping[str, Any]) -> KnobTable | None:
+        """The knobs for the content of a schedule; `None` if they cannot be told from it."""
+        env_id = content.get("env")
+        if not isinstance(env_id, str) or (not self._may_import and module_to_import(env_id) is not None):
+            return None
+        key = json.dumps([env_id, content.get("knobs")], sort_keys=True)
+        if key not in self._known:
+            self._known[key] = self._make(env_id, content)
+        return self._known[key]
+
+    def _make(self, env_id: str, content: Mapping[str, Any]) -> KnobTable | None:
+        if env_id in IDS and "knobs" not in content:
+            return knob_table_of(env_id)
+        try:
+            env = make_plain(env_id)
+        except ArgumentError as error:
+            rule = str(error).replace(f"no environment `{env_id}`", "no such environment", 1)
+            raise DeclaredKnobsError([(("env",), rule)]) from None
+        try:
+            return declared_knob_table(env, content)
+        finally:
+            env.close()
+
+
+def print_schema() -> None:
+    """Print the JSON Schema of schedule files."""
+    print(json.dumps(schedule_schema(), indent=2))
 
 
 @dataclass(frozen=True)
@@ -171,11 +293,6 @@ class KnobComparison:
     def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, int | None]:
         """Play each side twice.
 
-        Args:
-            old: the knobs before.
-            new: the knobs after.
-            knob: the knob that changes.
-
         Returns:
             The first step at which the sides differ, counted over all episodes from 1 (0: at a reset), or `None`; and
             the seed with which a side differed from itself before that, or `None`.
@@ -196,13 +313,7 @@ class KnobComparison:
         return min((step for key, step in shown.items() if key not in random), default=None), None
 
     def is_seen_within(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> bool:
-        """Whether episodes differ in which the knob changes after the first step.
-
-        Args:
-            old: the knobs before.
-            new: the knobs after.
-            knob: the knob that changes.
-        """
+        """Whether episodes differ in which the knob changes after the first step."""
         envs = [self._make("episode_step", old, new, knob, at) for at in (LATE, 1)]
         return any(
             not data_equivalence(first[:-1], other[:-1])

@@ -1,9 +1,4 @@
-"""The commands `dataset` and `score-detector`.
-
-* `record_dataset` - plays a data set into a folder, with a bar on standard error
-* `read_traces` - options and episodes of a file of a run's folder `traces`
-* `score`, `print_summary`, `describe_summary` - a detector on the streams of a data set
-"""
+"""The commands `dataset` and `score-detector`."""
 
 from __future__ import annotations
 

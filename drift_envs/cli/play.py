@@ -1,9 +1,4 @@
-"""The command `play`: control an environment by the keyboard.
-
-* `play_environment` - the command, in a window or, for text environments and those without pictures, in the terminal
-* `number_keys` - the keys of an environment of another package
-* `play` - the loop between keyboard and environment
-"""
+"""The command `play`: control an environment by the keyboard."""
 
 from __future__ import annotations
 
@@ -81,9 +76,6 @@ def play_environment(env_id: str, schedule: str | None, episodes: int | None, ev
 
 def number_keys(env: gym.Env[Any, Any]) -> Controls | None:
     """The keys of an environment of another package: its actions by their number, with their meanings if it has any.
-
-    Args:
-        env: the environment.
 
     Returns:
         The keys; `None` if its actions are not discrete, or more than there are keys.

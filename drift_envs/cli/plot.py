@@ -1,11 +1,4 @@
-"""The command `plot`: knobs over ticks, in the terminal or as a picture.
-
-* `plot_schedule` - prints the plot or writes the picture
-* `draw_text` - the plot as lines of text
-* `draw_picture` - the plot as a file, by matplotlib
-* `KnobSeries`, `collect_series` - the curves of a timeline: numbers, or letters that stand for other values
-* `default_stop` - the number of ticks that shows what a schedule does
-"""
+"""The command `plot`: knobs over ticks, in the terminal or as a picture."""
 
 from __future__ import annotations
 
@@ -94,10 +87,6 @@ def plot_schedule(
 
 def collect_series(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]:
     """The values of a timeline as curves.
-
-    Args:
-        timeline: the timeline.
-        ticks: the ticks to read.
 
     Returns:
         One series for each knob, and one for each key of a mapping knob.

@@ -1,11 +1,4 @@
-"""A schedule with its environment, as the commands use it.
-
-* `ScheduledEnv`, `open_schedule` - a schedule with its environment, timeline and oracle
-* `default_schedule` - the schedule of an id of this package
-* `choose_environment` - the environment and the schedule of a command that takes an id or a schedule
-* `read_schedule` - a schedule by name or path
-* `table_of` - the knobs of an environment by its id
-"""
+"""A schedule with its environment, as the commands use it."""
 
 from __future__ import annotations
 

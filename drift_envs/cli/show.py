@@ -1,24 +1,24 @@
-"""The command `show`: the phases of a schedule, their changes, and the loss of the former optimum.
-
-* `print_phases` - the command
-* `describe_phases` - the same as data
-* `draw_maps` - the maps of phases, side by side
-"""
+"""The commands `show`, `diff` and `severity`: phases with their changes, and how severe drifts are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.scheduled import ScheduledEnv
+from drift_envs.cli.scheduled import ScheduledEnv, read_schedule, table_of
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value, thaw
-from drift_envs.oracle import ChangeEffect
+from drift_envs.metrics import KnobDifference, StatementScore, compare_phases
+from drift_envs.oracle import ChangeEffect, measure_drifts
 from drift_envs.schedule import NEVER, Phase
 from drift_envs.wrappers.overlay.overlay import describe_change, show_value
 
@@ -39,6 +39,7 @@ LEGEND = (
     "optimum: expected score of the best policy. old best: score of the optimal policies of the phase before, with the "
     "most favorable tie-breaks. loss: the share of the optimum that they miss."
 )
+
 REPLAYED = "replayed: score of their action sequences, played open-loop."
 
 
@@ -217,3 +218,142 @@ def draw_maps(scheduled: ScheduledEnv, phases: list[Phase]) -> Iterator[Text]:
             for letter in row:
                 text.append(TILE_SIGNS.get(letter, letter) + " ", style=TILE_STYLES[letter])
         yield text
+
+
+def describe_difference(scheduled: ScheduledEnv, before: str, after: str) -> dict[str, Any]:
+    """What differs between two phases as JSON has it.
+
+    Args:
+        scheduled: the schedule.
+        before: the id of a phase.
+        after: the id of the other one.
+
+    Raises:
+        ArgumentError: if there is no such phase.
+    """
+    return {
+        "schedule": scheduled.schedule.name,
+        "env": scheduled.env_id,
+        "seed": scheduled.timeline.seed,
+        "before": before,
+        "after": after,
+        "changes": [one._asdict() for one in compare_phases(scheduled.timeline, before, after)],
+    }
+
+
+def print_difference(console: Console, scheduled: ScheduledEnv, before: str, after: str) -> None:
+    """Print a line for each knob that differs, and the maps side by side.
+
+    Args:
+        console: where to print.
+        scheduled: the schedule.
+        before: the id of a phase.
+        after: the id of the other one.
+
+    Raises:
+        ArgumentError: if there is no such phase.
+    """
+    differences: tuple[KnobDifference, ...] = compare_phases(scheduled.timeline, before, after)
+    console.print(Text(f"{scheduled.schedule.name}: {before} -> {after}", style="bold"))
+    for one in differences:
+        console.print(Text(one.words))
+    if not differences:
+        console.print("nothing differs")
+    if any(one.knob == "map" for one in differences):
+        timeline = scheduled.timeline
+        phases = [timeline.phase_named(name) for name in (before, after)]
+        console.print()
+        console.print(Columns(list(draw_maps(scheduled, phases)), padding=(0, 3)))
+
+
+def read_statement(path: Path) -> object:
+    """The content of a JSON file.
+
+    Raises:
+        ArgumentError: if it cannot be read, or is no JSON.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ArgumentError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"{path}: is no JSON: {error}") from error
+
+
+def print_score(console: Console, score: StatementScore) -> None:
+    """Print the score of a statement.
+
+    Args:
+        console: where to print.
+        score: the score.
+    """
+    for name, value, meaning in (
+        ("precision", score.precision, "share of stated knobs that changed"),
+        ("recall", score.recall, "share of changed knobs that are stated"),
+        ("exact", score.exact, "share of these whose values are right"),
+    ):
+        console.print(Text(f"{name:<10} {'-' if value is None else f'{value:.2f}':>5}  {meaning}"))
+    for knob, share in score.agreement.items():
+        console.print(Text(f"{knob}: {share:.0%} of its new value is right"))
+
+
+class MeasuredDrift(NamedTuple):
+    """A drift of a schedule with its figures, which are shares from 0 to 1.
+
+    Args:
+        schedule: the schedule's name.
+        drift: the phase that it begins.
+        severity: the share of the transition table that changes.
+        visibility: the share of optimal ways that meet a change.
+        loss: the share of the new optimum that formerly optimal policies miss.
+    """
+
+    schedule: str
+    drift: str
+    severity: float
+    visibility: float
+    loss: float
+
+
+def measure_schedules(names: Sequence[str], seed: int) -> list[MeasuredDrift]:
+    """Measure the first two drifts of each schedule.
+
+    Args:
+        names: shipped schedules or paths of files.
+        seed: the seed of the instances.
+
+    Raises:
+        NoOracleError: if there is no oracle for a schedule.
+    """
+    rows = []
+    for name in names:
+        schedule = read_schedule(name, None)
+        if schedule.env is not None:
+            schedule = read_schedule(name, table_of(schedule.env, schedule, may_import=True))
+        for one in measure_drifts(schedule, seed):
+            rows.append(MeasuredDrift(schedule.name, one.phase, one.severity, one.visibility, one.loss))
+    return rows
+
+
+def print_severities(console: Console, rows: Sequence[MeasuredDrift]) -> None:
+    """Print a line for each drift."""
+    table = Table(*MeasuredDrift._fields[:2], box=None, pad_edge=False)
+    for head in MeasuredDrift._fields[2:]:
+        table.add_column(head, justify="right")
+    for schedule, drift, *figures in rows:
+        table.add_row(schedule, drift, *(f"{figure:.1%}" for figure in figures))
+    console.print(table)
+
+
+def write_severities(rows: Sequence[MeasuredDrift], path: Path) -> None:
+    """Write the figures as CSV.
+
+    Raises:
+        ArgumentError: if the file cannot be written.
+    """
+    lines = [(schedule, drift, *(f"{one:.6g}" for one in figures)) for schedule, drift, *figures in rows]
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([MeasuredDrift._fields, *lines])
+    except OSError as error:
+        raise ArgumentError(f"`--out`: {path} cannot be written: {error.strerror}") from error
