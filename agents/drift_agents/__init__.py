@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drift_agents.analysis.run import Run, load_run
     from drift_agents.controller.base import make_controller
     from drift_agents.environment import AgentEnvironment
-    from drift_agents.matching.base import Exact, Matching
+    from drift_agents.matching import Exact, Matching
     from drift_agents.memory.base import Memory, make_memory
     from drift_agents.policy.base import Policy, Reply, make_policy
     from drift_agents.prompt.builder import Recall

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.controller.base import Controller, Decision
-from drift_agents.controller.direct import Direct
+from drift_agents.controller.base import Controller, Decision, Direct
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, NoMemory, StepObserver
 from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy, history_length

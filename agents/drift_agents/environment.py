@@ -18,7 +18,7 @@ from drift_agents.errors import ArgumentError, PartError
 from drift_agents.registry import ENVIRONMENTS, make_part
 from drift_envs.lazy import load_object
 
-EXACT = "drift_agents.matching.base:Exact"
+EXACT = "drift_agents.matching:Exact"
 """The matching rule of environments that declare none: texts are compared."""
 
 PLAIN_TEMPLATES: Mapping[str, str] = {
@@ -45,7 +45,7 @@ class AgentEnvironment:
         about: one line about it.
         ids: beginnings of the ids of Gymnasium that it is for.
         marker: a substring of every state.
-        matching: the rule of equality of states and outcomes, a `drift_agents.matching.base.Matching`.
+        matching: the rule of equality of states and outcomes, a `drift_agents.matching.Matching`.
         recall: options of `drift_agents.prompt.builder.Recall` that differ from its defaults.
         planner: the policy that plans by the prompt; it takes the option `conflict`.
         facts: how states and tasks are put in words, a `drift_agents.policy.facts.PlainFacts`.

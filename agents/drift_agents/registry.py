@@ -330,7 +330,7 @@ STORES = Registry(
     "drift_envs.stores",
     {
         "in_process": Part(
-            "drift_agents.stores.in_process:InProcessStore",
+            "drift_agents.stores.base:InProcessStore",
             "Texts in RAM, found by the cosine of their embeddings.",
         ),
         "langgraph": Part(
@@ -477,7 +477,7 @@ CONTROLLERS = Registry(
     "drift_envs.controllers",
     {
         "direct": Part(
-            "drift_agents.controller.direct:Direct", "Retrieves once, renders one prompt, calls the policy once."
+            "drift_agents.controller.base:Direct", "Retrieves once, renders one prompt, calls the policy once."
         ),
         "adamem": Part(
             "drift_agents.controller.adamem:AdaMem",
@@ -490,7 +490,7 @@ TEAMS = Registry(
     "team",
     "drift_envs.teams",
     {
-        "solo": Part("drift_agents.team.solo:Solo", "One member plays all episodes; the base of the other teams."),
+        "solo": Part("drift_agents.team.base:Solo", "One member plays all episodes; the base of the other teams."),
         "edv": Part("drift_agents.team.edv:EDV", "Execute, distil, verify (EDV, section 4, figure 3)."),
         "judge": Part(
             "drift_agents.team.judge:Judge",
@@ -507,7 +507,7 @@ EMBEDDINGS = Registry(
     "drift_envs.embeddings",
     {
         "hashed": Part(
-            "drift_agents.embedding.hashed:HashedEmbedding",
+            "drift_agents.embedding.base:HashedEmbedding",
             "Words, pairs of neighbouring words and runs of three letters, hashed into a vector of length one.",
         ),
         "minilm": Part(

@@ -17,7 +17,7 @@ from drift_agents.controller.base import Controller
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import MemberMemory, Memory
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length
 from drift_agents.prompt.builder import Recall

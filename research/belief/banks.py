@@ -18,7 +18,7 @@ from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.plan import NO_PART, Cell
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.types import AgentClock, Episode, Experience, Transition
 

@@ -23,7 +23,7 @@ from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.memory_dependencies import Demonstrator
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Episode
 
 from research.experience.curves import draw_following

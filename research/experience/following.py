@@ -20,8 +20,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
-from drift_agents.embedding.base import Embedding
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.types import Episode, RecordId
 
 DECIMALS = 9

@@ -7,7 +7,7 @@
 Source: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.2. There the
 policy is fine-tuned to write a strategy z given the state s and the retrieved experiences. A network of a few thousand
 parameters cannot write: here pi(z | s, E) is a distribution over the experiences retrieved, and z tells the chosen one
-in the words of `drift_agents.controller.strategy.make_strategy`. The file stands alone, as experiments need it.
+in the words of `drift_agents.controller.adamem.make_strategy`. The file stands alone, as experiments need it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.controller.strategy import RETRIEVED, make_strategy
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.controller.adamem import RETRIEVED, make_strategy
+from drift_agents.embedding.base import HashedEmbedding
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.policy.base import Reply, SideQuestion, make_policy

@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.controller.adamem import STRATEGY
 from drift_agents.controller.base import make_controller
-from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.budget import Meter
@@ -22,12 +22,11 @@ from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
-from drift_agents.team.base import Member
+from drift_agents.team.base import Member, Solo
 from drift_agents.team.edv import EDV
 from drift_agents.team.judge import Judge
 from drift_agents.team.router import Router
 from drift_agents.team.rules import RULES
-from drift_agents.team.solo import Solo
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Usage
 from drift_agents.verifier.base import make_verifier

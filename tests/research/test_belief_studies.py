@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Outcome, Transition
 
 from research.__main__ import main

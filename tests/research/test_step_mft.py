@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.controller.adamem import AdaMem
-from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy, tell_exemplars
+from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, make_strategy, tell_exemplars
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.llm.base import Message

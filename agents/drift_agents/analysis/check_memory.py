@@ -22,7 +22,7 @@ import numpy as np
 from drift_agents.envs.facts.statements import mentions_end
 from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
-from drift_agents.stores.adapter import check_call, read_texts, takes
+from drift_agents.stores.base import check_call, read_texts, takes
 from drift_envs.checks import check_count, check_interval
 from drift_envs.envs.facts.knobs import KINDS
 from drift_envs.envs.facts.model import FACTS_OF_A_KIND, FATES, FactsModel, make_model
@@ -181,7 +181,7 @@ def check_memory(
         ArgumentError: if an argument is not positive.
 
     Example:
-        >>> from drift_agents.stores.in_process import InProcessStore
+        >>> from drift_agents.stores.base import InProcessStore
         >>> found = check_memory(InProcessStore, worlds=2, days=20)
         >>> found.error, found.rows["unchanged"].rates["present"][0], found.rate("stale_first") > 0.2
         (None, 1.0, True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.registry import CONTROLLERS, check_protocol
@@ -112,3 +112,32 @@ def make_controller(name: str, **options: Any) -> Controller:
     made: Controller = CONTROLLERS.make(name, **options)
     check_protocol("controller", name, made, Controller)
     return made
+
+
+class Direct:
+    """Retrieves once, renders one prompt, calls the policy once.
+
+    Example:
+        >>> from drift_agents.memory.base import NoMemory
+        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> def render(recall=True, strategy=None):
+        ...     return 'Admissible actions: ["0"]', ()
+        >>> Direct().act("{}", NoMemory(), RandomPolicy(), render, np.random.default_rng(0)).reply.text
+        '0'
+    """
+
+    name = "direct"
+
+    def begin_episode(self, task: str) -> None:
+        """Do nothing: there is no strategy."""
+
+    def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
+        """Call the policy once."""
+        prompt, retrieved = render()
+        return Decision(prompt, policy.decide(prompt, rng), retrieved)
+
+    def on_removed(self, removed: Removed) -> None:
+        """Do nothing: no state depends on removed records."""
+
+    def end_episode(self, result: Episode) -> None:
+        """Nothing."""

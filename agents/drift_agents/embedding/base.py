@@ -8,7 +8,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
 from drift_agents.registry import EMBEDDINGS
+from drift_envs.checks import check_count
 
 Vectors = NDArray[np.float64]
 """One row of length one for each text; shape (texts, dimension)."""
@@ -95,3 +100,79 @@ def resolve_embedding(given: Any) -> Embedding:
         raise ArgumentError(f"`embedding` should be a name, or one name with its options. Received {given!r}")
     ((name, options),) = named.items()
     return make_embedding(name, **({} if options is None else options))
+
+
+LETTERS = 3
+"""The length of a run of letters."""
+CACHED = 8192
+"""The largest number of cached vectors: agents embed the same texts repeatedly."""
+_WORD = re.compile(r"\w+")
+
+
+class HashedEmbedding:
+    """Words, pairs of neighbouring words and runs of three letters, hashed into a vector of length one.
+
+    Pairs of words distinguish `[1, 2]` from `[2, 1]`. Case is ignored. Each feature adds 1 or -1 at one
+    place, both given by its hash, so that collisions cancel on average.
+
+    Args:
+        dimension: the length of a vector; at least 2.
+
+    Raises:
+        ArgumentError: if the dimension is not a whole number of that size.
+
+    Example:
+        >>> red, ruby, axe = HashedEmbedding().embed(["a red jacket", "a ruby red jacket", "the axe"])
+        >>> bool(red @ ruby > 0.5 > red @ axe), round(float(red @ red), 6)
+        (True, 1.0)
+    """
+
+    name = "hashed"
+
+    def __init__(self, dimension: int = 512) -> None:
+        self.dimension = check_count("dimension", dimension, 2)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One vector of length one for each text; zeros for a text without a word (or whose features cancel out).
+
+        Args:
+            texts: the texts.
+
+        Returns:
+            Vectors, shape (len(texts), dimension).
+
+        Raises:
+            ArgumentError: if `texts` is one text instead of a sequence of them.
+        """
+        if isinstance(texts, str):
+            raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
+        if not texts:
+            return np.zeros((0, self.dimension))
+        return np.stack([_embed(text, self.dimension) for text in texts])
+
+
+@lru_cache(maxsize=CACHED)
+def _embed(text: str, dimension: int) -> NDArray[np.float64]:
+    """The vector of one text; read-only."""
+    # Not `hash`, which differs from process to process.
+    hashes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)], np.int64)
+    signs = np.where(hashes & 1, 1.0, -1.0)
+    vector = np.bincount((hashes >> 1) % dimension, signs, dimension).astype(np.float64)
+    # Whole numbers so far, so this sum is exact in any order.
+    length = float(np.sqrt(np.sum(vector * vector)))
+    if length > 0:
+        vector /= length
+    vector.flags.writeable = False
+    return vector
+
+
+def _features(text: str) -> Iterator[str]:
+    """Words, pairs of words and runs of letters, each kind with its own prefix."""
+    words = _WORD.findall(text.casefold())
+    for word in words:
+        yield f"w {word}"
+    for one, two in pairwise(words):
+        yield f"p {one} {two}"
+    plain = f" {' '.join(words)} " if words else ""
+    for start in range(len(plain) - LETTERS + 1):
+        yield f"l {plain[start : start + LETTERS]}"

@@ -32,7 +32,7 @@ from drift_agents.experiment.players import make_player, make_policy_and_memory,
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.training import TrainingPhase, episode_seed, has_training, plan_training
 from drift_agents.llm.service import Service
-from drift_agents.matching.base import Exact, Matching, make_matching
+from drift_agents.matching import Exact, Matching, make_matching
 from drift_agents.memory.base import Memory, NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
 from drift_agents.experiment.still_believed import BeliefTracker
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import AuditedMemory, Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Verdict
 from drift_envs.errors import NoOracleError

@@ -30,7 +30,7 @@ from drift_agents.experiment.config import (
 )
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import parts_of
-from drift_agents.matching.base import matching_names
+from drift_agents.matching import matching_names
 from drift_agents.part_file import PartFile
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.schedule.yaml import show, split_suffix

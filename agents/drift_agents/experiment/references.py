@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, RecordId, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier

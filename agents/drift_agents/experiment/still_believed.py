@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory, PeekedMemory
 from drift_agents.prompt.conflict import settle
 from drift_agents.types import AgentClock, Outcome, Record, RecordId

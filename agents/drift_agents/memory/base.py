@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import (
     AgentClock,

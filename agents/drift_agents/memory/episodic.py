@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.transcript import attempt_steps, is_success
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
@@ -189,7 +189,7 @@ class TaskIndex:
         embedding: of first observations.
 
     Example:
-        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> from drift_agents.embedding.base import HashedEmbedding
         >>> starts = TaskIndex(HashedEmbedding())
         >>> starts.add(3, "a red hat")
         >>> starts.add(4, "an axe")

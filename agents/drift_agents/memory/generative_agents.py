@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from drift_agents.embedding.base import Embedding
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.types import (

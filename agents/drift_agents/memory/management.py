@@ -18,7 +18,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import (
     Memory,
     make_memory,

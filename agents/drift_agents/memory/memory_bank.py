@@ -24,7 +24,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
 from drift_agents.memory.transitions import (

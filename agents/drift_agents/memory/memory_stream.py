@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from drift_agents.embedding.base import Embedding, cosine
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore
@@ -179,7 +179,7 @@ class MemoryStream:
         ArgumentError: if `per`, `decay`, `weights`, `ties` or `cascade` is outside its range.
 
     Example:
-        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> from drift_agents.embedding.base import HashedEmbedding
         >>> from drift_agents.types import AgentClock, Experience, Outcome
         >>> stream = MemoryStream("state", 0.995, (1.0, 1.0, 1.0), "newest", "majority", HashedEmbedding())
         >>> step = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())

@@ -17,13 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from drift_agents.embedding.base import Embedding
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success

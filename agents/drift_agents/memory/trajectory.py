@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.matching.base import Matching
+from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar
 from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
@@ -218,7 +217,7 @@ class StepKeys:
         embedding: of states, and of steps.
 
     Example:
-        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> from drift_agents.embedding.base import HashedEmbedding
         >>> keys = StepKeys(HashedEmbedding())
         >>> keys.add(StoredTrajectory(5, "Go.", (("a", "0"), ("b", "1")), (0, 1), 1.0))
         >>> keys.nearest([("a", "0")], "b", 1)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching import Exact, Matching
 from drift_agents.types import AgentClock, Experience, Outcome, Record, RecordId
 
 

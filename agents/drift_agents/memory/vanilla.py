@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby, islice
 
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection

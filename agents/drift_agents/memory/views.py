@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import (
     AgentClock,
@@ -147,7 +147,7 @@ class EpisodeView:
         lived: the steps of the present episode, in order; their records have the id `NO_ID`.
 
     Example:
-        >>> from drift_agents.matching.base import Exact
+        >>> from drift_agents.matching import Exact
         >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.types import Outcome
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))

@@ -14,12 +14,11 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Se
 from itertools import chain
 from typing import Any, NamedTuple
 
-from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.transcript import attempt_steps, render_program, truncate
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
@@ -78,7 +77,7 @@ class SkillLibrary:
         ArgumentError: if there is no such cascade.
 
     Example:
-        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> from drift_agents.embedding.base import HashedEmbedding
         >>> library = SkillLibrary(HashedEmbedding(), "cut")
         >>> library.write(Skill(2, "buyAxe", "Buy an axe.", ("search",), (0,), 1))
         >>> library.write(Skill(3, "buyHat", "Buy a hat.", ("search",), (1,), 1))

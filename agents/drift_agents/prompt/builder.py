@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.matching.base import Matching, PathMatching, RelatedStates
+from drift_agents.matching import Matching, PathMatching, RelatedStates
 from drift_agents.prompt.conflict import CONFLICTS, check_conflict
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import Recollection, fold, render_prompt

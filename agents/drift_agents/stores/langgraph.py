@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.embedding.base import DIGITS, Embedding
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import DIGITS, Embedding, HashedEmbedding
 from drift_agents.errors import ArgumentError, MissingDependencyError
 from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
 

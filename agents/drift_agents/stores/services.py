@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any, Protocol
 
-from drift_agents.stores.adapter import takes
+from drift_agents.stores.base import takes
 from drift_envs.checks import check_count, check_interval
 
 _WORD = re.compile(r"\w+")

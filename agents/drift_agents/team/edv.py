@@ -23,10 +23,9 @@ from drift_agents.memory.base import Memory
 from drift_agents.memory.citations import Contaminator, swap_outcomes
 from drift_agents.memory.consensus import SHARED, TeamMemory
 from drift_agents.memory.distillation import MOST, ProposedItem, describe_claims, propose
-from drift_agents.team.ability import AbilityMatrix
-from drift_agents.team.base import Member, Rollout
+from drift_agents.team.base import Member, Rollout, Solo
+from drift_agents.team.router import AbilityMatrix
 from drift_agents.team.rules import RULES
-from drift_agents.team.solo import Solo
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval

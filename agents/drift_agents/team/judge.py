@@ -15,8 +15,7 @@ import numpy as np
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.team.base import Member, Rollout
-from drift_agents.team.solo import Solo
+from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode
 
 PROPOSALS = "Proposed actions: "

@@ -5,14 +5,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
-from drift_agents.team.ability import AbilityMatrix
-from drift_agents.team.base import Member, Rollout
-from drift_agents.team.solo import Solo
+from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode
-from drift_envs.checks import check_flag
+from drift_envs.checks import check_flag, check_interval
+
+_DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
+# A purchase: what is bought, up to the options, the class of colours or the price; and the options' values.
+_THING = re.compile(
+    r"(?<=\bfind me ).*?(?= with (?:(?!with )[\w ])+:| in an? \w+ colou?r\b|,? and price\b|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_VALUE = re.compile(r"(?<=: )(?!\[)[^,]+(?=, and )")
+PRIOR = (1.0, 2.0)
+"""Prior successes and attempts of each member: a rate of one half."""
+
+
+@lru_cache(maxsize=4096)
+def kind_of_task(task: str) -> str:
+    """What a task has in common with others of its kind: its words without numbers, quotations and lists.
+
+    Of a purchase what is bought is left out, and the values of options.
+
+    Args:
+        task: the task in words.
+
+    Example:
+        >>> kind_of_task("Reach [3, 5] on a lake of 6 rows.") == kind_of_task("Reach [1, 1] on a lake of 4 rows.")
+        True
+        >>> kind_of_task("Find me a mug with a lid with color: red, and price lower than 9.00 dollars")
+        'find me # with color: #, and price lower than # dollars'
+    """
+    return " ".join(_DETAIL.sub("#", _VALUE.sub("#", _THING.sub("#", task))).split()).lower()
+
+
+class AbilityMatrix:
+    """Success rate by kind of task and member.
+
+    A rate is shrunk towards one half (`PRIOR`), so that one attempt has a limited effect. For an untried kind
+    the rate over all kinds is used.
+
+    Args:
+        members: their names; ties are resolved in this order.
+        enough: the score from which an attempt counts as a success, in (0, 1]: as shown to
+            the agent. With `partial`, lower scores count as `score / enough`.
+        partial: whether lower scores count in part.
+
+    Raises:
+        ArgumentError: if a value is outside its range.
+
+    Example:
+        >>> matrix = AbilityMatrix(["bold", "careful"])
+        >>> matrix.note("Cross the lake.", "careful", 1.0)
+        >>> matrix.best("Cross the lake."), round(matrix.rate("Cross the lake.", "careful"), 2)
+        ('careful', 0.67)
+    """
+
+    def __init__(self, members: Sequence[str], enough: float = 1.0, partial: bool = False) -> None:
+        self.members = tuple(members)
+        self.enough = check_interval("enough", enough, "(0, 1]")
+        self.partial = check_flag("partial", partial)
+        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def note(self, task: str, member: str, score: float) -> None:
+        """Record an attempt.
+
+        Args:
+            task: the task in words.
+            member: the member that played it.
+            score: the final score, as shown to the agent.
+        """
+        won = min(1.0, score / self.enough) if self.partial else float(score >= self.enough)
+        key = (kind_of_task(task), member)
+        wins, attempts = self._counts.get(key, (0.0, 0))
+        self._counts[key] = wins + won, attempts + 1
+
+    def rate(self, task: str, member: str) -> float:
+        """The success rate of a member at this kind of task, shrunk towards one half."""
+        kind = kind_of_task(task)
+        kinds = dict.fromkeys(known for known, _ in self._counts)
+        cells = [self._counts.get((one, member), (0.0, 0)) for one in ([kind] if kind in kinds else kinds)]
+        wins, attempts = sum(cell[0] for cell in cells), sum(cell[1] for cell in cells)
+        return (wins + PRIOR[0]) / (attempts + PRIOR[1])
+
+    def best(self, task: str) -> str:
+        """The member with the highest rate; the first one of equals."""
+        return max(self.members, key=lambda member: self.rate(task, member))
+
+    def overall(self) -> str:
+        """The member with the highest rate over everything that was played: the best single solver."""
+        totals = {member: [0.0, 0] for member in self.members}
+        for (_, member), (wins, attempts) in self._counts.items():
+            if member in totals:
+                totals[member][0] += wins
+                totals[member][1] += attempts
+        return max(self.members, key=lambda name: (totals[name][0] + PRIOR[0]) / (totals[name][1] + PRIOR[1]))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The matrix as plain rows: kind, member, attempts and wins, in order of first mention."""
+        return [
+            {"kind": kind, "member": member, "attempts": attempts, "wins": wins}
+            for (kind, member), (wins, attempts) in self._counts.items()
+        ]
 
 
 class Router(Solo):

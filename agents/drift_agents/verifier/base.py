@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.registry import VERIFIERS, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict

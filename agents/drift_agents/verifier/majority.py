@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier

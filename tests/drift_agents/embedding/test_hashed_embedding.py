@@ -10,8 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.embedding.base import Embedding, cosine
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import Embedding, HashedEmbedding, cosine
 from drift_agents.errors import ArgumentError
 from hypothesis import given
 
@@ -57,7 +56,7 @@ def test_callers_cannot_change_what_others_get() -> None:
 @pytest.mark.integration
 def test_all_processes_agree() -> None:
     program = (
-        "from drift_agents.embedding.hashed import HashedEmbedding;"
+        "from drift_agents.embedding.base import HashedEmbedding;"
         "print(HashedEmbedding().embed(['Ein rotes Hemd', '\\u00e9']).tobytes().hex())"
     )
     said = {

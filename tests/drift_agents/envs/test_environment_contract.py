@@ -32,7 +32,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.service import Service
-from drift_agents.matching.base import Matching, make_matching, matching_names
+from drift_agents.matching import Matching, make_matching, matching_names
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import make_policy

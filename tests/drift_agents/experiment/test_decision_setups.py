@@ -12,8 +12,7 @@ import pytest
 from drift_agents.analysis.inspect.page import gather
 from drift_agents.analysis.report import make_report
 from drift_agents.analysis.runs import Player
-from drift_agents.controller.base import Decision, Render
-from drift_agents.controller.direct import Direct
+from drift_agents.controller.base import Decision, Direct, Render
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.episode import play
@@ -25,8 +24,7 @@ from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
 from drift_agents.registry import CONTROLLERS, TEAMS
-from drift_agents.team.base import Member, Rollout
-from drift_agents.team.solo import Solo
+from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode
 
 from tests.drift_agents.experiment.cells import cell_files

@@ -14,7 +14,7 @@ from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSett
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 

@@ -13,7 +13,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.still_believed import BeliefTracker, answer_of
-from drift_agents.matching.base import Exact, make_matching
+from drift_agents.matching import Exact, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome

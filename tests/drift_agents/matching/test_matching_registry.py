@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching.base import Matching, make_matching, matching_names
+from drift_agents.matching import Matching, make_matching, matching_names
 
 
 @pytest.mark.parametrize("name", matching_names())

@@ -10,8 +10,7 @@ import pytest
 from drift_agents import make_memory
 from drift_agents.embedding.base import Vectors
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching.base import make_matching
-from drift_agents.matching.nearest import NearestNeighbour
+from drift_agents.matching import NearestNeighbour, make_matching
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 from drift_agents.verifier.controls import Forget
 from hypothesis import given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.memory.views import NO_ID, EpisodeView, freeze

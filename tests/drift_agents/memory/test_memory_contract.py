@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.registry import MEMORIES

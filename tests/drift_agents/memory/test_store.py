@@ -11,8 +11,7 @@ import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.store import StoreMemory, plain_record
-from drift_agents.stores.base import Hit
-from drift_agents.stores.in_process import InProcessStore
+from drift_agents.stores.base import Hit, InProcessStore
 from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.controls import Overwrite
 

@@ -9,8 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
-from drift_agents.controller.adamem import AdaMem
-from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
+from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import make_memory

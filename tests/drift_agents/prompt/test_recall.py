@@ -10,7 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import PromptBuilder, Recall

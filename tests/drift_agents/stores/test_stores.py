@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import HashedEmbedding
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.memory.store import StoreMemory
 from drift_agents.part_file import PartFile
-from drift_agents.stores.base import make_store
-from drift_agents.stores.in_process import InProcessStore
+from drift_agents.stores.base import InProcessStore, make_store
 from drift_agents.types import AgentClock, Experience, Outcome, Retrieved
 
 from tests.drift_agents.stores.store_contract import ListedStoreContract, StoreContract

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.team.ability import AbilityMatrix, kind_of_task
+from drift_agents.team.router import AbilityMatrix, kind_of_task
 
 LAKE = "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. There is a destination: [5, 5]."
 SHOP = "Find me rain jackets with zip closure with color: red, and pack: single, and price lower than 30.00 dollars"

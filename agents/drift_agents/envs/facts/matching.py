@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from drift_agents.envs.facts.statements import FactClaim, read_day
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Transition
 
 

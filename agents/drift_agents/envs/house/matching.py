@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Transition
 
 NOTHING = "nothing"

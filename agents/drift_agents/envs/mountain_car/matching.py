@@ -230,7 +230,7 @@ class MountainCarMatching:
         return _cell(state, self.position, self.velocity)
 
     def path_key(self, state: str) -> Hashable:
-        """The cell of position and velocity for paths through memory (`drift_agents.matching.base.PathMatching`).
+        """The cell of position and velocity for paths through memory (`drift_agents.matching.PathMatching`).
 
         Raises:
             ArgumentError: if the text is not the state of a car.

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_agents.envs.tau2.call import DeskCall, read_call
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Experience, Transition
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from urllib.parse import unquote, urlsplit
 
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Transition
 
 START, RESULTS, ITEM, SUB_PAGE = "index", "search_results", "item_page", "item_sub_page"

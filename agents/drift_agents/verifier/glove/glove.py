@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Record, Verdict
 from drift_agents.verifier.base import Prober, later_doubt

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
 from drift_agents.verifier.base import Prober, VerifierWithProber

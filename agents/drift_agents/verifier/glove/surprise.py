@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, RecordId, Verdict
 from drift_agents.verifier.base import BaseVerifier

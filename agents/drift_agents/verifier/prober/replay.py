@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching import Exact, Matching
 from drift_agents.text_env import check_text_env, read_outcome, to_env
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed

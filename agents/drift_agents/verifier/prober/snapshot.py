@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import gymnasium as gym
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Matching
+from drift_agents.matching import Matching
 from drift_agents.types import ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.prober.replay import episode_end_cost, step_text

@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from drift_agents.embedding.base import cosine
-from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.embedding.base import HashedEmbedding, cosine
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.belief import overlap, words
 from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.prompt.builder import PromptBuilder, Recall

@@ -109,8 +109,7 @@ def test_the_shared_bank_comes_first_and_the_private_one_fills_up() -> None:
 
 def test_the_private_bank_is_stricter() -> None:
     """The situation is similar, but not the same: .8 lets it pass in the shared bank, .85 not in a private one."""
-    from drift_agents.embedding.base import cosine
-    from drift_agents.embedding.hashed import HashedEmbedding
+    from drift_agents.embedding.base import HashedEmbedding, cosine
 
     texts = [f"{TASK}\nthe ice by the old shore", f"{TASK}\nthe ice by the cold shore"]
     similar = float(cosine(*(HashedEmbedding().embed(texts)[0], HashedEmbedding().embed(texts)[1:]))[0])

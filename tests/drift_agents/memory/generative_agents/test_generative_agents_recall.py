@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.generative_agents import GenerativeAgents
 from drift_agents.memory.memory_stream import AccessRecord, salience, scaled
 from drift_agents.types import AgentClock, Experience, Outcome

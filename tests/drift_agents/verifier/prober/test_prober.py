@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.types import Experience, ProbeCost, Transition
 from drift_agents.verifier.prober.replay import ReplayProber
 from drift_agents.verifier.prober.snapshot import SnapshotProber

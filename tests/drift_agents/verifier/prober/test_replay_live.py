@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact
+from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict

@@ -1,1 +1,0 @@
-"""When two states, and two outcomes, count as the same: one file a rule."""
