@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from drift_agents.llm.rules import Rule
 from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.team.judge import CHOICE, choose
-from drift_agents.team.vote import RULES as VOTING
+from drift_agents.team.vote import VOTE, judge
 
-RULES: Mapping[str, Rule] = {**DISTILLING, **VOTING, CHOICE["title"]: choose}
+RULES: Mapping[str, Rule] = {**DISTILLING, VOTE["title"]: judge, CHOICE["title"]: choose}
 """Title of a question -> rule."""

@@ -3,7 +3,6 @@
 * `VOTE` - the question to a voter: which candidates are accepted
 * `vote` - queries a member's model, or applies the rules in its place
 * `judge` - the rule: grounded, not outvoted, useful to this voter, not held already
-* `RULES` - the table for `drift_agents.llm.rules.RuleModel`
 
 Source: EDV, section 4.4, appendix B.2 and figure 8. The default is to reject.
 """
@@ -16,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drift_agents.llm.base import Model, Options, ask
-from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
 from drift_agents.memory.distillation import (
     Line,
@@ -132,6 +130,3 @@ def _after(text: str, mark: str) -> str:
     """What stands behind a mark in the last line that begins with it."""
     return next((row[len(mark) :] for row in reversed(text.split("\n")) if row.startswith(mark)), "")
 
-
-RULES: Mapping[str, Rule] = {VOTE["title"]: judge}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
