@@ -24,9 +24,8 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Member, Solo
 from drift_agents.team.edv import EDV
-from drift_agents.team.judge import Judge
+from drift_agents.team.judge import RULES, Judge
 from drift_agents.team.router import Router
-from drift_agents.team.rules import RULES
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Usage
 from drift_agents.verifier.base import make_verifier

@@ -26,7 +26,7 @@ from drift_agents.memory.base import Memory, make_memory
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.registry import MEMORIES, POLICIES, Registry
 from drift_agents.team.base import Member, make_team
-from drift_agents.team.rules import RULES as TEAM_RULES
+from drift_agents.team.judge import RULES as TEAM_RULES
 from drift_agents.team_agent import TeamAgent
 from drift_agents.verifier.base import Verifier
 

@@ -24,9 +24,8 @@ from drift_agents.memory.citations import Contaminator, swap_outcomes
 from drift_agents.memory.consensus import SHARED, TeamMemory
 from drift_agents.memory.distillation import MOST, ProposedItem, describe_claims, propose
 from drift_agents.team.base import Member, Rollout, Solo
+from drift_agents.team.judge import RULES, vote
 from drift_agents.team.router import AbilityMatrix
-from drift_agents.team.rules import RULES
-from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval
 

@@ -20,8 +20,7 @@ from drift_agents.memory.distillation import (
     read_trajectories,
     render_trajectories,
 )
-from drift_agents.team.rules import RULES
-from drift_agents.team.vote import vote
+from drift_agents.team.judge import RULES, vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
 
 from tests.drift_agents.llm.scripted import ScriptedModel
