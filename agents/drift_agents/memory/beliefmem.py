@@ -38,7 +38,6 @@ from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
-    Episode,
     Experience,
     Note,
     Outcome,
@@ -135,7 +134,6 @@ class BeliefMem(TransitionStoreMemory):
     """
 
     name = "beliefmem"
-    supervision = "none"
 
     def __init__(
         self,
@@ -166,7 +164,7 @@ class BeliefMem(TransitionStoreMemory):
         self.rule = BeliefRule(initial, cap, contradicted, one_off, collapse=without == "belief")
         self.model = model
         self._relevance = Relevance(HashedEmbedding() if embedding is None else embedding, decay, unit, mix)
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         self._attributes: dict[RecordId, BeliefAttribute] = {}
         self._index: dict[Hashable, dict[RecordId, BeliefAttribute]] = {}
         self._cited: dict[RecordId, RecordId] = {}
@@ -180,7 +178,7 @@ class BeliefMem(TransitionStoreMemory):
         The present time is a common factor of all alphas, so the result does not depend on it.
         """
         k = self.k if k is None else k
-        key = self._transitions.matching.state_key(state)
+        key = self.transitions.matching.state_key(state)
         if key not in self._index:
             return self._retrieve_uncached(state, k) if self.per == "bank" else Retrieved()
         results = self._cache.setdefault(key, {})
@@ -226,7 +224,7 @@ class BeliefMem(TransitionStoreMemory):
 
     def _compare(self, state: str) -> tuple[AttributeColumns, NDArray[np.float64]]:
         """The candidate attributes for a state, and the similarity of each."""
-        own = self._index.get(self._transitions.matching.state_key(state), {})
+        own = self._index.get(self.transitions.matching.state_key(state), {})
         if self.per == "state":
             return self._relevance.columns(list(own.values())), np.ones(len(own))
         if self._bank is None:
@@ -266,7 +264,7 @@ class BeliefMem(TransitionStoreMemory):
 
     def _attributes_of(self, state: str, action: str) -> list[BeliefAttribute]:
         """The attributes of a state and an action: one, or with `without="merge"` one for each record."""
-        own = self._index.get(self._transitions.matching.state_key(state), {})
+        own = self._index.get(self.transitions.matching.state_key(state), {})
         return [attribute for attribute in own.values() if attribute.action == action]
 
     @property
@@ -284,7 +282,7 @@ class BeliefMem(TransitionStoreMemory):
         if not adds and not self._attributes_of(experience.state, experience.action):
             return None
         extracted = () if self.model is None else self._extract(self.model, experience)
-        return self._learn(self._transitions.append(experience, now), self.strength, adds, extracted)
+        return self._learn(self.transitions.append(experience, now), self.strength, adds, extracted)
 
     def _extract(self, model: Model, experience: Experience) -> Extracted:
         """The conclusions that an observation supports and their strengths, by the model."""
@@ -305,14 +303,14 @@ class BeliefMem(TransitionStoreMemory):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        record_id = self._transitions.append_summary(state, action, distribution, n, now)
+        record_id = self.transitions.append_summary(state, action, distribution, n, now)
         return self._learn(record_id, 1.0 - (1.0 - self.strength) ** n, adds=True)
 
     def _learn(self, record_id: RecordId, strength: float, adds: bool, extracted: Extracted = ()) -> RecordId:
-        (record,) = self._transitions.select([record_id])
+        (record,) = self.transitions.select([record_id])
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
-        attribute = attributes[0] if attributes else BeliefAttribute(self._transitions.new_id())
-        attribute.learn(Event(record, strength, adds, extracted), self.rule, self._transitions.matching.same_outcome)
+        attribute = attributes[0] if attributes else BeliefAttribute(self.transitions.new_id())
+        attribute.learn(Event(record, strength, adds, extracted), self.rule, self.transitions.matching.same_outcome)
         self._store(attribute)
         self._cited[record_id] = attribute.id
         self._relevance.add_words(attribute, [record])
@@ -320,16 +318,16 @@ class BeliefMem(TransitionStoreMemory):
         if self.per == "bank":
             self._cache.clear()
         else:
-            self._cache.pop(self._transitions.matching.state_key(record.state), None)
+            self._cache.pop(self.transitions.matching.state_key(record.state), None)
         return record_id
 
     def _store(self, attribute: BeliefAttribute) -> None:
         self._attributes[attribute.id] = attribute
-        self._index.setdefault(self._transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
+        self._index.setdefault(self.transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, recompute beliefs from the rest, and remove attributes without evidence."""
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         lost: dict[RecordId, set[RecordId]] = {}
         for record_id in removed:
             attribute_id = self._cited.pop(record_id, None)
@@ -353,14 +351,14 @@ class BeliefMem(TransitionStoreMemory):
 
     def _relearn(self, attribute: BeliefAttribute, lost: set[RecordId]) -> bool:
         """Recompute an attribute without lost evidence; returns whether any conclusion remains."""
-        key = self._transitions.matching.state_key(attribute.state)
+        key = self.transitions.matching.state_key(attribute.state)
         refuted = [held for held in attribute.candidates if self._is_removed(held, lost)]
         remaining = {item for held in attribute.candidates if held not in refuted for item in held.evidence}
         dropped = lost.union(item for held in refuted for item in held.evidence if item not in remaining)
         events = [event for event in attribute.events if event.record.id not in dropped]
         for item in dropped:
             self._cited.pop(item, None)
-        attribute.relearn(events, self.rule, self._transitions.matching.same_outcome)
+        attribute.relearn(events, self.rule, self.transitions.matching.same_outcome)
         if attribute.candidates:
             return True
         for event in events:
@@ -376,9 +374,6 @@ class BeliefMem(TransitionStoreMemory):
         if self.cascade == "majority":
             return 2 * count > len(held.evidence)
         return count > 0 if self.cascade == "any" else count == len(held.evidence)
-
-    def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Do nothing: every step was written when it happened."""
 
 
 def _render_archive(attribute: BeliefAttribute, number: int) -> list[str]:

@@ -311,7 +311,7 @@ class ConsensusMemory(TransitionStoreMemory):
         )
         self.contaminator = Contaminator(contaminate)
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         self._banks = ItemBanks(HashedEmbedding() if embedding is None else embedding, cascade, self.key)
         self._has_team = False
         self._member, self._task = SHARED, ""
@@ -330,7 +330,7 @@ class ConsensusMemory(TransitionStoreMemory):
     @property
     def key(self) -> Callable[[str], Hashable]:
         """The matching rule's key of a state."""
-        return self._transitions.matching.state_key
+        return self.transitions.matching.state_key
 
     def attend(self) -> None:
         """Stop the memory's own distillation: a team writes the items."""
@@ -359,7 +359,7 @@ class ConsensusMemory(TransitionStoreMemory):
             cited = self._cited
             chosen = tuple(
                 record
-                for records in self._transitions.by_action(state).values()
+                for records in self.transitions.by_action(state).values()
                 for record in records
                 if record.verified or record.id in cited
             )
@@ -410,7 +410,7 @@ class ConsensusMemory(TransitionStoreMemory):
         """
         self._write(candidate, task, owners, now)
         for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self._transitions, self.key, self._wrong)
+            claims = self.contaminator.claims(self.transitions, self.key, self._wrong)
             if not claims:
                 break
             self._write(describe_claims(claims), task, (SHARED,), now)
@@ -419,14 +419,14 @@ class ConsensusMemory(TransitionStoreMemory):
         wrong, evidence = bool(candidate.forged), candidate.evidence
         if wrong:
             evidence = tuple(self._write_false(one, now) for one in candidate.forged)
-        present = tuple(dict.fromkeys(number for number in evidence if number in self._transitions))
+        present = tuple(dict.fromkeys(number for number in evidence if number in self.transitions))
         if not present:
             return
-        states = tuple({self.key(record.state): record.state for record in self._transitions.select(present)}.values())
+        states = tuple({self.key(record.state): record.state for record in self.transitions.select(present)}.values())
         for owner in owners:
             self._banks.write(
                 ConsensusItem(
-                    self._transitions.new_id(),
+                    self.transitions.new_id(),
                     owner,
                     candidate.title,
                     candidate.description,
@@ -445,27 +445,27 @@ class ConsensusMemory(TransitionStoreMemory):
 
     def _write_false(self, claim: Transition, now: AgentClock) -> RecordId:
         """Write a transition that was not experienced."""
-        return self._transitions.append(Experience(*claim, 0.0, now), now)
+        return self.transitions.append(Experience(*claim, 0.0, now), now)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._transitions.select([record_id])
+        (record,) = self.transitions.select([record_id])
         self._cache.pop(self.key(record.state), None)
         self._written[record_id] = None
         return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; items that depend on them are removed, or cut."""
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         for number in removed:
             self._written.pop(number, None)
-        items = self._banks.remove_records(removed, self._transitions)
+        items = self._banks.remove_records(removed, self.transitions)
         self._activate(number for number in self._active if number in self._banks)
         self._clear_cache()
         return Removed(removed, items)
 
     def attempt(self) -> tuple[Record, ...]:
         """The records of the last episode that were not removed, step by step."""
-        return tuple(record for record in self._attempt if record.id in self._transitions)
+        return tuple(record for record in self._attempt if record.id in self.transitions)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Store the steps of the attempt; without a team, distil it.
@@ -473,7 +473,7 @@ class ConsensusMemory(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = tuple(attempt_steps(self._transitions.select(self._written), self.key))
+        steps = tuple(attempt_steps(self.transitions.select(self._written), self.key))
         candidates: list[ProposedItem] = []
         if steps and not self._has_team:
             # Before anything changes, so that an error of the model leaves memory as it was.

@@ -75,7 +75,7 @@ class EpisodicMemory(TransitionStoreMemory):
     def __init__(self, k: int, pool: str, matching: Matching | None) -> None:
         self.k = check_count("k", k, 1, MOST)
         self.pool = check_choice("pool", pool, POOLS)
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         # What was written in the present episode.
         self._written: dict[RecordId, None] = {}
         # The number of the present episode, and its steps so far as pairs of state and action.
@@ -120,7 +120,7 @@ class EpisodicMemory(TransitionStoreMemory):
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records shown for this state; the first query at a time is about the present one, and chooses."""
         self._update_choice(state, k, now)
-        records = self._shown_by_state().get(self._transitions.matching.state_key(state), ())
+        records = self._shown_by_state().get(self.transitions.matching.state_key(state), ())
         return Retrieved(records, (1.0,) * len(records))
 
     def in_mind(self) -> Iterator[str]:
@@ -143,13 +143,13 @@ class EpisodicMemory(TransitionStoreMemory):
         if self._shown is None:
             ids = {*self._written, *self._verified(), *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
-            for record in self._transitions.select(sorted(ids)):
-                groups.setdefault(self._transitions.matching.state_key(record.state), []).append(record)
+            for record in self.transitions.select(sorted(ids)):
+                groups.setdefault(self.transitions.matching.state_key(record.state), []).append(record)
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
 
     def _verified(self) -> Iterator[RecordId]:
-        return (record.id for record in self._transitions.verified())
+        return (record.id for record in self.transitions.verified())
 
     def _note_written(self, number: RecordId) -> RecordId:
         self._written[number] = None
@@ -158,7 +158,7 @@ class EpisodicMemory(TransitionStoreMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, remove or cut the items that depend on them, and choose anew."""
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         for number in removed:
             self._written.pop(number, None)
         items = self._cascade(removed)
@@ -175,7 +175,7 @@ class EpisodicMemory(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Learn from the episode, if it belongs to the pool."""
-        steps = attempt_steps(self._transitions.select(self._written), self._transitions.matching.state_key)
+        steps = attempt_steps(self.transitions.select(self._written), self.transitions.matching.state_key)
         if steps and (self.pool == "all" or is_success(result)):
             self._learn(result, steps, now)
         self._written = {}

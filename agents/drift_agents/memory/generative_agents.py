@@ -24,9 +24,9 @@ from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
+from drift_agents.memory.transitions import TransitionStoreMemory
 from drift_agents.types import (
     AgentClock,
-    Episode,
     Experience,
     Note,
     Outcome,
@@ -297,7 +297,7 @@ CACHED_RATINGS = 8192
 """The largest number of cached ratings, by statement."""
 
 
-class GenerativeAgents:
+class GenerativeAgents(TransitionStoreMemory):
     """A memory stream, ranked by recency, importance and relevance, with reflection (Park et al. 2023).
 
     The stream holds observations, which are records of transitions, and insights, which are notes
@@ -356,7 +356,6 @@ class GenerativeAgents:
     """
 
     name = "generative_agents"
-    supervision = "none"
 
     def __init__(
         self,
@@ -389,6 +388,7 @@ class GenerativeAgents:
         self.model: Model = RuleModel(RULES) if model is None else model
         embedding = HashedEmbedding() if embedding is None else embedding
         self._stream = MemoryStream(per, decay, weights, ties, cascade, embedding, matching)
+        self.transitions = self._stream.transitions
         self._queried_at: AgentClock | None = None
         self._ratings: dict[str, int] = {}
 
@@ -424,7 +424,7 @@ class GenerativeAgents:
             ModelError: if the model's answer has the wrong form.
         """
         importance = self._rate(render_statement(experience.state, experience.action, [(experience.outcome, 1.0)]))
-        return self._write(self._stream.transitions.append(experience, now), importance, now)
+        return self._write(self.transitions.append(experience, now), importance, now)
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -436,9 +436,7 @@ class GenerativeAgents:
             ModelError: if the model's answer has the wrong form.
         """
         importance = self._rate(render_statement(state, action, distribution, n))
-        return self._write(
-            self._stream.transitions.append_summary(state, action, distribution, n, now), importance, now
-        )
+        return self._write(self.transitions.append_summary(state, action, distribution, n, now), importance, now)
 
     def _write(self, record_id: RecordId, importance: int, now: AgentClock) -> RecordId:
         stream = self._stream
@@ -489,18 +487,6 @@ class GenerativeAgents:
             text = " ".join(insight["insight"].split())
             self._stream.write_insight(text, cited, AccessRecord(self._rate(text), self._hour(now)))
 
-    def same_transitions(self, state: str, action: str) -> list[Record]:
-        """All records of this state and action, oldest first."""
-        return self._stream.transitions.same_transitions(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All observations, oldest first."""
-        return iter(self._stream.transitions)
-
-    def in_mind(self) -> Iterator[str]:
-        """One text for every known state, in the order of their oldest record."""
-        return self._stream.transitions.states()
-
     def notes(self) -> tuple[Note, ...]:
         """All insights, oldest first."""
         return tuple(map(self._stream.note, self._stream.insights))
@@ -512,6 +498,3 @@ class GenerativeAgents:
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these observations, and the insights that depend on them."""
         return self._stream.remove(ids)
-
-    def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Do nothing: every step was written when it happened."""

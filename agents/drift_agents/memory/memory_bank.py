@@ -172,7 +172,6 @@ class MemoryBank(TransitionStoreMemory):
     """
 
     name = "memory_bank"
-    supervision = "none"
 
     def __init__(
         self,
@@ -194,7 +193,7 @@ class MemoryBank(TransitionStoreMemory):
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
         self._unit, self._recall_unit = UNITS.index(unit), UNITS.index(recall_unit)
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         self._strengths: dict[RecordId, MemoryStrength] = {}
         self._summaries: dict[RecordId, tuple[Note, AgentClock]] = {}
         self._citations = Citations(cascade)
@@ -222,7 +221,7 @@ class MemoryBank(TransitionStoreMemory):
         if self._cached_at != time:
             self._clear_cache()
             self._cached_at = time
-        key = self._transitions.matching.state_key(state)
+        key = self.transitions.matching.state_key(state)
         results = self._cache.setdefault(key, {})
         if k not in results:
             results[k] = self._retrieve_uncached(state, key, k, now)
@@ -250,7 +249,7 @@ class MemoryBank(TransitionStoreMemory):
         return self._choose(self._rank_actions(state, now), self.k)
 
     def _rank_actions(self, state: str, now: AgentClock) -> dict[str, list[_Ranked]]:
-        return {action: self._rank(records, now) for action, records in self._transitions.by_action(state).items()}
+        return {action: self._rank(records, now) for action, records in self.transitions.by_action(state).items()}
 
     def _rank(self, records: Iterable[Record], now: AgentClock) -> list[_Ranked]:
         """Sorted triples of t / S, the negative id and the record: the highest retention comes first.
@@ -273,7 +272,7 @@ class MemoryBank(TransitionStoreMemory):
         Raises:
             ArgumentError: if there is no such record.
         """
-        record = self._transitions.get(record_id)
+        record = self.transitions.get(record_id)
         if record is None:
             raise ArgumentError(f"`record_id` should be the id of a record. Received {record_id!r}")
         ((faded, _, _),) = self._rank([record], now)
@@ -305,8 +304,8 @@ class MemoryBank(TransitionStoreMemory):
                 insort(order, (0.0, -record.id, record))
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._transitions.select([record_id])
-        key = self._transitions.matching.state_key(record.state)
+        (record,) = self.transitions.select([record_id])
+        key = self.transitions.matching.state_key(record.state)
         self._cache.pop(key, None)
         if record.now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
@@ -326,7 +325,7 @@ class MemoryBank(TransitionStoreMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and the summaries that lose too much evidence."""
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         for record_id in removed:
             del self._strengths[record_id]
         notes = self._citations.remove(removed)
@@ -341,13 +340,13 @@ class MemoryBank(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer is no summary.
         """
-        written = self._transitions.select(self._written)
+        written = self.transitions.select(self._written)
         self._written.clear()
         if not written or not self.days:
             return
         messages = read_messages("memory/templates/memory_bank_day.txt", day=render_steps(result, written))
         summary = ask(self.model, messages, DAY).data["summary"]
-        note = Note(self._transitions.new_id(), summary, tuple(record.id for record in written))
+        note = Note(self.transitions.new_id(), summary, tuple(record.id for record in written))
         self._summaries[note.id] = note, now
         self._citations.add(note.id, note.evidence)
         self._cache.clear()

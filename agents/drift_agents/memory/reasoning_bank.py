@@ -283,17 +283,17 @@ class ReasoningBank(EpisodicMemory):
             numbers.append(self._write(ReasoningItem(**entry), [record.id for record in steps]))
         self._correct += len(numbers)
         for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self._transitions, self._transitions.matching.state_key, self._wrong)
+            claims = self.contaminator.claims(self.transitions, self.transitions.matching.state_key, self._wrong)
             if not claims:
                 break
             numbers.append(self._write_wrong(claims, now))
         if numbers:
-            task = self._transitions.new_id()
+            task = self.transitions.new_id()
             self._tasks[task] = PastTask(steps[0].state, result.task, tuple(numbers))
             self._starts.add(task, steps[0].state)
 
     def _write(self, item: ReasoningItem, evidence: Sequence[RecordId]) -> RecordId:
-        number = self._transitions.new_id()
+        number = self.transitions.new_id()
         self._items[number] = item
         self._citations.add(number, evidence)
         return number
@@ -303,7 +303,7 @@ class ReasoningBank(EpisodicMemory):
         self._wrong += 1
         steps = [Recollection(*claim, 1.0, now.step) for claim in claims]
         paths = " ".join(render_trajectory(path) for path in build_trajectories(steps))
-        evidence = [self._transitions.append(Experience(*claim, 0.0, now), now) for claim in claims]
+        evidence = [self.transitions.append(Experience(*claim, 0.0, now), now) for claim in claims]
         return self._write(ReasoningItem("A way that worked.", "What these actions lead to.", paths), evidence)
 
     def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:

@@ -21,7 +21,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, UpdatedStore, make_store
-from drift_agents.types import AgentClock, Episode, Note, Outcome, Record, RecordId, Removed, Retrieved
+from drift_agents.types import AgentClock, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_count, check_flag
 
 _STATEMENT = re.compile(
@@ -76,7 +76,6 @@ class StoreMemory(TransitionStoreMemory):
     """
 
     name = "store"
-    supervision = "none"
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class StoreMemory(TransitionStoreMemory):
         matching: Matching | None = None,
     ) -> None:
         self.k, self.merge = check_count("k", k), check_flag("merge", merge)
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         self._store = make_store(store, embedding)
         # The entry of every record, and the records of every entry: a store may merge equal texts.
         self._entries: dict[RecordId, str] = {}
@@ -127,7 +126,7 @@ class StoreMemory(TransitionStoreMemory):
                 held += [(place, entry, record._replace(now=now)) for place, now in times]
                 held += [] if times else [(max((place for place, *_ in held), default=0), entry, record)]
         for place, entry, record in sorted(held, key=lambda one: one[0]):
-            self._note_entry(self._transitions.take_over(record), entry, _render(record), place)
+            self._note_entry(self.transitions.take_over(record), entry, _render(record), place)
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of the `k` entries that are most similar to this state; no side effect."""
@@ -155,25 +154,25 @@ class StoreMemory(TransitionStoreMemory):
         if entry and not cited:
             return ()
         if same := [number for number in cited if self._statements[number] == text]:
-            return self._transitions.select(same)
+            return self.transitions.select(same)
         if text not in self._rewritten:
             self._rewritten[text] = self._read_back(text, tuple(cited))
         return (self._rewritten[text],)
 
     def _read_back(self, text: str, cited: tuple[RecordId, ...]) -> Record | Note:
         """A rewritten text as a record of what it states, or as a note."""
-        number = self._transitions.new_id()
+        number = self.transitions.new_id()
         stated = _STATEMENT.search(text)
         if stated is not None:
-            known = {quote_state(one.state): one for record in self._transitions for one in _ends_of(record)}
+            known = {quote_state(one.state): one for record in self.transitions for one in _ends_of(record)}
             outcome = known.get(stated["after"])
             if stated["score"] is not None:
                 state = stated["after"] if outcome is None else outcome.state
                 outcome = Outcome(state, float(stated["score"]), stated["ended"] is not None)
-            before = next((r.state for r in self._transitions if quote_state(r.state) == stated["state"]), None)
+            before = next((r.state for r in self.transitions if quote_state(r.state) == stated["state"]), None)
             is_one = " led to " not in stated["state"] + stated["after"]
             if is_one and outcome is not None and before is not None:
-                now = max((record.now for record in self._transitions.select(cited)), default=AgentClock())
+                now = max((record.now for record in self.transitions.select(cited)), default=AgentClock())
                 return Record(number, before, json.loads(stated["action"]), ((outcome, 1.0),), 1, now)
         return Note(number, text, cited)
 
@@ -183,7 +182,7 @@ class StoreMemory(TransitionStoreMemory):
 
     def _note_written(self, record_id: RecordId) -> RecordId:
         """Give a record its entry, a new one if it shares none."""
-        (record,) = self._transitions.select([record_id])
+        (record,) = self.transitions.select([record_id])
         self._cache.clear()
         text = _render(record)
         entry = self._merged.get(text)
@@ -208,7 +207,7 @@ class StoreMemory(TransitionStoreMemory):
         """Bring the metadata of a merged entry up to date, so that the store can be opened again."""
         if not self.merge or not isinstance(self._store, ListedStore):
             return
-        records = self._transitions.select(self._cited[entry])
+        records = self.transitions.select(self._cited[entry])
         about = _describe(records, [self._places[record.id] for record in records])
         if isinstance(self._store, UpdatedStore):
             self._store.update(entry, about)
@@ -222,7 +221,7 @@ class StoreMemory(TransitionStoreMemory):
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         self._cache.clear()
         for entry in dict.fromkeys(self._entries[number] for number in removed):
             for number in removed:
@@ -235,9 +234,6 @@ class StoreMemory(TransitionStoreMemory):
         for number in removed:
             del self._entries[number], self._places[number], self._statements[number]
         return Removed(removed)
-
-    def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Do nothing: every step was written when it happened."""
 
 
 def _ends_of(record: Record) -> list[Outcome]:

@@ -169,7 +169,7 @@ class TrajectoryMemory(EpisodicMemory):
         found = []
         for choice in self._chosen:
             trajectory = self._trajectories.get(choice.item)
-            steps = tuple(self._transitions.select(self._steps_from(choice.item, choice.place)))
+            steps = tuple(self.transitions.select(self._steps_from(choice.item, choice.place)))
             found.append(Exemplar(steps, trajectory.score, choice.similarity, trajectory.task))
         return tuple(found)
 
@@ -185,13 +185,13 @@ class TrajectoryMemory(EpisodicMemory):
     def _learn(self, result: Episode, steps: list[Record], now: AgentClock) -> None:
         path = tuple((record.state, record.action) for record in steps)
         ids = tuple(record.id for record in steps)
-        trajectory = StoredTrajectory(self._transitions.new_id(), result.task, path, ids, float(result.score))
+        trajectory = StoredTrajectory(self.transitions.new_id(), result.task, path, ids, float(result.score))
         self._trajectories.add(trajectory)
         self._add_keys(trajectory)
 
     def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:
         items = []
-        for trajectory in self._trajectories.remove_records(removed, self._transitions):
+        for trajectory in self._trajectories.remove_records(removed, self.transitions):
             if trajectory.id in self._trajectories:
                 self._add_keys(self._trajectories.get(trajectory.id))
             else:

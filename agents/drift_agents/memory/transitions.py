@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import ClassVar
 
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
-from drift_agents.types import AgentClock, Experience, Outcome, Record, RecordId
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 
 class TransitionStore:
@@ -159,24 +158,39 @@ class TransitionStore:
 
 
 class TransitionStoreMemory(ABC):
-    """A memory whose evidence is in `_transitions`; see `drift_agents.memory.base.Memory` for the rest.
+    """A memory that writes every transition: a subclass has a name and says what is retrieved.
+
+    Args:
+        matching: when two states count as the same; texts must be equal if not given.
 
     Example:
-        >>> from drift_agents.memory.vanilla import VanillaMemory
         >>> from drift_agents.types import AgentClock, Experience, Outcome
-        >>> memory = VanillaMemory()
-        >>> now = AgentClock(0, 0)
+        >>> class Newest(TransitionStoreMemory):
+        ...     name = "newest"
+        ...
+        ...     def retrieve(self, state, k, now):
+        ...         newest = [records[-1] for records in self.transitions.by_action(state).values()]
+        ...         return Retrieved(tuple(newest), (1.0,) * len(newest))
+        >>> memory, now = Newest(), AgentClock()
         >>> _ = memory.observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
-        >>> [record.state for record in memory.same_transitions("a", "1")], list(memory.in_mind())
-        (['a'], ['a'])
+        >>> [record.outcome.state for record in memory.retrieve("a", None, now).records]
+        ['b']
     """
 
-    name: ClassVar[str]
-    _transitions: TransitionStore
+    name: str
+    supervision = "none"
+    transitions: TransitionStore
+
+    def __init__(self, *, matching: Matching | None = None) -> None:
+        self.transitions = TransitionStore(matching)
+
+    @abstractmethod
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """Records and notes for this state; `k=None` leaves the number to the memory."""
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Append an experience; returns its id."""
-        return self._note_written(self._transitions.append(experience, now))
+        return self._note_written(self.transitions.append(experience, now))
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -186,7 +200,7 @@ class TransitionStoreMemory(ABC):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        return self._note_written(self._transitions.append_summary(state, action, distribution, n, now))
+        return self._note_written(self.transitions.append_summary(state, action, distribution, n, now))
 
     def _note_written(self, record_id: RecordId) -> RecordId:
         """Update what depends on the transition store after a record was written."""
@@ -194,12 +208,19 @@ class TransitionStoreMemory(ABC):
 
     def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
-        return self._transitions.same_transitions(state, action)
+        return self.transitions.same_transitions(state, action)
 
     def records(self) -> Iterator[Record]:
         """All records, oldest first."""
-        return iter(self._transitions)
+        return iter(self.transitions)
 
     def in_mind(self) -> Iterator[str]:
         """One text for every known state, in the order of their oldest record."""
-        return self._transitions.states()
+        return self.transitions.states()
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these records; no item depends on them."""
+        return Removed(self.transitions.remove(ids))
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:  # noqa: B027, most memories learn step by step
+        """Do nothing: every step was written when it happened."""

@@ -9,12 +9,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby, islice
 
 from drift_agents.matching import Matching
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.memory.transitions import TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import (
     AgentClock,
-    Episode,
     Note,
     Record,
     RecordId,
@@ -55,24 +54,23 @@ class VanillaMemory(TransitionStoreMemory):
     """
 
     name = "vanilla"
-    supervision = "none"
 
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
         self.k = check_count("k", k)
         self.order = check_choice("order", order, ORDERS)
-        self._transitions = TransitionStore(matching)
+        super().__init__(matching=matching)
         # Results by state and k: most states do not change from step to step.
         self._cache: dict[Hashable, dict[int, Retrieved]] = {}
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
-        results = self._cache.setdefault(self._transitions.matching.state_key(state), {})
+        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
         if len(self._cache) > MOST_CACHED:
             del self._cache[next(iter(self._cache))]
         if k not in results:
             chosen: list[Record] = []
-            for records in self._transitions.by_action(state).values():
+            for records in self.transitions.by_action(state).values():
                 chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
             results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
         return results[k]
@@ -82,17 +80,14 @@ class VanillaMemory(TransitionStoreMemory):
         return self.retrieve(state, None, now)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._transitions.select([record_id])
-        self._cache.pop(self._transitions.matching.state_key(record.state), None)
+        (record,) = self.transitions.select([record_id])
+        self._cache.pop(self.transitions.matching.state_key(record.state), None)
         return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; no item depends on them."""
         self._cache.clear()
-        return Removed(self._transitions.remove(ids))
-
-    def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Do nothing: every step was written when it happened."""
+        return super().remove(ids)
 
 
 class FullTranscript(TransitionStoreMemory):
@@ -119,17 +114,16 @@ class FullTranscript(TransitionStoreMemory):
     """
 
     name = "full_transcript"
-    supervision = "none"
 
     def __init__(self, *, window: int = 200, matching: Matching | None = None) -> None:
         self.window = check_count("window", window)
-        self._transitions = TransitionStore(matching)
+        super().__init__(matching=matching)
         self._shown: Retrieved | None = None
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The steps of the window, whatever the state; no side effect."""
         if self._shown is None:
-            newest = list(islice(reversed(list(self._transitions)), self.window))[::-1]
+            newest = list(islice(reversed(list(self.transitions)), self.window))[::-1]
             episodes = groupby(newest, lambda record: record.now.episode)
             self._shown = Retrieved(notes=tuple(_write(number, list(records)) for number, records in episodes))
         return self._shown
@@ -145,10 +139,7 @@ class FullTranscript(TransitionStoreMemory):
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and so these steps from the transcript."""
         self._shown = None
-        return Removed(self._transitions.remove(ids))
-
-    def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Do nothing: every step was written when it happened."""
+        return super().remove(ids)
 
 
 def _write(episode: int, records: list[Record]) -> Note:

@@ -236,7 +236,7 @@ class Voyager(TransitionStoreMemory):
         self.failed = check_interval("failed", failed, "(0, 1]")
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._transitions = TransitionStore(matching)
+        self.transitions = TransitionStore(matching)
         self._library = SkillLibrary(HashedEmbedding() if embedding is None else embedding, cascade)
         self._marks: dict[RecordId, bool] = {}
         # The records of the present attempt, and of those before it in the row.
@@ -266,7 +266,7 @@ class Voyager(TransitionStoreMemory):
                 self._activate(skill.id for skill in self._library.nearest(state, k))
             if self._focus[1] == state:
                 notes = (*(self._library.get(skill_id).note() for skill_id in self._active), *notes)
-        results = self._cache.setdefault(self._transitions.matching.state_key(state), {})
+        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
         if k not in results:
             results[k] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
         return results[k] if not notes else results[k]._replace(notes=notes)
@@ -278,7 +278,7 @@ class Voyager(TransitionStoreMemory):
     def _marked_records(self, state: str, k: int) -> Retrieved:
         """The `k` first records of every action, those of successes before those of failures."""
         chosen: list[Record] = []
-        for records in self._transitions.by_action(state).values():
+        for records in self.transitions.by_action(state).values():
             if self.order == "newest":
                 records.reverse()
             chosen += sorted(records, key=lambda record: RANKS[self.mark(record.id)])[:k]
@@ -288,7 +288,7 @@ class Voyager(TransitionStoreMemory):
         """The records of this state that belong to chosen skills or the row of attempts, or are verified."""
         chosen = tuple(
             record
-            for records in self._transitions.by_action(state).values()
+            for records in self.transitions.by_action(state).values()
             for record in records
             if self._is_kept(record) or any(skill_id in self._active for skill_id in self._library.citing(record.id))
         )
@@ -305,7 +305,7 @@ class Voyager(TransitionStoreMemory):
 
     def mark(self, record_id: RecordId) -> bool | None:
         """Whether the critic judged a record's attempt a success; `None` before it did, `True` if verified."""
-        record = self._transitions.get(record_id)
+        record = self.transitions.get(record_id)
         return True if record is not None and record.verified else self._marks.get(record_id)
 
     def skills(self) -> tuple[Skill, ...]:
@@ -313,8 +313,8 @@ class Voyager(TransitionStoreMemory):
         return tuple(self._library)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self._transitions.select([record_id])
-        self._cache.pop(self._transitions.matching.state_key(record.state), None)
+        (record,) = self.transitions.select([record_id])
+        self._cache.pop(self.transitions.matching.state_key(record.state), None)
         self._written[record_id] = None
         return record_id
 
@@ -323,11 +323,11 @@ class Voyager(TransitionStoreMemory):
 
         In the mode `skills` the transitions that only a removed skill, or a part cut off, cited are removed too.
         """
-        removed = self._transitions.remove(ids)
+        removed = self.transitions.remove(ids)
         for record_id in removed:
             for kept in (self._marks, self._written, self._row):
                 kept.pop(record_id, None)
-        changed = self._library.remove_records(removed, self._transitions)
+        changed = self._library.remove_records(removed, self.transitions)
         more = self._remove_uncited(chain.from_iterable(skill.steps for skill in changed))
         notes = tuple(skill.id for skill in changed if skill.id not in self._library)
         if critiques := self._critiques.remove(removed):
@@ -338,10 +338,8 @@ class Voyager(TransitionStoreMemory):
 
     def _remove_uncited(self, ids: Iterable[RecordId]) -> tuple[RecordId, ...]:
         """Remove those of these records that are neither kept nor cited by a skill (`skills`)."""
-        records = self._transitions.select(dict.fromkeys(ids))
-        return self._transitions.remove(
-            r.id for r in records if not self._is_kept(r) and not self._library.citing(r.id)
-        )
+        records = self.transitions.select(dict.fromkeys(ids))
+        return self.transitions.remove(r.id for r in records if not self._is_kept(r) and not self._library.citing(r.id))
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Let the critic judge the attempt, and learn from the judgement.
@@ -349,7 +347,7 @@ class Voyager(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = attempt_steps(self._transitions.select(self._written), self._transitions.matching.state_key)
+        steps = attempt_steps(self.transitions.select(self._written), self.transitions.matching.state_key)
         judgement = skill = None
         if steps:
             # Before anything changes, so that an error of the model leaves memory as it was.
@@ -395,7 +393,7 @@ class Voyager(TransitionStoreMemory):
         self._remove_critique()
         if critique:
             text = f"Critique of attempt {self._failures} of {self.attempts} at {truncate(task)!r}: {critique}"
-            self._critique = Note(self._transitions.new_id(), text, tuple(record.id for record in steps))
+            self._critique = Note(self.transitions.new_id(), text, tuple(record.id for record in steps))
             self._critiques.add(self._critique.id, self._critique.evidence)
 
     def _write_skill(self, skill: Mapping[str, str], steps: Sequence[Record]) -> None:
@@ -403,7 +401,7 @@ class Voyager(TransitionStoreMemory):
         old = self._library.named(skill["name"])
         ids, actions = tuple(record.id for record in steps), tuple(record.action for record in steps)
         self._library.write(
-            Skill(self._transitions.new_id(), skill["name"], skill["description"], actions, ids, len(ids))
+            Skill(self.transitions.new_id(), skill["name"], skill["description"], actions, ids, len(ids))
         )
         if old is not None:
             self._activate(skill_id for skill_id in self._active if skill_id in self._library)

@@ -23,7 +23,6 @@ from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cos
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.registry import STORES
-from drift_envs.lazy import load_object
 
 Hit: TypeAlias = "tuple[str, str, float]"
 """The id of an entry, its text, and its similarity to the query; higher means more similar."""
@@ -123,16 +122,12 @@ def _as_store(given: Any) -> StoreProtocol | None:
     """A store as it is, a memory service as a store; `None` for other objects."""
     if not all(callable(getattr(given, name, None)) for name in ("add", "search")):
         return None
-    if isinstance(given, StoreProtocol) and _needs_metadata(given):
-        return given
-    made: StoreProtocol = load_object("drift_agents.stores.base:ServiceStore")(given)
-    return made
-
-
-def _needs_metadata(given: StoreProtocol) -> bool:
-    """Whether `add` takes metadata always, as a store's does, or only if they are given, as a service's does."""
-    parameters = list(signature(given.add).parameters.values())
-    return len(parameters) > 1 and parameters[1].default is Parameter.empty and parameters[1].name == "metadata"
+    if isinstance(given, StoreProtocol):
+        # The `add` of a store takes metadata always, that of a service only if they are given.
+        second = next(islice(signature(given.add).parameters.values(), 1, None), None)
+        if second is not None and second.name == "metadata" and second.default is Parameter.empty:
+            return given
+    return ServiceStore(given)
 
 
 def refuse_copy(name: str) -> DriftAgentsError:
