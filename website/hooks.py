@@ -1,8 +1,8 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
-* `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, gallery, schedules, the board and the site's own files
-* `on_page_markdown` - rewrites links to files outside `docs/`, keeps `a ± b` on one line, gives wide tables room
+* `on_config` - adds the pages of environments to `nav`, and pages that it does not name under "More"
+* `on_files` - adds the start page, the root's documents, environments, schedules, the board and the site's own files
+* `on_page_markdown` - rewrites links to files outside `docs/`, shows thumbnails, gives wide tables room
 * `on_page_content` - marks the cells that hold sentences
 """
 
@@ -17,9 +17,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from drift_envs.registration import IDS
 from research.verify_map.board import to_board_page
 from research.verify_map.rules import read_rules
-from website import gallery, shipped
+from website import environments, schedules, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 FROM_ROOT = {
@@ -31,7 +32,10 @@ FROM_ROOT = {
 LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
-GENERATED = {*FROM_ROOT.values(), "gallery.md", SCHEDULES}
+ENVIRONMENTS = {f"environments/{env_id}.md": env_id for env_id in IDS}
+GENERATED = {*FROM_ROOT.values(), *ENVIRONMENTS, SCHEDULES}
+THUMBNAILS = "<!-- thumbnails -->"
+"""Where the pictures of all environments stand in `environments.md`."""
 WIDE = {
     "rl_board.md",
     *(f"research/{name}.md" for name in ("leaderboard", "papers", "tools_results", "when_to_verify")),
@@ -56,9 +60,21 @@ def titled(path: Path) -> str:
     return found[1] if found else path.stem
 
 
+def add_environments(nav: Any) -> None:
+    """Put the pages of environments behind their overview, wherever a navigation names it."""
+    if isinstance(nav, list):
+        if "environments.md" in nav:
+            place = nav.index("environments.md") + 1
+            nav[place:place] = environments.navigation()
+        for part in nav:
+            for section in part.values() if isinstance(part, dict) else ():
+                add_environments(section)
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Give pages that `nav` does not name a place."""
+    """Add the pages of environments to `nav`, and those that it does not name."""
     docs = Path(config.docs_dir)
+    add_environments(config.nav)
     found = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
     rest = [{titled(path): name} for name, path in found.items() if name not in pages_of(config.nav)]
     if rest and config.nav is not None:
@@ -72,11 +88,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for asset in sorted((ROOT / "website" / "assets").iterdir()):
         files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
-    files.append(File.generated(config, SCHEDULES, content=shipped.page(shipped.read_table().values())))
-    pictures = ROOT / "build" / "gallery"
-    files.append(File.generated(config, "gallery.md", content=gallery.page(gallery.draw(pictures))))
-    for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
-        files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
+    files.append(File.generated(config, SCHEDULES, content=schedules.page()))
+    for page, env_id in ENVIRONMENTS.items():
+        files.append(File.generated(config, page, content=environments.page(env_id)))
     if has_lines():
         book = read_rules(ROOT / "research" / "verify_map" / "rules.yaml")
         page = to_board_page(read_evidence([ROOT / LINES]), book)
@@ -131,6 +145,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             )
         return f"{mark}[{text}]({found}{anchor or ''})" if found else text
 
+    markdown = markdown.replace(THUMBNAILS, environments.thumbnails())
     pieces = re.split(r"(^```.*?^```)", markdown, flags=re.DOTALL | re.MULTILINE)
     pages = (
         piece if index % 2 else LINK.sub(rewritten, piece.replace(" ± ", "&nbsp;±&nbsp;"))

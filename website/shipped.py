@@ -1,4 +1,4 @@
-"""The table of shipped schedules: `docs/shipped_schedules.csv`, and the page of the site that shows it.
+"""The table of shipped schedules: `docs/shipped_schedules.csv`.
 
 `python -m website.shipped [NAME...]` computes the rows of these schedules again, or of all of them (minutes), and
 writes the file.
@@ -8,7 +8,6 @@ writes the file.
 * `figures` - its cells of what drifts do
 * `listed` - the schedules that have a row
 * `read_table`, `write_table` - the file
-* `page` - the page
 """
 
 from __future__ import annotations
@@ -89,24 +88,6 @@ def write_table(rows: Iterable[Sequence[str]], path: Path = TABLE) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
-
-
-def page(rows: Iterable[Sequence[str]]) -> str:
-    """The page of the site, in Markdown.
-
-    Args:
-        rows: those of the file.
-    """
-    lines = [
-        "# Shipped schedules",
-        "For everyone who looks for a drift: all schedules of the package. *Table* and *loss* are explained in",
-        "[environments](environments.md#schedules).",
-        "",
-        f"| {' | '.join(COLUMNS)} |",
-        f"|{'---|' * len(COLUMNS)}",
-        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in rows),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def main(names: Sequence[str], path: Path = TABLE) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra `docs`")
 
-from tests.core_ids import CORE_IDS
+from drift_envs.registration import IDS
 from website import hooks
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,9 +49,20 @@ def test_pages_and_the_search_open_from_files(site: Path) -> None:
     assert 'href="quickstart_rl.html"' in start
 
 
-def test_the_gallery_shows_every_environment(site: Path) -> None:
-    gallery = (site / "gallery.html").read_text(encoding="utf-8")
-    assert all(env_id in gallery for env_id in CORE_IDS)
+def test_every_environment_has_a_page_that_its_overview_links(site: Path) -> None:
+    overview = (site / "environments.html").read_text(encoding="utf-8")
+    for env_id in IDS:
+        assert f'href="environments/{env_id}.html"' in overview
+        assert f"<h1>{env_id}" in re.sub(
+            r"(<h1)[^>]*", r"\1", (site / "environments" / f"{env_id}.html").read_text("utf-8")
+        )
+
+
+def test_schedules_are_found_by_kind(site: Path) -> None:
+    text = (site / "shipped_schedules.html").read_text(encoding="utf-8")
+    weaker = text.partition("Gets weaker or smaller slowly</")[2].partition("<h2")[0]
+    assert 'href="environments/DriftMountainCar-v0.html#mountain_car-fatigue"' in weaker
+    assert "<svg" in weaker
 
 
 @pytest.mark.parametrize(
