@@ -3,12 +3,14 @@
 * `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
 * `count_loop_steps` - how long an episode moved in circles
 * `NOTABLE_LOOPS` - the share of steps in loops that is worth a warning
+* `describe_unread_notes` - what a memory has put into prompts that the planner cannot read
 * `StepRenderer` - renders the prompts of one step, for a controller
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -35,6 +37,7 @@ from drift_agents.types import (
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
+from drift_envs.errors import DriftWarning
 
 
 class Agent:
@@ -87,6 +90,9 @@ class Agent:
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
+        self.warn: Callable[[str], object] = _warn
+        """Called once if memory's notes are nothing to the planner; a run has its own, which prints each kind once."""
+        self._has_warned = False
         self._prompts = PromptBuilder(self.matching, self.recall)
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         policy_seed, verifier_seed = sequence.spawn(2)
@@ -116,6 +122,9 @@ class Agent:
 
         Raises:
             ArgumentError: if the environment does not show text.
+
+        Warns:
+            DriftWarning: once, if the planner cannot read the notes of the memory.
         """
         return self.play(env, *reset_text_env(env, seed, options))
 
@@ -161,6 +170,9 @@ class Agent:
         self.controller.end_episode(episode)
         totals.usage += self.meter.take()
         self.clock = self.clock._replace(episode=self.clock.episode + 1)
+        if not self._has_warned and (unread := describe_unread_notes(self.policy, self.memory)):
+            self._has_warned = True
+            self.warn(unread)
         return replace(episode, closing=closing, **vars(totals))
 
     def train_episode(
@@ -332,6 +344,27 @@ def count_loop_steps(experiences: Sequence[Experience]) -> int:
         elif row > LOOP:
             steps += 1
     return steps
+
+
+def describe_unread_notes(policy: Policy, memory: Memory) -> str:
+    """What a memory has put into prompts that the planner cannot read; empty if there is nothing worth a warning.
+
+    The planner reads trajectories (`drift_agents.prompt.lessons`), and no other text. The pages of this package's
+    memories say so where it matters; of memory services and other people's memories nobody has said it.
+    """
+    if not getattr(policy, "has_unread_notes", False):
+        return ""
+    if rewritten := getattr(memory, "rewritten", 0):
+        begin = f"the memory service has rewritten {rewritten} records beyond recognition"
+    elif type(getattr(memory, "inner", memory)).__module__.startswith(f"{__package__}."):
+        return ""
+    else:
+        begin = f"the memory {memory.name!r} has notes in words of its own"
+    return f"{begin}. They stand in prompts as notes for language models; the planner cannot read them"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, DriftWarning, stacklevel=4)
 
 
 class _Choice(NamedTuple):

@@ -213,6 +213,11 @@ class _JointPolicy:
         self._policies = [member.policy for member in team.members]
         self.needs_history = max(map(history_length, self._policies))
 
+    @property
+    def has_unread_notes(self) -> bool:
+        """Whether a member plans, and had a prompt with a lesson that it cannot read."""
+        return any(getattr(policy, "has_unread_notes", False) for policy in self._policies)
+
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Return the action that the team chooses."""
         return self._choose(prompt, [policy.decide(prompt, rng) for policy in self._policies], rng)

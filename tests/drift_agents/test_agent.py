@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pytest
 from drift_agents.agent import Agent
 from drift_agents.memory.base import Memory
+from drift_agents.memory.store import StoreMemory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.base import Reply
+from drift_agents.memory.views import freeze
+from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.planner import Planner
+from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import parse_prompt
-from drift_agents.types import AgentClock, Experience, Verdict
+from drift_agents.types import AgentClock, Experience, Note, Retrieved, Verdict
 from drift_agents.verifier.base import BaseVerifier, Verifier
+
+from drift_envs.errors import DriftWarning
 
 
 class TwoDoors(gym.Env[str, Any]):
@@ -118,3 +126,60 @@ def test_time_is_counted_in_interactions() -> None:
         agent.run_episode(TwoDoors(letter))
     assert agent.clock == AgentClock(2, 2)
     assert agent.doubt_since == 1
+
+
+class Chatty:
+    """A memory service that puts what it is told into words of its own."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self.texts.append(f"I remember something about doors ({len(self.texts)}).")
+
+    def search(self, query: str, k: int) -> list[str]:
+        return self.texts[-k:]
+
+
+class Noting(VanillaMemory):
+    """A memory of one's own that shows a note."""
+
+    name = "noting"
+
+    def __init__(self, note: str) -> None:
+        super().__init__()
+        self.note = note
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        return Retrieved(notes=(Note(999, self.note),))
+
+
+READABLE = render_trajectory(Trajectory(('"hall"', '"a"'), ("0",), 1.0, True, 3))
+WORDS = "They stand in prompts as notes for language models; the planner cannot read them"
+
+
+@pytest.mark.parametrize(
+    ("policy", "memory", "told"),
+    [
+        (Planner(), StoreMemory(store=Chatty()), f"the memory service has rewritten 1 records beyond .*{WORDS}"),
+        (Planner(), Noting("Doors are dangerous."), f"the memory 'noting' has notes in words of its own. {WORDS}"),
+        (Planner(), freeze(Noting("Doors are dangerous.")), "the memory 'noting'"),
+        (Planner(), Noting(READABLE), ""),
+        (Planner(), StoreMemory(), ""),
+        (Planner(), VanillaMemory(), ""),
+        (ScriptedPolicy("0000"), StoreMemory(store=Chatty()), ""),
+    ],
+    ids=["service", "own", "frozen", "readable", "store", "vanilla", "another policy"],
+)
+def test_notes_that_the_planner_cannot_read_are_told_once(policy: Policy, memory: Memory, told: str) -> None:
+    agent = Agent(policy, memory)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for letter in "abab":
+            agent.run_episode(TwoDoors(letter))
+    assert len(caught) == bool(told)
+    for warning in caught:
+        assert warning.category is DriftWarning
+        assert warning.filename == __file__
+        with pytest.raises(DriftWarning, match=told):
+            raise warning.message

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -62,6 +62,7 @@ class CellSetup:
         training_phase: the episodes before the test, if there are any.
         training_policy: the policy of the training phase, where it is not the agent's own.
         frozen: whether memory's own write rule is off in the test.
+        warnings: those of the agent.
         stage: the present stage.
         stream: the seed of the present episode.
     """
@@ -76,6 +77,7 @@ class CellSetup:
     training_phase: TrainingPhase | None = None
     training_policy: Policy | None = None
     frozen: bool = False
+    warnings: list[str] = field(default_factory=list)
     stage: str = TEST
     stream: int = 0
 
@@ -140,6 +142,8 @@ def make_setup(
         "meter": meter,
     }
     agent = make_player(cell.decision.team, policy, memory, verifier, service, **options)
+    warnings: list[str] = []
+    (agent.agent if isinstance(agent, TeamAgent) else agent).warn = warnings.append
     training_policy = None
     if training_phase is not None and training is not None and training.policy is not None:
         if cell.decision.team.name != SOLO.name:
@@ -159,6 +163,7 @@ def make_setup(
         training_phase,
         training_policy,
         frozen=settings.learning == "frozen",
+        warnings=warnings,
     )
 
 

@@ -79,7 +79,7 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
         chosen = {planned[place].key: there[place] for place in (n * len(planned) // count for n in range(count))}
         left = [cell for cell in planned if cell.key in chosen]
         with closing(play_cells(experiment, left, WorkPlace(jobs), "none", service)) as again:
-            found = {cell.key: parse_rows(lines, cell.key) for cell, lines, _ in again}
+            found = {cell.key: parse_rows(lines, cell.key) for cell, lines, *_ in again}
     finally:
         if service is not None:
             service.close()

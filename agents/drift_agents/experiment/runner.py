@@ -18,7 +18,7 @@ from drift_agents.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.clusters import BACKENDS, RequestedService, answer_requests, open_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
-from drift_agents.experiment.episode import play
+from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, find_differences, versions
 from drift_agents.experiment.logs import TEST, parse_rows, to_line
 from drift_agents.experiment.manifest import describe
@@ -31,6 +31,7 @@ from drift_agents.interruption import interruptible, one_process, uninterrupted
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_agents.part_file import describe_error, is_interruption
+from drift_agents.types import Episode
 from drift_envs.checks import check_choice, check_count
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
 
@@ -141,12 +142,12 @@ def run_experiment(
         try:
             # Closed here, so that no worker is left when the folder is let go; a cell that is done is kept.
             with uninterrupted(), closing(play_cells(experiment, left, where, trace, used)) as played:
-                for cell, lines, steps in played:
+                for cell, lines, steps, unread in played:
                     held.keep_cell(cell.key, lines, steps)
                     rows = parse_rows(lines, cell.key)
                     progress.advance(cell.schedule, lengths[cell.key])
                     _track(cell, rows, trackers)
-                    for kind, warning in _warnings_of(cell, rows):
+                    for kind, warning in _warnings_of(rows, unread):
                         if kind not in told:
                             told.add(kind)
                             progress.note(f"warning: {cell.key}{warning}")
@@ -187,20 +188,16 @@ def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None
     series.end()
 
 
-def _warnings_of(cell: Cell, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+def _warnings_of(rows: Sequence[Row], unread: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The kinds of warnings of a cell that has been played, and their texts; a run prints each kind once."""
+    for text in unread:
+        yield "unread", f": {text}"
     looped, steps = (sum(row[field] for row in rows) for field in ("loop_steps", "steps"))
     if (loops := looped / max(steps, 1)) >= NOTABLE_LOOPS:
         yield (
             "loops",
             f" moved in circles: {loops:.0%} of its steps are in loops longer than {LOOP} steps. The report counts "
             "such agents",
-        )
-    if cell.policy.name == "planner" and rows and (rewritten := rows[-1]["rewritten"]):
-        yield (
-            "rewritten",
-            f": the memory service has rewritten {rewritten} records beyond recognition. They stand in prompts as "
-            "notes for language models; the planner cannot read them",
         )
 
 
@@ -221,11 +218,12 @@ class WorkPlace(NamedTuple):
 
 
 class PlayedCell(NamedTuple):
-    """What comes of a cell: its lines, and the content of the file with its steps, if they are kept."""
+    """What comes of a cell: its lines, the content of the file with its steps, if they are kept, and warnings."""
 
     cell: Cell
     lines: bytes
     steps: bytes | None
+    warnings: tuple[str, ...] = ()
 
 
 def play_cells(
@@ -296,9 +294,16 @@ def _play_cell(
         )
     with one_process(), _named(cell):
         steps = None if trace == "none" else CellTrace(cell, trace)
-        rows = play(cell, settings, None if steps is None else steps.note, service)
+        warnings: list[str] = []
+
+        def note(setup: CellSetup, index: int, episode: Episode) -> None:
+            warnings[:] = setup.warnings
+            if steps is not None:
+                steps.note(setup, index, episode)
+
+        rows = play(cell, settings, note, service)
         lines = b"".join(to_line(row).encode() + b"\n" for row in rows)
-        return PlayedCell(cell, lines, None if steps is None else steps.close())
+        return PlayedCell(cell, lines, None if steps is None else steps.close(), tuple(warnings))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from drift_agents.environment import AgentEnvironment, environments, recognise_s
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.lessons import parse_lessons
+from drift_agents.prompt.lessons import has_trajectory, parse_lessons
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import ENVIRONMENTS
 
@@ -50,6 +50,8 @@ class Planner:
 
     def __init__(self, *, conflict: str = "majority", **options: Mapping[str, Any] | None) -> None:
         self.conflict = check_conflict(conflict)
+        self.has_unread_notes = False
+        """Whether a prompt had a lesson that it cannot read."""
         self._planners: dict[str, Policy] = {}
         named = {one.name: one for one in environments()}
         for name, given in options.items():
@@ -85,6 +87,7 @@ class Planner:
         """
         view = parse_prompt(prompt)
         environment = recognise_state(view.state)
+        self.has_unread_notes = self.has_unread_notes or not all(map(has_trajectory, view.lessons))
         if view.lessons and (steps := parse_lessons(view.lessons)):
             prompt = replace(view, elsewhere=view.elsewhere + steps).render()
         if environment.name not in self._planners:

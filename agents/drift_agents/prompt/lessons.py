@@ -4,6 +4,7 @@ r"""Lessons that hold trajectories: rendered as one sentence, and parsed back fr
 * `build_trajectories` - steps in order of time, split into trajectories
 * `render_trajectory`, `parse_trajectories` - a trajectory as a sentence, and the trajectories of a text
 * `parse_lessons` - the steps of all trajectories of some lessons, as recollections of low weight
+* `has_trajectory` - whether a lesson holds a trajectory
 * `LESSON_WEIGHT` - that weight
 
 Strategies and derived items of a memory reach a policy as lessons, that is, as text. A language model
@@ -187,6 +188,16 @@ def parse_lessons(lessons: Sequence[str]) -> tuple[Recollection, ...]:
         known = merged.get(key)
         merged[key] = item if known is None else known._replace(n=known.n + item.n, last=max(known.last, item.last))
     return tuple(merged.values())
+
+
+def has_trajectory(lesson: str) -> bool:
+    """Whether a lesson holds a trajectory; to the offline planner any other is empty.
+
+    Example:
+        >>> has_trajectory("Keep calm.")
+        False
+    """
+    return bool(_parse_lesson(lesson))
 
 
 def _steps(lessons: Iterable[str]) -> Iterable[Recollection]:

@@ -23,7 +23,8 @@ from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import RunFolder, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
-from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.runner import Progress, run_experiment
+from drift_agents.part_file import PartFile
 
 from tests.drift_agents.experiment.cells import cell_files, forget_cell, read_cells
 from tests.processes import children_of, command_of, is_alive, wait_until
@@ -358,3 +359,41 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     assert "drift-agents: What is done is kept; continue with: drift-agents run" in errors
     assert "Traceback" not in errors
     run_experiment(parse_experiment(data), folder, resume=True)
+
+
+CHATTY = """
+class Chatty:
+    def __init__(self):
+        self.texts = []
+    def add(self, text):
+        self.texts.append(f"Ice is cold ({len(self.texts)}).")
+    def search(self, query, k):
+        return self.texts[-k:]
+"""
+
+
+class Notes(Progress):
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_says_once_what_the_planner_cannot_read(tmp_path: Path, jobs: int, capfd: Any) -> None:
+    (tmp_path / "mine.py").write_text(CHATTY, "utf-8")
+    agents = {
+        "memory": {"store": {"store": PartFile(str(tmp_path / "mine.py"), "Chatty").pin().text}},
+        "verifier": ["none", "overwrite"],
+        "policy": "planner",
+    }
+    data = {"name": "notes", "schedules": ["frozen_lake/explicit"], "agents": agents, "seeds": 2, "rounds": 1}
+    notes = Notes()
+    run_experiment(parse_experiment(data), tmp_path / "run", jobs=jobs, progress=notes)
+    (told,) = (text for text in notes.texts if "notes for language models" in text)
+    assert re.match("warning: .*: the memory service has rewritten [0-9]+ records", told)
+    assert "language models" not in "".join(capfd.readouterr()), "no warning of a process beside the note"
