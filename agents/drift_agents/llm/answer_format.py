@@ -2,6 +2,7 @@
 
 * `FORMS`, `TOOL` - the forms that are tried in turn, and the call of a function, which has to be requested
 * `instruct` - adds instructions for the form of the answer to messages
+* `is_enforced` - whether a form leaves nothing of the schema to be said
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `function_name` - the name of the function of the form `TOOL`
 * `ParsedAnswer`, `read_answer` - parses an answer in any of these forms, and checks it against a schema
@@ -39,13 +40,15 @@ _NOT_ENFORCED = ANNOTATIONS | {"minLength", "maxLength"}
 """Left out of a schema that a server enforces: some refuse rules for lengths, which are checked after parsing."""
 
 
-def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
+def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str, trusted: bool = False) -> list[Message]:
     r"""Add instructions for the form of the answer to the last message.
 
     Args:
         messages: the conversation so far; the last message is the user's.
         schema: the form of the answer.
         form: one of `FORMS`, or `TOOL`.
+        trusted: whether the server is known to enforce, or not known to ignore, the schema that it gets: what it
+            enforces is not repeated in words.
 
     Example:
         >>> schema = {"title": "action", "type": "object", "properties": {"action": {"enum": ["0", "1"]}}}
@@ -55,11 +58,33 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     *before, last = messages
     if form == "text":
         text = f"End your answer with: {_tags(schema)}"
+    elif trusted and is_enforced(schema, form):
+        text = f"Answer with a JSON object alone, with {_keys(schema)}."
     elif form == TOOL:
         text = f"Answer by calling the function `{function_name(schema)}`."
     else:
         text = f"Answer with JSON alone, by this schema: {_to_json(schema)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
+
+
+def _keys(schema: Mapping[str, Any]) -> str:
+    names = [json.dumps(name, ensure_ascii=False) for name in schema["properties"]]
+    return f"the {'key' if len(names) == 1 else 'keys'} {', '.join(names)}"
+
+
+def is_enforced(schema: Mapping[str, Any], form: str) -> bool:
+    """Whether a server that enforces a form enforces all of a schema.
+
+    In JSON by a schema, if the schema is strict and has no rule that is not sent (`constrain`).
+
+    Example:
+        >>> schema = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
+        >>> schema["additionalProperties"] = False
+        >>> is_enforced(schema, "json_schema"), is_enforced(schema, "json_object")
+        (True, False)
+    """
+    is_whole = _without(schema, _NOT_ENFORCED) == _without(schema, ANNOTATIONS)
+    return form == "json_schema" and is_whole and schema.get("type") == "object" and _is_strict(schema)
 
 
 def _tags(schema: Mapping[str, Any]) -> str:

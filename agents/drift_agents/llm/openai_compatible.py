@@ -106,6 +106,7 @@ class OpenAICompatible:
         self._end: Callable[[], object] = lambda: None
         self._key = ("", "")
         self._forms = list(FORMS) if form == "auto" else [form]
+        self._enforces = True  # schemas, until an answer breaks one
         self._names: dict[str, str | None] = {}
 
     def __repr__(self) -> str:
@@ -161,7 +162,7 @@ class OpenAICompatible:
         while True:
             form = "" if schema is None else self._forms[0]
             fields = {} if schema is None else constrain(schema, form)
-            instructed = messages if schema is None else instruct(messages, schema, form)
+            instructed = messages if schema is None else instruct(messages, schema, form, self._enforces)
             sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
             own = {second: value for name, value in wanted.items() if (second := self._names.get(name, name))}
             started = time.perf_counter()
@@ -175,7 +176,12 @@ class OpenAICompatible:
                     raise translate_error(found, self.name, self.base_url, self._key, self.models) from None
         called = function_name(schema) if schema is not None and form == TOOL else None
         answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000), called, schema)
-        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema).data)
+        if schema is None:
+            return answer
+        data = read_answer(answer.text, schema).data
+        if data is None and answer.finish == "stop" and form == "json_schema":
+            self._enforces = False  # the next request, which says why this answer is no use, has the schema in words
+        return replace(answer, data=data)
 
     def _drops(self, error: ServerError, form: str) -> bool:
         """Whether the form of the answer was refused, which is then not used again."""

@@ -172,6 +172,33 @@ def test_the_instruction_ends_the_last_message(schema: dict[str, Any], form: str
     assert "title" not in user.content
 
 
+def closed(**properties: Any) -> dict[str, Any]:
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "form", "text"),
+    [
+        (closed(a={"enum": ["x"]}), "json_schema", 'Answer with a JSON object alone, with the key "a".'),
+        (closed(a={"enum": ["x"]}, b={"type": "boolean"}), "json_schema", 'object alone, with the keys "a", "b".'),
+        (closed(a={"type": "string", "maxLength": 9}), "json_schema", '"maxLength": 9'),
+        (closed(a={"type": "array", "items": {"type": "string", "minLength": 1}}), "json_schema", '"minLength": 1'),
+        ({**closed(a={"enum": ["x"]}), "required": []}, "json_schema", "by this schema"),
+        ({**closed(a={"enum": ["x"]}), "additionalProperties": True}, "json_schema", "by this schema"),
+        (closed(a=closed(b={"enum": ["x"]})), "json_schema", 'with the key "a".'),
+        (closed(a={**closed(b={"enum": ["x"]}), "additionalProperties": True}), "json_schema", "by this schema"),
+        (closed(a={"enum": ["x"]}), "json_object", "by this schema"),
+        (closed(a={"enum": ["x"]}), "text", "<a>"),
+    ],
+)
+def test_what_a_server_enforces_is_not_repeated(schema: dict[str, Any], form: str, text: str) -> None:
+    (lean,) = instruct([Message("user", "Where to?")], schema, form, trusted=True)
+    (full,) = instruct([Message("user", "Where to?")], schema, form)
+    assert text in lean.content
+    assert (lean == full) == ("object alone" not in text and "with the key" not in text)
+
+
 def test_the_fields_that_enforce_a_form() -> None:
     assert constrain(ACTION, "text") == {}
     assert constrain(ACTION, "json_object") == {"response_format": {"type": "json_object"}}

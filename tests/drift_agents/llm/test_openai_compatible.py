@@ -23,6 +23,7 @@ from drift_agents.errors import (
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import OPENAI, read_key
 from drift_agents.llm.openai_compatible import LONGEST_REPLY, OpenAICompatible
+from drift_agents.llm.reask import ReaskingModel
 
 from tests.drift_agents.llm.chat_server import SCHEMA
 
@@ -62,7 +63,7 @@ def test_requests_and_replies_follow_the_protocol(chat: ModuleType) -> None:
     assert (answer.model_calls, answer.tokens_in, answer.tokens_out, answer.finish) == (1, 12, 3, "stop")
     assert (request["model"], request["temperature"]) == ("tiny", 0.5)
     assert [message["role"] for message in request["messages"]] == ["system", "user"]
-    assert request["messages"][1]["content"].startswith("Where to?\n\nAnswer with JSON alone, by this schema: {")
+    assert request["messages"][1]["content"] == 'Where to?\n\nAnswer with a JSON object alone, with the key "action".'
     form = request["response_format"]["json_schema"]
     assert (request["response_format"]["type"], form["name"], form["strict"]) == ("json_schema", "action", True)
     assert "title" not in form["schema"]
@@ -94,6 +95,33 @@ def test_the_form_falls_back_to_json_and_to_tags_once(chat: ModuleType) -> None:
     assert server.requests[-1]["messages"][1]["content"].endswith(
         'End your answer with: <action>one of "0", "1"</action>'
     )
+
+
+@pytest.mark.parametrize(
+    ("ignored", "said"),
+    [("Down is safe.", True), ('{"action": "fly"}', True), ('{"action": "0"}', False)],
+    ids=["words", "another value", "enforced"],
+)
+def test_the_schema_is_said_in_words_to_a_server_that_does_not_enforce_it(
+    chat: ModuleType, ignored: str, said: bool
+) -> None:
+    """The request after an answer that breaks the schema has it, and so has every later one."""
+    left = [ignored, ONE]
+    with chat.serve(lambda _: chat.said(left.pop(0) if len(left) > 1 else left[0])) as server:
+        model = OpenAICompatible("tiny", base_url=server.url, form="json_schema")
+        answers = [ReaskingModel(model).complete(ASK, SCHEMA) for _ in range(2)]
+    assert [answer.data for answer in answers] == [{"action": "1" if said else "0"}, {"action": "1"}]
+    texts = [request["messages"][-1]["content"] for request in server.requests]
+    assert ["by this schema" in text for text in texts] == [False, True, True] if said else [False, False]
+    assert all(request["response_format"]["type"] == "json_schema" for request in server.requests)
+
+
+def test_an_answer_that_was_cut_off_says_nothing_of_a_server(chat: ModuleType) -> None:
+    with chat.serve(lambda _: chat.said('{"acti', "length")) as server:
+        model = OpenAICompatible("tiny", base_url=server.url)
+        for _ in range(2):
+            assert model.complete(ASK, SCHEMA).data is None
+    assert not any("by this schema" in request["messages"][-1]["content"] for request in server.requests)
 
 
 def test_a_fixed_form_is_kept(chat: ModuleType) -> None:
