@@ -63,8 +63,12 @@ ENVIRONMENTS: list[tuple[str, str, dict[str, Any], int | None]] = [
 """Name, id, arguments, and the target in steps a second."""
 
 
-def steps_per_second(env: gym.Env[Any, Any], steps: int) -> float:
-    """The steps a second of processor time, with admissible actions drawn uniformly, resets included."""
+def steps_per_second(env_id: str, keywords: dict[str, Any], steps: int) -> float:
+    """The steps a second of processor time, with admissible actions drawn uniformly, resets included.
+
+    Each call makes an environment: a second seed would rewind the schedule of the first.
+    """
+    env = gym.make(env_id, **keywords)
     rng = np.random.default_rng(0)
     draws: list[float] = rng.random(steps).tolist()
     _, info = env.reset(seed=0)
@@ -122,8 +126,7 @@ def main() -> None:
     print()
     print(f"{'environment':<44}{'steps a second':>16}{'target':>10}")
     for name, env_id, keywords, target_rate in ENVIRONMENTS:
-        env = gym.make(env_id, **keywords)
-        rates = [steps_per_second(env, arguments.steps) for _ in range(arguments.repeats)]
+        rates = [steps_per_second(env_id, keywords, arguments.steps) for _ in range(arguments.repeats)]
         print(f"{name:<44}{statistics.median(rates):>16,.0f}{'' if target_rate is None else f'{target_rate:,}':>10}")
 
 
