@@ -289,6 +289,8 @@ class KnobComparison:
 
     def __init__(self, schedule: Schedule, seeds: range, steps: int) -> None:
         self._schedule, self._seeds, self._steps = schedule, seeds, steps
+        # without the drifts, of which there may be thousands
+        self._content = {key: value for key, value in schedule.to_dict().items() if key in ("env", "knobs", "tasks")}
 
     def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, int | None]:
         """Play each side twice.
@@ -350,14 +352,13 @@ class KnobComparison:
         self, clock: str, old: Mapping[str, Value], new: Mapping[str, Value], knob: str, at: int
     ) -> gym.Env[Any, Any]:
         """The environment with the knobs of one side, and those of the other from a tick on."""
-        content = {key: value for key, value in self._schedule.to_dict().items() if key in ("env", "knobs", "tasks")}
         base = {name: thaw(value) for name, value in old.items()}
         changed = {name: thaw(value) for name, value in new.items() if value != old[name]}
         parts: dict[str, Any] = {"version": 1, "name": f"{self._schedule.name}-held", "clock": clock, "base": base}
 
         def make(values: Mapping[str, Any]) -> gym.Env[Any, Any]:
             drift = {"name": "other-side", "at": at, "set": values}
-            env = make_from_schedule({**content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
+            env = make_from_schedule({**self._content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
             env.set_wrapper_attr("warns_of_end", False)  # one side of a comparison never drifts
             return env
 

@@ -57,5 +57,6 @@ def test_all_commands(env_id: str, tmp_path: Path, capsys: pytest.CaptureFixture
         assert other.get_wrapper_attr("drift_state").knobs["reward_scale"] == 2.0
     if not is_vector:
         learners = pytest.importorskip("stable_baselines3")
+        pytest.importorskip("torch").set_num_threads(1)  # several wait for each other on a busy machine
         policy = "MultiInputPolicy" if isinstance(env.observation_space, gym.spaces.Dict) else "MlpPolicy"
         learners.PPO(policy, env, n_steps=250, batch_size=250, n_epochs=1, seed=0).learn(500)
