@@ -16,7 +16,7 @@ from drift_envs.wrappers import twin
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
 ENVS = {
-    "highway_env:highway-v0": True,
+    "highway_env:highway-fast-v0": True,
     "flappy_bird_gymnasium:FlappyBird-v0": True,
     "ale_py:ALE/Pong-v5": True,
     "mo_gymnasium:mo-mountaincar-v0": True,
@@ -28,11 +28,7 @@ ENVS = {
 """Ids, and whether each renders arrays. Robots of Gymnasium-Robotics 1.4.2 cannot be made with the newest MuJoCo."""
 
 
-SLOW = ("highway_env:highway-v0",)
-"""Ids whose 500 steps of a learner take minutes."""
-
-
-@pytest.mark.parametrize("env_id", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in ENVS])
+@pytest.mark.parametrize("env_id", ENVS)
 def test_all_commands(env_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = env_id.partition(":")[0]
     pytest.importorskip(module)
