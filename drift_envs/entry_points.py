@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -84,6 +85,7 @@ class EntryPoint:
         if parts.text_mode is not None:
             arguments = {"observation_mode": parts.text_mode, **arguments} if text else arguments
             text = False
+        _silence_pygame(render_mode)
         options = WrapperOptions(notify, text, render_mode, overlay)
         env: _Env = parts.load("build")(parts, schedule, options, arguments)
         return env
@@ -121,6 +123,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = EntryPoint(env_id)
     return found.make_vector if name.endswith(_VECTOR) else found
+
+
+def _silence_pygame(render_mode: str | None) -> None:
+    """Keep pygame's greeting, and what SDL says of missing sound and display, out of what programs print."""
+    if render_mode == "rgb_array":
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+        if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
@@ -163,6 +174,7 @@ def make_from_schedule(
     loaded = load_schedule(schedule, table=None)
     if loaded is None or not loaded.env:
         raise ArgumentError("`schedule` should name its environment under `env`")
+    _silence_pygame(render_mode)
     options: dict[str, Any] = {"text": text, "render_mode": render_mode, "notify": notify, "overlay": overlay}
     if loaded.env in IDS:
         env: _Env = gym.make(loaded.env, schedule=schedule, **options)

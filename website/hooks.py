@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - adds the pages of environments to `nav`, and pages that it does not name under "More"
-* `on_files` - adds the start page, the root's documents, environments, schedules, the board and the site's own files
+* `on_files` - adds the start page, documents of the root, notebooks, environments, schedules, the board and own files
 * `on_page_markdown` - rewrites links to files outside `docs/`, shows thumbnails, gives wide tables room
 * `on_page_content` - marks the cells that hold sentences
 """
@@ -20,7 +20,7 @@ from mkdocs.structure.pages import Page
 from drift_envs.registration import IDS
 from research.verify_map.board import to_board_page
 from research.verify_map.rules import read_rules
-from website import environments, schedules, shipped
+from website import environments, notebooks, schedules, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 FROM_ROOT = {
@@ -28,6 +28,9 @@ FROM_ROOT = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+}
+NOTEBOOKS = {
+    f"examples/notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in notebooks.FOLDER.glob("*.ipynb")
 }
 LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
@@ -88,6 +91,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for asset in sorted((ROOT / "website" / "assets").iterdir()):
         files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
+    for name, page in NOTEBOOKS.items():
+        text, drawn = notebooks.read_notebook(ROOT / name)
+        files.append(File.generated(config, page, content=text))
+        for picture, data in drawn.items():
+            files.append(File.generated(config, f"notebooks/{picture}", content=data))
     files.append(File.generated(config, SCHEDULES, content=schedules.page()))
     for page, env_id in ENVIRONMENTS.items():
         files.append(File.generated(config, page, content=environments.page(env_id)))
@@ -108,7 +116,7 @@ def link(page: str, target: str) -> str:
 
     A file that is no page of the site has none.
     """
-    sources = {built: name for name, built in FROM_ROOT.items()}
+    sources = {built: name for name, built in (FROM_ROOT | NOTEBOOKS).items()}
     here = ROOT / sources[page] if page in sources else ROOT / "docs" / page
     path = (here.parent / target).resolve()
     up = "../" * page.count("/")
@@ -117,8 +125,8 @@ def link(page: str, target: str) -> str:
     if path.is_relative_to(ROOT / "docs"):
         return up + path.relative_to(ROOT / "docs").as_posix()
     name = path.relative_to(ROOT).as_posix()
-    if name in FROM_ROOT:
-        return up + FROM_ROOT[name]
+    if name in FROM_ROOT | NOTEBOOKS:
+        return up + (FROM_ROOT | NOTEBOOKS)[name]
     if name == LINES and has_lines():
         return up + INTERACTIVE
     return ""

@@ -14,20 +14,6 @@ def load(name):
     return runpy.run_path(str(EXAMPLES / name))
 
 
-@pytest.mark.integration
-def test_q_learning_falls_and_recovers(capsys, tmp_path):
-    pytest.importorskip("matplotlib", reason="the picture needs the extra `plots`")
-    example = load("q_learning.py")
-    out = tmp_path / "recovery.png"
-    rates = example["main"](["--lakes", "64", "--span", "100", "--out", str(out)])
-    before, after = rates[90:100].mean(), rates[100:105].mean()
-    assert before > 0.5
-    assert after < 0.5 * before
-    assert example["recovery_time"](rates, 100) is not None
-    assert "falls to" in capsys.readouterr().out
-    assert out.stat().st_size > 1000
-
-
 @pytest.mark.slow
 def test_ppo_trains_through_a_drift(capsys):
     pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
