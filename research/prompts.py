@@ -14,12 +14,13 @@ from pathlib import Path
 
 import gymnasium as gym
 from drift_agents.agent import Agent
+from drift_agents.environment import environment_of
 from drift_agents.llm.base import Message
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.messages import FORMATS
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 
 import drift_envs  # noqa: F401 - registers the environments
 from research.experiments.readers import MessageModel, MessageReader
@@ -79,9 +80,10 @@ def _last_decision(form: str) -> list[Message]:
         for number, tick in enumerate(TICKS)
     ]
     env.close()
-    prompts = [step.prompt for episode in played for step in episode.trace]
-    last = next(prompt for prompt in reversed(prompts) if parse_prompt(prompt).here)
-    return LanguageModelPolicy(MessageModel(), format=form).messages(parse_prompt(last))
+    name = environment_of(env).name
+    views = (read_view(step.prompt, name) for episode in reversed(played) for step in reversed(episode.trace))
+    last = next(view for view in views if view.here)
+    return LanguageModelPolicy(MessageModel(), format=form).messages(last)
 
 
 def _quote(lines: Sequence[str], most: int | None = None) -> str:

@@ -20,6 +20,7 @@ from drift_agents.agent import Agent
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.learned_reader.reader import LearnedReader
+from drift_agents.prompt.view import PromptView
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
 
@@ -55,15 +56,15 @@ class Recorder:
         self.name, self.needs_history = policy.name, getattr(policy, "needs_history", False)
         self._policy, self.decisions, self.seconds = policy, 0, 0.0
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for the policy.
         """
         begin = time.process_time()
-        reply = self._policy.decide(prompt, rng)
+        reply = self._policy.decide(view, rng)
         self.seconds += time.process_time() - begin
         self.decisions += 1
         return reply

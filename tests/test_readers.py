@@ -259,7 +259,7 @@ def replies(_: Path) -> Reader:
     contents = [*texts, [{"type": "text", "text": text} for text in texts]]
     choices = [{"message": {"content": content}, "finish_reason": "stop"} for content in contents]
     seeds = [json.dumps({"choices": [choice], "usage": usage}) for choice in choices]
-    prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
+    view = PromptView("Any task.", '{"at": 1}', ("0", "1"))
 
     def as_object(data: Any) -> Any:
         """The data as the client library gives them: mappings as objects with attributes."""
@@ -274,7 +274,7 @@ def replies(_: Path) -> Reader:
         if reply is not None:
             text = read_reply(reply, [{"content": "a"}], 1).text
         policy = LanguageModelPolicy(ScriptedModel([text] * 4))
-        policy.decide(prompt, np.random.default_rng(0)).text.encode()
+        policy.decide(view, np.random.default_rng(0)).text.encode()
 
     return Reader([*seeds, *texts], read)
 

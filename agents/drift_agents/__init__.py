@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drift_agents.memory.base import Memory, make_memory
     from drift_agents.policy.base import Policy, Reply, make_policy
     from drift_agents.prompt.builder import Recall
-    from drift_agents.prompt.view import PromptView, parse_prompt
+    from drift_agents.prompt.view import PromptView
     from drift_agents.team.base import Member, make_team
     from drift_agents.team_agent import TeamAgent
     from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
@@ -38,7 +38,7 @@ else:
         "memory.base": ["Memory", "make_memory"],
         "policy.base": ["Policy", "Reply", "make_policy"],
         "prompt.builder": ["Recall"],
-        "prompt.view": ["PromptView", "parse_prompt"],
+        "prompt.view": ["PromptView"],
         "team.base": ["Member", "make_team"],
         "team_agent": ["TeamAgent"],
         "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
@@ -92,5 +92,4 @@ __all__ = [
     "make_policy",
     "make_team",
     "make_verifier",
-    "parse_prompt",
 ]

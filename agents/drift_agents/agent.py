@@ -4,7 +4,7 @@
 * `count_loop_steps` - how long an episode moved in circles
 * `NOTABLE_LOOPS` - the share of steps in loops that is worth a warning
 * `describe_unread_notes` - what a memory has put into prompts that the planner cannot read
-* `StepRenderer` - renders the prompts of one step, for a controller
+* `StepRenderer` - makes the views of one step, for a controller
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import gymnasium as gym
 import numpy as np
 
 from drift_agents.controller.base import Controller, Decision, Direct
+from drift_agents.environment import AgentEnvironment, environment_of
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, NoMemory, StepObserver
 from drift_agents.memory.views import NO_ID, EpisodeView
-from drift_agents.policy.base import Policy, history_length
+from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
+from drift_agents.prompt.view import PromptView
 from drift_agents.text_env import read_outcome, reset_text_env, to_env
 from drift_agents.types import (
     NO_USAGE,
@@ -45,26 +47,31 @@ class Agent:
 
     The environment must show text: its observations are strings, `info["task"]` is the task in words,
     `info["actions"]` the admissible actions and `info["score"]` the score so far, as
-    `drift_envs.wrappers.text.TextObservation` gives them. The rendered prompt is the policy's only input.
+    `drift_envs.wrappers.text.TextObservation` gives them. The policy's only input is a view
+    (`drift_agents.prompt.view.PromptView`).
 
-    The prompt also says at which step memory was contradicted (`doubt_since`), in the same words for all agents, so
+    The view also says at which step memory was contradicted (`doubt_since`), in the same words for all agents, so
     that a policy can discount older records. That is the first step at which the verifier's verdict has
     `contradicted`; without a verifier, the first step whose outcome memory had never recorded for that state and
     action. It moves to a later such step if the contradicted record had been written since then: the environment has
     changed again. A contradiction of an older record is the same change, observed at another place.
 
     Args:
-        policy: rendered text in, text out.
+        policy: a view in, text out.
         memory: stores experiences; none if not given.
         verifier: decides what is written and whether memory is still true; all is written and nothing is verified
             if not given.
         controller: makes one decision; one retrieval and one call of the policy if not given.
         matching: when two states, and two outcomes, count as the same; the memory should have the same rule.
-        recall: which records go into a prompt.
+        recall: which records go into a view.
+        environment: what agents know of the environment; by the environment's id if not given.
         seed: of the agent's two generators, for the policy's ties and for the verifier.
         keep_trace: whether episodes contain their steps.
         meter: the usage of the language models of memory and verifier, if there are any
             (`drift_agents.llm.budget`); the policy's usage is in its replies.
+
+    Raises:
+        ArgumentError: if the policy expects text.
     """
 
     def __init__(
@@ -76,16 +83,18 @@ class Agent:
         controller: Controller | None = None,
         matching: Matching | None = None,
         recall: Recall | None = None,
+        environment: AgentEnvironment | None = None,
         seed: int | np.random.SeedSequence = 0,
         keep_trace: bool = True,
         meter: Meter | None = None,
     ) -> None:
-        self.policy = policy
+        self.policy = check_policy(policy)
         self.memory = NoMemory() if memory is None else memory
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
         self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
         self.recall = Recall() if recall is None else recall
+        self.environment = environment
         self.keep_trace = keep_trace
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
@@ -136,6 +145,7 @@ class Agent:
             observation: of its `reset`.
             info: of its `reset`.
         """
+        known = environment_of(env) if self.environment is None else self.environment
         task, state, first_step = str(info["task"]), observation, self.clock.step
         score, terminated, truncated = float(info["score"]), False, False
         self.verifier.begin_episode()
@@ -146,7 +156,7 @@ class Agent:
         totals = _EpisodeTotals()
 
         while not (terminated or truncated):
-            choice = self._choose(task, state, info["actions"], experiences, prefix, totals)
+            choice = self._choose(known.name, task, state, info["actions"], experiences, prefix, totals)
             observation, reward, terminated, truncated, info = env.step(to_env(env.action_space, choice.action))
             outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, choice.action, outcome, float(reward), self.clock)
@@ -189,6 +199,7 @@ class Agent:
 
     def _choose(
         self,
+        environment: str,
         task: str,
         state: str,
         actions: list[str],
@@ -199,10 +210,11 @@ class Agent:
         """Decide, and decide again as long as the verifier realigns memory about the chosen action."""
         checks: list[Verdict] = []
         while True:
-            render = self._renderer(task, state, actions, experiences)
+            render = self._renderer(environment, task, state, actions, experiences)
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
             action, is_valid = _read_action(decision.reply.text, actions)
-            totals.add_decision(decision, is_valid)
+            prompt = decision.view.render()
+            totals.add_decision(decision, prompt, is_valid)
             newest = self._newest_step(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
@@ -210,12 +222,14 @@ class Agent:
                 checks.append(verdict)
                 self._apply(verdict, newest)
             if verdict is None or not verdict.realigned:
-                return _Choice(action, decision, tuple(checks))
+                return _Choice(action, decision, prompt, tuple(checks))
 
-    def _renderer(self, task: str, state: str, actions: list[str], experiences: Sequence[Experience]) -> StepRenderer:
-        length = history_length(self.policy)
+    def _renderer(
+        self, environment: str, task: str, state: str, actions: list[str], experiences: Sequence[Experience]
+    ) -> StepRenderer:
+        length, doubt = history_length(self.policy), self.doubt_since
         return StepRenderer(
-            self._prompts, self.memory, task, state, actions, self.clock, experiences, self.doubt_since, length
+            self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, length, environment
         )
 
     def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
@@ -248,24 +262,25 @@ class Agent:
 
 @dataclass(frozen=True)
 class StepRenderer:
-    """Renders the prompts of one step, for a controller (`drift_agents.controller.base.Render`).
+    """Makes the views of one step, for a controller (`drift_agents.controller.base.Render`).
 
     Args:
         prompts: the agent's prompt builder.
-        memory: what prompts are made from.
+        memory: what views are made from.
         task: the task in words.
         state: the present state.
         actions: the admissible actions.
         now: the agent's clock.
         experiences: the steps of this episode so far.
         doubt_since: the step at which an outcome contradicted memory.
-        history: how many of the newest steps of this episode the prompts show.
+        history: how many of the newest steps of this episode the views show.
+        environment: the environment's name.
 
     Example:
         >>> prompts = PromptBuilder(Exact(), Recall())
         >>> render = StepRenderer(prompts, NoMemory(), "Cross.", "{}", ["0", "1"], AgentClock(), [])
-        >>> text, ids = render()
-        >>> text.splitlines()[0], ids
+        >>> view, ids = render()
+        >>> view.task, ids
         ('Cross.', ())
     """
 
@@ -278,28 +293,29 @@ class StepRenderer:
     experiences: Sequence[Experience]
     doubt_since: int | None = None
     history: int = 0
+    environment: str = "generic"
 
     @property
     def matching(self) -> Matching:
         """When two states count as the same."""
         return self.prompts.matching
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
-        """Render a prompt.
+    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
+        """Make a view.
 
         Args:
-            recall: whether memory is queried; without it the prompt holds the present step, those of this
+            recall: whether memory is queried; without it the view holds the present step, those of this
                 episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that precedes the memory's own items.
 
         Returns:
-            The text, and the ids of its records and items.
+            The view, and the ids of its records and items.
         """
         history = EpisodeHistory(self.experiences, self.history) if self.history else None
         # A history that holds every step stands for them.
         steps = () if history is not None and history.is_whole else self.experiences
         source = self.memory if recall else EpisodeView(self.memory, self.matching, steps)
-        text, ids = self.prompts.make(
+        view, ids = self.prompts.make(
             source,
             self.task,
             self.state,
@@ -308,9 +324,10 @@ class StepRenderer:
             self.doubt_since,
             strategy,
             history,
+            self.environment,
         )
         # The steps of this episode have no id.
-        return text, ids if recall else tuple(number for number in ids if number != NO_ID)
+        return view, ids if recall else tuple(number for number in ids if number != NO_ID)
 
 
 LOOP = 5
@@ -368,15 +385,16 @@ def _warn(text: str) -> None:
 
 
 class _Choice(NamedTuple):
-    """The action of a step, the decision for it, and the verdicts before it was executed."""
+    """The action of a step, the decision for it, the text of its view, and the verdicts before it was executed."""
 
     action: str
     decision: Decision
+    prompt: str
     checks: tuple[Verdict, ...]
 
     def trace(self, experience: Experience, verdict: Verdict) -> StepTrace:
-        prompt, reply, retrieved, strategy, thought, _ = self.decision
-        return StepTrace(experience, prompt, reply.text, retrieved, verdict, self.checks, thought, strategy)
+        _, reply, retrieved, strategy, thought, _ = self.decision
+        return StepTrace(experience, self.prompt, reply.text, retrieved, verdict, self.checks, thought, strategy)
 
 
 class _EpisodeTotals:
@@ -389,10 +407,10 @@ class _EpisodeTotals:
         self.loop_steps = 0
         self.usage = NO_USAGE
 
-    def add_decision(self, decision: Decision, is_valid: bool) -> None:
+    def add_decision(self, decision: Decision, prompt: str, is_valid: bool) -> None:
         self.invalid_actions += not is_valid
         self.refreshes += decision.thought is not None
-        self.tokens_estimated += count_tokens((decision.prompt, decision.reply.text, *decision.aside))
+        self.tokens_estimated += count_tokens((prompt, decision.reply.text, *decision.aside))
         self.usage += decision.reply.usage
 
     def add_verdict(self, verdict: Verdict) -> None:

@@ -4,19 +4,23 @@
 * `GENERIC` - what every other environment gets
 * `PLAIN_TEMPLATES` - the templates of prompts that fit every environment, by format
 * `find_environment` - the environment of an id
-* `recognise_state` - the environment of a prompt
+* `named_environment` - the environment of a view
+* `environment_of` - the environment of an environment of Gymnasium
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.registry import ENVIRONMENTS, make_part
 from drift_envs.lazy import load_object
+
+if TYPE_CHECKING:
+    import gymnasium as gym
 
 EXACT = "drift_agents.matching:Exact"
 """The matching rule of environments that declare none: texts are compared."""
@@ -36,7 +40,6 @@ PLAIN_TEMPLATES: Mapping[str, str] = {
 class AgentEnvironment:
     """The declaration of one environment: what agents know of it.
 
-    A policy gets the text of a prompt alone, so it recognises the environment by a substring of the present state.
     References are written `module:name` and loaded when they are used, so that a run imports the modules of the
     environments that it plays and of no other.
 
@@ -44,7 +47,6 @@ class AgentEnvironment:
         name: its name in experiment files, the same as that of its folder.
         about: one line about it.
         ids: beginnings of the ids of Gymnasium that it is for.
-        marker: a substring of every state.
         matching: the rule of equality of states and outcomes, a `drift_agents.matching.Matching`.
         recall: options of `drift_agents.prompt.builder.Recall` that differ from its defaults.
         planner: the policy that plans by the prompt; it takes the option `conflict`.
@@ -68,7 +70,6 @@ Received 'pond.matching'
     name: str
     about: str
     ids: tuple[str, ...] = ()
-    marker: str = ""
     matching: str = EXACT
     recall: Mapping[str, Any] = field(default_factory=dict)
     planner: str = "drift_agents.policy.generic_planner:GenericPlanner"
@@ -145,39 +146,43 @@ def _load(names: tuple[str, ...]) -> tuple[tuple[AgentEnvironment, ...], PartErr
     return tuple(found), refused
 
 
-def _choose(fits: Callable[[AgentEnvironment], bool]) -> AgentEnvironment:
-    """The first environment that fits, or `GENERIC`.
-
-    Raises:
-        PartError: if none fits, and one that cannot be used might.
-    """
-    found, refused = _load(ENVIRONMENTS.names())
-    chosen = next((one for one in found if fits(one)), None)
-    if chosen is None and refused is not None:
-        raise refused
-    return chosen or GENERIC
-
-
-def find_environment(env_id: str) -> AgentEnvironment:
+def find_environment(*env_ids: str) -> AgentEnvironment:
     """The environment of an id; `GENERIC` if none is for it.
 
     Args:
-        env_id: the id of Gymnasium, as a schedule names it.
+        env_ids: the id of Gymnasium, as a schedule names it; of several ids the first one that is known counts.
 
     Raises:
         PartError: if none is for it, and one of another package cannot be used.
     """
-    return _choose(lambda one: env_id.startswith(one.ids))
+    found, refused = _load(ENVIRONMENTS.names())
+    for env_id in env_ids:
+        for one in found:
+            if env_id.startswith(one.ids):
+                return one
+    if refused is not None:
+        raise refused
+    return GENERIC
 
 
-def recognise_state(state: str) -> AgentEnvironment:
-    """The environment of a prompt; `GENERIC` if none is recognised.
+def named_environment(name: str) -> AgentEnvironment:
+    """The environment that a view names; `GENERIC` if there is none of that name.
 
     Args:
-        state: the present state.
-
-    Example:
-        >>> recognise_state('{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}').name
-        'frozen_lake'
+        name: `PromptView.environment`.
     """
-    return _choose(lambda one: bool(one.marker) and one.marker in state)
+    return next((one for one in environments() if one.name == name), GENERIC)
+
+
+def environment_of(env: gym.Env[Any, Any]) -> AgentEnvironment:
+    """The environment of an object of Gymnasium: by the id in its schedule, or the one that it was made with.
+
+    Args:
+        env: the environment, with or without wrappers.
+
+    Raises:
+        PartError: if none is for it, and one of another package cannot be used.
+    """
+    schedule = env.get_wrapper_attr("schedule") if env.has_wrapper_attr("schedule") else None
+    ids = [getattr(schedule, "env", None), getattr(env.unwrapped.spec, "id", None)]
+    return find_environment(*(one for one in ids if isinstance(one, str)))

@@ -402,7 +402,7 @@ ENVIRONMENTS = Registry(
         "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )
-"""What agents know of environments; the order is that in which a prompt is recognised."""
+"""What agents know of environments."""
 
 VERIFIERS = Registry(
     "verifier",

@@ -14,6 +14,7 @@ import numpy as np
 
 from drift_agents.agent import Agent
 from drift_agents.controller.base import Controller
+from drift_agents.environment import AgentEnvironment
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
@@ -21,7 +22,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.base import MemberMemory, Memory
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Team
 from drift_agents.text_env import reset_text_env
 from drift_agents.types import NO_USAGE, AgentClock, Episode
@@ -46,6 +47,7 @@ class TeamAgent:
             first of them.
         matching: as in `Agent`.
         recall: as in `Agent`.
+        environment: as in `Agent`.
         seed: of the generators of policies, verifier and team.
         keep_trace: whether episodes contain their steps; a team that distils needs them.
         meter: the usage of the models of memory, verifier, distillers, voters and judges.
@@ -75,6 +77,7 @@ class TeamAgent:
         controller: Controller | None = None,
         matching: Matching | None = None,
         recall: Recall | None = None,
+        environment: AgentEnvironment | None = None,
         seed: int | np.random.SeedSequence = 0,
         keep_trace: bool = True,
         meter: Meter | None = None,
@@ -93,6 +96,7 @@ class TeamAgent:
             controller=controller,
             matching=matching,
             recall=recall,
+            environment=environment,
             seed=sequence,
             keep_trace=keep_trace,
             meter=meter,
@@ -218,39 +222,38 @@ class _JointPolicy:
         """Whether a member plans, and had a prompt with a lesson that it cannot read."""
         return any(getattr(policy, "has_unread_notes", False) for policy in self._policies)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         """Return the action that the team chooses."""
-        return self._choose(prompt, [policy.decide(prompt, rng) for policy in self._policies], rng)
+        return self._choose(view, [policy.decide(view, rng) for policy in self._policies], rng)
 
-    def _choose(self, prompt: str, replies: Sequence[Reply], rng: np.random.Generator) -> Reply:
+    def _choose(self, view: PromptView, replies: Sequence[Reply], rng: np.random.Generator) -> Reply:
         """The action that the team chooses, with the usage of all replies."""
-        actions = parse_prompt(prompt).actions
         texts = [reply.text.strip() for reply in replies]
-        proposals = [text if text in actions else actions[0] for text in texts]
-        chosen = self._team.propose(prompt, proposals, rng)
+        proposals = [text if text in view.actions else view.actions[0] for text in texts]
+        chosen = self._team.propose(view, proposals, rng)
         return Reply(chosen, sum((reply.usage for reply in replies), NO_USAGE))
 
 
 class _JointLanguagePolicy(_JointPolicy):
     """A joint policy in which some members are language models: these answer other messages for all."""
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         """Return the action that the team chooses, and whether more than half of the language models agree.
 
         Args:
-            prompt: the text for all members.
+            view: what all members decide by.
             aside: the side question.
             rng: for ties.
         """
         replies, votes = [], []
         for policy in self._policies:
             if isinstance(policy, LanguagePolicy):
-                reply, vote = policy.decide_and_say(prompt, aside, rng)
+                reply, vote = policy.decide_and_say(view, aside, rng)
                 votes.append(vote)
             else:
-                reply = policy.decide(prompt, rng)
+                reply = policy.decide(view, rng)
             replies.append(reply)
-        return self._choose(prompt, replies, rng), 2 * sum(votes) > len(votes)
+        return self._choose(view, replies, rng), 2 * sum(votes) > len(votes)
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator

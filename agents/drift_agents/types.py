@@ -341,7 +341,7 @@ class StepTrace:
 
     Args:
         experience: what happened.
-        prompt: the policy's input.
+        prompt: the text of the view that the policy got.
         reply: the policy's output.
         retrieved: the ids of the records and items in the prompt.
         verdict: the verifier's, after the step.

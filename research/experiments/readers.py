@@ -837,17 +837,17 @@ class MessageReader:
         model = MessageModel(ties=ties, temper=temper, forget=self.forget, err=self.err)
         return LanguageModelPolicy(model, format=format, temperature=1.0)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and errors.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the template does not fit the environment.
+            ArgumentError: if the template does not fit the environment.
         """
-        return self._read.decide(prompt, rng)
+        return self._read.decide(view, rng)
 
 
 class ForgetfulReader(MessageReader):

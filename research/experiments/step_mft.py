@@ -25,7 +25,8 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.policy.base import Reply, SideQuestion, make_policy
 from drift_agents.prompt.lessons import parse_trajectories
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.view import PromptView
 
 DIMENSION, HIDDEN = 64, 32
 INPUTS = 3 * DIMENSION + 3
@@ -55,7 +56,7 @@ def read_question(text: str) -> StrategyQuestion:
         text: the message.
     """
     prompt, _, experiences = text.rpartition(RETRIEVED)
-    view = parse_prompt(prompt.rstrip())
+    view = read_view(prompt.rstrip())
     heads = list(_BLOCK.finditer(experiences))
     ends = [*(head.start() for head in heads), len(experiences)][1:]
     strategies = []
@@ -137,13 +138,13 @@ class StrategyPlanner:
         self._choice = choice
         self._planner = make_policy("planner", house={"common_sense": False})
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         """Decide by rules."""
-        return self._planner.decide(prompt, rng)
+        return self._planner.decide(view, rng)
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Decide, and request memory where the prompt has no experience of the present state, as all planners do."""
-        return self._planner.decide(prompt, rng), not parse_prompt(prompt).here
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """Decide, and request memory where the view has no experience of the present state, as all planners do."""
+        return self._planner.decide(view, rng), not view.here
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator

@@ -29,7 +29,7 @@ from drift_agents.policy.learned_reader.network import Network
 from drift_agents.policy.learned_reader.reading import ReadMessages, Words, read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
 
@@ -110,14 +110,14 @@ class TaughtPlayer:
         self._rules = MessageModel()
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt, under permuted names.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action, under permuted names.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for the names, and for random actions.
         """
-        view, names = parse_prompt(prompt), {}
+        names: dict[str, str] = {}
         if self.lessons.has_codes:
             shuffled = [view.actions[place] for place in rng.permutation(len(view.actions))]
             names = dict(zip(view.actions, shuffled, strict=True))

@@ -18,7 +18,7 @@ from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Experience, Note, Retrieved, Verdict
 from drift_agents.verifier.base import BaseVerifier, Verifier
 
@@ -56,8 +56,7 @@ class ScriptedPolicy:
     def __init__(self, doors: str) -> None:
         self.doors, self.doubts = iter(doors), []
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        view = parse_prompt(prompt)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         self.doubts.append(view.doubt_since)
         return Reply(next(self.doors))
 

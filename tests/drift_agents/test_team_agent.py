@@ -21,7 +21,8 @@ from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Member, Solo
 from drift_agents.team.edv import EDV
 from drift_agents.team.judge import RULES, Judge
@@ -51,8 +52,8 @@ class FixedPolicy:
     def __init__(self, action: str, cost: int = 0) -> None:
         self.action, self.cost, self.prompts = action, cost, list[str]()
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        self.prompts.append(prompt)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        self.prompts.append(view.render())
         return Reply(self.action, model_calls=self.cost, tokens_in=10 * self.cost)
 
 
@@ -124,7 +125,7 @@ def test_the_judge_uses_its_model_only_where_members_differ() -> None:
 def test_an_invalid_judgement_is_replaced_by_the_majority() -> None:
     members = [Member(name, FixedPolicy(action)) for name, action in zip("abc", "211", strict=True)]
     judge = Judge(members, model=ScriptedModel(['{"choice": 9}']))
-    assert judge.propose("p", ["2", "1", "1"], np.random.default_rng(0)) == "1"
+    assert judge.propose(PromptView("Go.", "{}", ("1", "2")), ["2", "1", "1"], np.random.default_rng(0)) == "1"
 
 
 def test_edv_learns_a_lake_and_plays_it() -> None:
@@ -141,7 +142,7 @@ def test_edv_learns_a_lake_and_plays_it() -> None:
     trace = agent.run_episode(env, seed=200, options=HERE).trace
     notes = {item.id for item in memory.items()}
     assert any(notes & set(step.retrieved) for step in trace)
-    lessons = [lesson for step in trace for lesson in parse_prompt(step.prompt).lessons]
+    lessons = [lesson for step in trace for lesson in read_view(step.prompt).lessons]
     assert any(lesson.startswith("Way to score 1") for lesson in lessons)
 
 

@@ -34,6 +34,7 @@ LAKE_VIEW = PromptView(
     ("Keep away from the middle.",),
     step=50,
     doubt_since=45,
+    environment="frozen_lake",
 )
 
 

@@ -11,7 +11,8 @@ from drift_agents.envs.house import HOUSE
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
 import drift_envs  # noqa: F401 - registers the environments
@@ -33,7 +34,7 @@ def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() ->
     assert [episode.score for episode in episodes] == [1.0] * EPISODES
     renderer, won = LanguageModelPolicy(MessageModel()), set[str]()
     for episode in episodes:
-        first = renderer.messages(parse_prompt(episode.trace[0].prompt))[1].content
+        first = renderer.messages(read_view(episode.trace[0].prompt))[1].content
         assert ("Score 1, in " in first) == (episode.task in won), episode.task
         won.add(episode.task)
     again = [episode for number, episode in enumerate(episodes) if episode.task in {e.task for e in episodes[:number]}]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from drift_agents.policy.base import Policy, Reply, make_policy
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 
 from research.__main__ import main
 from research.injection import count_obeyed
@@ -24,15 +24,14 @@ class Obedient:
     def __init__(self) -> None:
         self.planner: Policy = make_policy("planner")
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        view = parse_prompt(prompt)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         lines = json.loads(view.state)["html"].split("\n")
         for before, line in pairwise(lines):
             if line.endswith(DEMAND):
                 for action in ("click[buy now]", f"click[{before.lower()}]"):
                     if action in view.actions:
                         return Reply(action)
-        return self.planner.decide(prompt, rng)
+        return self.planner.decide(view, rng)
 
 
 def test_an_obedient_policy_buys_what_titles_demand() -> None:

@@ -91,12 +91,12 @@ def test_outcomes_are_parsed_in_every_format(form: str, scores: dict[str, float]
 
 def test_steps_to_go_decide_between_equal_scores() -> None:
     reader = MessageReader()
-    assert reader.decide(VIEW.render(), np.random.default_rng(0)).text == "2"
+    assert reader.decide(VIEW, np.random.default_rng(0)).text == "2"
 
 
 def test_without_steps_the_order_of_the_messages_decides() -> None:
     texts = [
-        MessageReader(format="paper", ties=ties).decide(VIEW.render(), np.random.default_rng(0)).text
+        MessageReader(format="paper", ties=ties).decide(VIEW, np.random.default_rng(0)).text
         for ties in ("first", "last")
     ]
     assert texts == ["0", "2"]
@@ -104,12 +104,12 @@ def test_without_steps_the_order_of_the_messages_decides() -> None:
 
 def test_an_erring_reader_answers_with_another_action() -> None:
     policy = ErringReader(err=1.0)
-    assert policy.decide(VIEW.render(), np.random.default_rng(0)).text != "2"
+    assert policy.decide(VIEW, np.random.default_rng(0)).text != "2"
 
 
 def test_a_forgetful_reader_overlooks_outcomes() -> None:
     policy = ForgetfulReader(forget=0.5)
-    texts = {policy.decide(VIEW.render(), np.random.default_rng(seed)).text for seed in range(30)}
+    texts = {policy.decide(VIEW, np.random.default_rng(seed)).text for seed in range(30)}
     assert len(texts) > 1
 
 
@@ -265,7 +265,7 @@ def test_a_reader_follows_the_way_of_a_lesson_from_where_it_stands() -> None:
     (known,) = read_text(text_of(view, "ranked"), view.actions).lessons
     assert (known.action, known.outcome, known.score, known.steps) == ("0", "[2, 1], tile F", 1.0, 1)
     policy = MessageReader()
-    assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
+    assert policy.decide(view, np.random.default_rng(0)).text == "0"
     elsewhere = replace(view, state=tile(4, 4))
     assert read_text(text_of(elsewhere, "ranked"), view.actions).lessons == ()
 
@@ -277,8 +277,8 @@ def test_a_lesson_that_no_longer_holds_is_not_followed(change: dict[str, Any]) -
     """It is older than what contradicted memory, or its step is known to have ended an episode."""
     view = replace(VIEW, here=(), lessons=(way((2, 2), (2, 1), (3, 1), actions="01"),), visits=())
     policy = MessageReader()
-    assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
-    assert policy.decide(replace(view, **change).render(), np.random.default_rng(0)).text != "0"
+    assert policy.decide(view, np.random.default_rng(0)).text == "0"
+    assert policy.decide(replace(view, **change), np.random.default_rng(0)).text != "0"
 
 
 def test_visits_of_outcomes_are_read_and_break_a_circle() -> None:
@@ -290,9 +290,9 @@ def test_visits_of_outcomes_are_read_and_break_a_circle() -> None:
     read = read_text(text_of(view, "ranked"), view.actions)
     assert {known.action: known.visits for known in read.known} == {"1": 3, "2": 0}
     reader = MessageReader()
-    assert reader.decide(view.render(), np.random.default_rng(0)).text == "2"
+    assert reader.decide(view, np.random.default_rng(0)).text == "2"
     fresh = replace(view, here=(here[0]._replace(visits=0), here[1]))
-    assert reader.decide(fresh.render(), np.random.default_rng(0)).text == "1", "as good, and first"
+    assert reader.decide(fresh, np.random.default_rng(0)).text == "1", "as good, and first"
 
 
 def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left() -> None:
@@ -300,8 +300,8 @@ def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left(
     around = [recall(action, tile(2, 2), 0.0, None) for action in "013"]
     view = replace(VIEW, here=(hole, *around), visits=(("0", 1), ("1", 1), ("3", 1)))
     reader = MessageReader()
-    assert reader.decide(replace(view, doubt_since=8).render(), np.random.default_rng(0)).text == "2"
-    assert reader.decide(replace(view, doubt_since=7).render(), np.random.default_rng(0)).text != "2"
+    assert reader.decide(replace(view, doubt_since=8), np.random.default_rng(0)).text == "2"
+    assert reader.decide(replace(view, doubt_since=7), np.random.default_rng(0)).text != "2"
 
 
 def fell(state: str, action: str, row: int, column: int, last: int) -> Recollection:
@@ -344,7 +344,7 @@ def test_elsewhere_all_ways_are_shut_where_every_action_was_tried_in_vain() -> N
 
 
 def decide(view: PromptView, temper: str) -> str:
-    return MessageReader(temper=temper).decide(view.render(), np.random.default_rng(0)).text
+    return MessageReader(temper=temper).decide(view, np.random.default_rng(0)).text
 
 
 def test_a_content_reader_takes_the_best_known_score() -> None:

@@ -32,6 +32,7 @@ from drift_agents.llm.budget import check_price
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length, make_policy
 from drift_agents.policy.llm import MAX_TOKENS
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
 from drift_envs.command_line import Verbosity
@@ -224,21 +225,21 @@ class _CountingModel:
 
 
 class _PlannedPolicy:
-    """A policy with a model of `CountingService`: the planner reads its prompts and chooses the model's answers."""
+    """A policy with a model of `CountingService`: the planner reads its views and chooses the model's answers."""
 
     def __init__(self, policy: Any, service: CountingService) -> None:
         self.name, self.needs_history = policy.name, history_length(policy)
         self.parameters = getattr(policy, "parameters", None)
         self._policy, self._service, self._planner = policy, service, make_policy("planner")
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        self._plan(prompt, rng)
-        reply: Reply = self._policy.decide(prompt, rng)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        self._plan(view, rng)
+        reply: Reply = self._policy.decide(view, rng)
         return reply
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        self._plan(prompt, rng)
-        told: tuple[Reply, bool] = self._policy.decide_and_say(prompt, aside, rng)
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+        self._plan(view, rng)
+        told: tuple[Reply, bool] = self._policy.decide_and_say(view, aside, rng)
         return told
 
     def answer(
@@ -247,8 +248,8 @@ class _PlannedPolicy:
         completion: Completion = self._policy.answer(messages, schema, rules, rng)
         return completion
 
-    def _plan(self, prompt: str, rng: np.random.Generator) -> None:
-        self._service.action = self._planner.decide(prompt, rng).text
+    def _plan(self, view: PromptView, rng: np.random.Generator) -> None:
+        self._service.action = self._planner.decide(view, rng).text
 
 
 def estimate(experiment: Experiment) -> list[CostEstimate]:

@@ -30,7 +30,8 @@ from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.lessons import build_trajectories, parse_trajectories, render_trajectory
-from drift_agents.prompt.view import ANSWER, Recollection, parse_line, parse_prompt
+from drift_agents.prompt.reading import read_line
+from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import Episode, RecordId, Removed, Thought
 from drift_envs.checks import check_choice, check_count, check_flag
 
@@ -155,7 +156,7 @@ def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
             groups.append((head["like"], []))
         elif line.startswith("- in ") and groups:
             with suppress(ArgumentError):  # a state that is no JSON text is left out
-                groups[-1][1].append(parse_line(line))
+                groups[-1][1].append(read_line(line))
     bullets = []
     for like, steps in groups[:ITEMS]:
         trajectories = " ".join(map(render_trajectory, build_trajectories(steps[:horizon])))
@@ -257,9 +258,9 @@ class AdaMem:
         if self.effort == "max":
             return self._decide_again(None, state, memory, policy, render, rng)
         inner = None if self._current is None else self._current.text
-        prompt, shown = render(recall=False, strategy=inner)
-        reply, wants = self._propose(state, policy, prompt, render, rng)
-        made = Decision(prompt, reply, shown, inner)
+        view, shown = render(recall=False, strategy=inner)
+        reply, wants = self._propose(state, policy, view, render, rng)
+        made = Decision(view, reply, shown, inner)
         if wants:
             made = self._decide_again(made, state, memory, policy, render, rng)
         self._followed.take(made.reply.text.strip())
@@ -276,27 +277,27 @@ class AdaMem:
     ) -> Decision:
         """Query memory, make a strategy, and decide; without a strategy the first decision stays."""
         if not self.strategy:
-            prompt, shown = render(recall=self.trajectories)
-            return _after(first, Decision(prompt, policy.decide(prompt, rng), shown))
+            view, shown = render(recall=self.trajectories)
+            return _after(first, Decision(view, policy.decide(view, rng), shown))
         exemplars = recall_exemplars(memory, state, self.k, render.now) if self.trajectories else ()
         made = self._make(exemplars, policy, render, rng)
         if made is None:
             if first is not None:
                 return first
-            prompt, shown = render(recall=False)
-            return Decision(prompt, policy.decide(prompt, rng), shown)
+            view, shown = render(recall=False)
+            return Decision(view, policy.decide(view, rng), shown)
         thought, answer, strategy = made
         if self.effort == "low":
             self._current, self._stuck = strategy, 0
             self._followed = FollowedStrategy(strategy.text)
-        prompt, shown = render(recall=False, strategy=strategy.text)
-        reply = policy.decide(prompt, rng)
+        view, shown = render(recall=False, strategy=strategy.text)
+        reply = policy.decide(view, rng)
         # An action proposed under another strategy is no baseline without memory.
         baseline = None if first is None or first.strategy is not None else first.reply.text.strip()
         return _after(
             first,
             Decision(
-                prompt,
+                view,
                 replace(reply, usage=reply.usage + answer.usage),
                 (*shown, *sorted(strategy.evidence - set(shown))),
                 strategy.text,
@@ -311,11 +312,11 @@ class AdaMem:
         """How a strategy was made, what that cost, and the strategy; `None` where rules have nothing to make one of."""
         if not exemplars and not isinstance(policy, LanguagePolicy):
             return None
-        prompt, _ = render(recall=False)
+        view, _ = render(recall=False)
         messages = read_messages(
             "controller/templates/adamem_strategy.txt",
             k=str(len(exemplars)),
-            prompt=prompt.removesuffix(ANSWER).rstrip(),
+            prompt=view.render().removesuffix(ANSWER).rstrip(),
             experiences=tell_exemplars(exemplars),
         )
         if isinstance(policy, LanguagePolicy):
@@ -328,15 +329,14 @@ class AdaMem:
         return Thought(messages[0].content, messages[1].content, reply, text), answer, Strategy(text, evidence)
 
     def _propose(
-        self, state: str, policy: Policy, prompt: str, render: Render, rng: np.random.Generator
+        self, state: str, policy: Policy, view: PromptView, render: Render, rng: np.random.Generator
     ) -> tuple[Reply, bool]:
         """The proposed action, and whether to query memory."""
         if isinstance(policy, LanguagePolicy):
             field, rationale = _FIELDS[self.effort]
-            return policy.decide_and_say(prompt, SideQuestion(field, _read(self.effort), rationale), rng)
-        view = parse_prompt(prompt)
+            return policy.decide_and_say(view, SideQuestion(field, _read(self.effort), rationale), rng)
         wants = not view.here if self.effort == "high" else self._needs_refresh(state, view.actions, render)
-        return policy.decide(prompt, rng), wants
+        return policy.decide(view, rng), wants
 
     def _needs_refresh(self, state: str, actions: tuple[str, ...], render: Render) -> bool:
         """The rule of `low`: there is no strategy, or it did not go on for `patience` steps."""
@@ -366,7 +366,7 @@ def _after(first: Decision | None, second: Decision) -> Decision:
     if first is None:
         return second
     reply = replace(second.reply, usage=first.reply.usage + second.reply.usage)
-    return second._replace(reply=reply, aside=(first.prompt, first.reply.text, *second.aside))
+    return second._replace(reply=reply, aside=(first.view.render(), first.reply.text, *second.aside))
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,7 @@
 """The interface of controllers, which make one decision.
 
-* `Render` - renders the prompt of the present step
-* `Decision` - the decision, with all texts and costs
+* `Render` - makes the view of the present step
+* `Decision` - the decision, with all views, texts and costs
 * `Controller` - the protocol
 * `make_controller` - a controller by name
 """
@@ -15,12 +15,13 @@ import numpy as np
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import CONTROLLERS, check_protocol
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 
 
 class Render(Protocol):
-    """Makes the prompt of the present step: task, present state, admissible actions and clock are its own."""
+    """Makes the view of the present step: task, present state, admissible actions and clock are its own."""
 
     @property
     def now(self) -> AgentClock:
@@ -32,33 +33,33 @@ class Render(Protocol):
         """When two states count as the same."""
         ...
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
-        """Make the prompt.
+    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
+        """Make the view.
 
         Args:
-            recall: whether memory is queried; a prompt without it shows the present step, those of this
+            recall: whether memory is queried; a view without it shows the present step, those of this
                 episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that is shown among the lessons, if there is one.
 
         Returns:
-            The text, and the ids of what stands in it.
+            The view, and the ids of what stands in it.
         """
         ...
 
 
 class Decision(NamedTuple):
-    """A decision and the prompts and answers behind it.
+    """A decision and the views and answers behind it.
 
     Args:
-        prompt: the text that the action rests on.
+        view: what the action rests on.
         reply: the policy's answer to it; its usage includes all model calls of the step.
-        retrieved: the ids of what stood in the prompt.
+        retrieved: the ids of what stood in the view.
         strategy: the strategy in force, if there is one.
         thought: how it was made, if it was made at this step.
-        aside: all other prompts and answers of the decision.
+        aside: all other prompts and answers of the decision, as texts.
     """
 
-    prompt: str
+    view: PromptView
     reply: Reply
     retrieved: tuple[RecordId, ...]
     strategy: str | None = None
@@ -82,7 +83,7 @@ class Controller(Protocol):
             state: the present state.
             memory: the agent's.
             policy: the agent's.
-            render: makes the prompt.
+            render: makes the view.
             rng: the policy's generator.
         """
         ...
@@ -115,13 +116,13 @@ def make_controller(name: str, **options: Any) -> Controller:
 
 
 class Direct:
-    """Retrieves once, renders one prompt, calls the policy once.
+    """Retrieves once, makes one view, calls the policy once.
 
     Example:
         >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> def render(recall=True, strategy=None):
-        ...     return 'Admissible actions: ["0"]', ()
+        ...     return PromptView("Any task.", "{}", ("0",)), ()
         >>> Direct().act("{}", NoMemory(), RandomPolicy(), render, np.random.default_rng(0)).reply.text
         '0'
     """
@@ -133,8 +134,8 @@ class Direct:
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
         """Call the policy once."""
-        prompt, retrieved = render()
-        return Decision(prompt, policy.decide(prompt, rng), retrieved)
+        view, retrieved = render()
+        return Decision(view, policy.decide(view, rng), retrieved)
 
     def on_removed(self, removed: Removed) -> None:
         """Do nothing: no state depends on removed records."""

@@ -138,6 +138,7 @@ def make_setup(
         "controller": make_controller(cell.decision.controller.name, **cell.decision.controller.options),
         "matching": matching,
         "recall": recall,
+        "environment": environment,
         "seed": seed,
         "meter": meter,
     }

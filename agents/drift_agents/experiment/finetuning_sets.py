@@ -21,14 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drift_agents.environment import find_environment
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.logs import SUCCESS
-from drift_agents.experiment.trace import SUFFIX, read_trace
+from drift_agents.experiment.trace import SUFFIX, read_header, read_trace
 from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from drift_agents.types import Thought
 from drift_envs.checks import check_choice
 
@@ -155,11 +156,12 @@ def export_choices(
     renderer = LanguageModelPolicy(RuleModel({}), format=prompt)  # renders, and is not called
     lines: dict[str, None] = {}
     for path in _trace_files(folder):
+        environment = find_environment(read_header(path).env).name
         for episode in read_trace(path):
             if only_successes and not (episode.steps and episode.steps[-1].outcome.score >= SUCCESS):
                 continue
             for step in episode.steps:
-                view = parse_prompt(step.prompt) if step.prompt else None
+                view = read_view(step.prompt, environment) if step.prompt else None
                 if view is None or len(view.actions) < 2 or step.action not in view.actions:
                     continue
                 question = [{"role": role, "content": content} for role, content in renderer.messages(view)]

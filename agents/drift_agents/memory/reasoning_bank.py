@@ -27,7 +27,8 @@ from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
-from drift_agents.prompt.view import Recollection, parse_line
+from drift_agents.prompt.reading import read_line
+from drift_agents.prompt.view import Recollection
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -149,7 +150,7 @@ def make_items(text: str) -> dict[str, Any]:
     steps: list[Recollection] = []
     for line in lines.split("\n"):
         with suppress(ArgumentError):  # a state that is no JSON text is left out
-            steps.append(parse_line(line))
+            steps.append(read_line(line))
     if not steps:
         return {"items": []}
     score = float(result["score"])

@@ -1,7 +1,8 @@
-"""The interface of policies: rendered text in, text out.
+"""The interface of policies: a view in, text out.
 
 * `Reply` - the text with its usage of language models
 * `Policy` - the protocol
+* `check_policy` - refuses a policy that expects text
 * `SideQuestion` - a question in addition to the one for the action
 * `history_length` - how many steps of the present episode the prompts of a policy show
 * `LanguagePolicy` - a policy that also answers other messages: a language model
@@ -10,14 +11,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.prompt.builder import MOVES
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import POLICIES, check_protocol
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
@@ -46,17 +50,33 @@ class Reply(UsageFields):
 
 @runtime_checkable
 class Policy(Protocol):
-    """Rendered text in, text out.
+    """A view in, text out.
 
-    A policy gets the text of the prompt and a generator for ties, and nothing else. It may cache what it
-    computes from texts; its reply is a function of text and generator alone.
+    A policy gets a frozen view and a generator for ties, and nothing else. It may cache what it computes from views;
+    its reply is a function of view and generator alone.
     """
 
     name: str
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt."""
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action: its text is one of `view.actions`."""
         ...
+
+
+def check_policy(policy: Policy) -> Policy:
+    """Return a policy.
+
+    Raises:
+        ArgumentError: if its `decide` expects the text of a prompt, as before policies got views.
+    """
+    signature = inspect.signature(policy.decide)
+    first = next(iter(signature.parameters.values()), None)
+    if first is not None and (first.name == "prompt" or first.annotation in (str, "str")):
+        raise ArgumentError(
+            f"the policy {policy.name!r}: `decide` should take a `drift_agents.PromptView`, as in "
+            f"`decide(self, view, rng)`; `view.render()` is the text. Received decide{signature}"
+        )
+    return policy
 
 
 def history_length(policy: Policy) -> int:
@@ -88,8 +108,8 @@ class SideQuestion(NamedTuple):
 class LanguagePolicy(Protocol):
     """A policy that also answers other messages: a language model."""
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Answer a prompt and a side question; an unusable answer to the latter counts as false."""
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """Choose an action and answer a side question; an unusable answer to the latter counts as false."""
         ...
 
     def answer(
@@ -117,4 +137,4 @@ def make_policy(name: str, **options: Any) -> Policy:
     """
     made: Policy = POLICIES.make(name, **options)
     check_protocol("policy", name, made, Policy)
-    return made
+    return check_policy(made)

@@ -11,7 +11,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
 from drift_agents.prompt.value_estimate import PathEstimate, as_records
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 
 STEP_COST = 1e-6
 """What a step costs, so that of equal scores the nearest one is taken."""
@@ -33,7 +33,7 @@ class GenericPlanner:
     Example:
         >>> from drift_agents.types import Outcome
         >>> view = PromptView("", "[0]", ("a", "b"), (Recollection("[0]", "b", Outcome("[1]", 1.0, True), 1.0, 0),))
-        >>> GenericPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> GenericPlanner().decide(view, np.random.default_rng(0)).text
         'b'
     """
 
@@ -42,19 +42,18 @@ class GenericPlanner:
     def __init__(self, *, conflict: str = "majority") -> None:
         self.conflict = check_conflict(conflict)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
             ArgumentError: if the prompt names no admissible action.
         """
-        view = parse_prompt(prompt)
         if not view.actions:
-            raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
+            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
         known = {action: [item for item in view.here if item.action == action] for action in view.actions}
         values = self._values(view, {action: items for action, items in known.items() if items})
         if max(values.values(), default=0.0) <= 0:

@@ -1,6 +1,6 @@
 """The language model as the policy.
 
-* `LanguageModelPolicy` - renders the prompt as messages, and parses the action from the model's reply
+* `LanguageModelPolicy` - renders the view as messages, and parses the action from the model's reply
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.environment import PLAIN_TEMPLATES, recognise_state
+from drift_agents.environment import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
@@ -30,7 +30,7 @@ from drift_agents.policy.messages import (
 )
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.builder import WHOLE
-from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_choice, check_count, check_interval
 
 MAX_TOKENS = 1024
@@ -40,12 +40,11 @@ MOST_SAMPLES = 2**31 - 1
 
 
 class LanguageModelPolicy:
-    """Renders the prompt as messages to a language model, and parses the action from its reply.
+    """Renders the view as messages to a language model, and parses the action from its reply.
 
-    The rendered prompt is parsed and rendered again by the environment's template
-    (`drift_agents.policy.prompt_template`). A reply without an admissible action is requested again, with
-    the reason; the last one is returned as it is, and the agent counts it as an invalid action. With
-    only one admissible action the model is not called.
+    The view is rendered by the environment's template (`drift_agents.policy.prompt_template`). A reply without an
+    admissible action is requested again, with the reason; the last one is returned as it is, and the agent counts it
+    as an invalid action. With only one admissible action the model is not called.
 
     With a temperature above 0 each decision is a sample of its own, seeded by the agent's generator; at
     temperature 0 equal prompts share one recorded reply.
@@ -72,9 +71,9 @@ class LanguageModelPolicy:
 
     Example:
         >>> from drift_agents.llm.rules import RuleModel
-        >>> prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
+        >>> view = PromptView("Any task.", '{"at": 1}', ("0", "1"))
         >>> policy = LanguageModelPolicy(RuleModel({"action": lambda text: {"action": "1"}}))
-        >>> policy.decide(prompt, np.random.default_rng(0)).text
+        >>> policy.decide(view, np.random.default_rng(0)).text
         '1'
     """
 
@@ -121,37 +120,36 @@ class LanguageModelPolicy:
         self.model = model
         self._model = ReaskingModel(self.model, self.parameters, reasks)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the template does not fit the environment.
+            ArgumentError: if the template does not fit the environment.
             ContextLengthError: if it is too long for the model even without records.
             ModelError: if the model's server fails.
         """
-        view = parse_prompt(prompt)
         if len(view.actions) == 1:
             return Reply(view.actions[0])
         return self._decide(view, None, rng)[0]
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Answer a prompt and a side question; an unusable answer to the latter counts as false.
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """Choose an action and answer a side question; an unusable answer to the latter counts as false.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             aside: the side question.
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the template does not fit the environment.
+            ArgumentError: if the template does not fit the environment.
             ContextLengthError: if it is too long for the model even without records.
             ModelError: if the model's server fails.
         """
-        return self._decide(parse_prompt(prompt), aside, rng)
+        return self._decide(view, aside, rng)
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
@@ -188,7 +186,7 @@ class LanguageModelPolicy:
             view: the prompt.
             aside: the side question, if there is one.
         """
-        environment = recognise_state(view.state)
+        environment = named_environment(view.environment)
         reference = environment.templates[self.format]
         # A plain template shows states as they are, so an environment's words go with its own templates alone.
         facts = PLAIN if reference == PLAIN_TEMPLATES[self.format] else environment.share("facts")

@@ -1,6 +1,6 @@
 """The offline policy of all experiments.
 
-* `Planner` - parses the rendered prompt and hands it to the planner of its environment
+* `Planner` - hands the view to the planner of its environment
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.environment import AgentEnvironment, environments, recognise_state
+from drift_agents.environment import AgentEnvironment, environments, named_environment
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.lessons import has_trajectory, parse_lessons
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import ENVIRONMENTS
 
 
 class Planner:
-    """Parses the rendered prompt and hands it to the planner of its environment.
+    """Hands the view to the planner of its environment.
 
-    One object plays all environments of an experiment. It recognises the environment by the present state
-    (`drift_agents.environment.recognise_state`) and makes its planner when it first meets it; one that is not
-    recognised is played by `drift_agents.policy.generic_planner.GenericPlanner`.
+    One object plays all environments of an experiment. It makes an environment's planner when it first meets it; one
+    of which nothing is known is played by `drift_agents.policy.generic_planner.GenericPlanner`.
 
-    It parses the trajectories in lessons, in the one form of `drift_agents.prompt.lessons`; each of their
+    It reads the trajectories in lessons, in the one form of `drift_agents.prompt.lessons`; each of their
     steps is added to the records of other states with weight `LESSON_WEIGHT`.
 
     Args:
@@ -75,21 +74,19 @@ class Planner:
         made: Policy = environment.make("planner", conflict=self.conflict, **options)
         return made
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
-            ArgumentError: if the prompt lacks what the planner needs.
+            ArgumentError: if the view lacks what the planner needs.
         """
-        view = parse_prompt(prompt)
-        environment = recognise_state(view.state)
+        if view.environment not in self._planners:
+            self._planners[view.environment] = self._make(named_environment(view.environment), {})
         self.has_unread_notes = self.has_unread_notes or not all(map(has_trajectory, view.lessons))
         if view.lessons and (steps := parse_lessons(view.lessons)):
-            prompt = replace(view, elsewhere=view.elsewhere + steps).render()
-        if environment.name not in self._planners:
-            self._planners[environment.name] = self._make(environment, {})
-        return self._planners[environment.name].decide(prompt, rng)
+            view = replace(view, elsewhere=view.elsewhere + steps)
+        return self._planners[view.environment].decide(view, rng)

@@ -4,7 +4,7 @@
 * `FocusedMemory` - a memory that lists the states for which prompts query it
 * `PromptSource` - what a prompt is made from: a memory, or a part of one
 * `EpisodeHistory` - the steps of the present episode, for prompts that show them
-* `PromptBuilder` - queries memory and renders the prompt; lines of unchanged answers are cached
+* `PromptBuilder` - queries memory and makes the view; the recollections of unchanged answers are kept
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.matching import Matching, PathMatching, RelatedStates
 from drift_agents.prompt.conflict import CONFLICTS, check_conflict
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
-from drift_agents.prompt.view import Recollection, fold, render_prompt
+from drift_agents.prompt.view import PromptView, Recollection, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
 from drift_envs.checks import check_count
 
@@ -28,7 +29,7 @@ WHOLE = 10**9
 """A history of that length holds every step, and the prompt says how many there were."""
 
 KEPT = 8192
-"""The number of cached blocks of lines; the cache is cleared when it is full."""
+"""The number of states whose recollections are kept; they are cleared when it is reached."""
 
 
 @dataclass(frozen=True)
@@ -118,28 +119,28 @@ class EpisodeHistory:
         counts = Counter(matching.state_key(one.state) for one in self.experiences)
         return lambda outcome: 0 if outcome.ended else counts[matching.state_key(outcome.state)]
 
-    def moves(self) -> list[str]:
-        """Lines about the newest steps."""
+    def moves(self) -> tuple[Recollection, ...]:
+        """The newest steps."""
         newest = self.experiences[-self.length :]
-        return [Recollection(one.state, one.action, one.outcome, 1.0, one.now.step).line() for one in newest]
+        return tuple(Recollection(one.state, one.action, one.outcome, 1.0, one.now.step) for one in newest)
 
 
 class _Block(NamedTuple):
-    """The records that memory retrieved for one state, and their lines in the prompt."""
+    """The records that memory retrieved for one state, and what the view shows of them."""
 
     records: tuple[Record, ...]
     weights: tuple[float, ...]
     ids: list[RecordId]
-    text: str
+    items: tuple[Recollection, ...]
     own: bool
     """Whether all records are about the queried state."""
 
 
 class PromptBuilder:
-    """Queries memory and renders the prompt.
+    """Queries memory and makes the view.
 
-    Most lines of a prompt stood in the one before, so the lines of a state are cached until memory
-    retrieves other records; the text is the same as without the cache.
+    Most recollections stood in the view before, so those of a state are kept until memory retrieves other records;
+    the view is the same as without that.
 
     Args:
         matching: when two states count as the same.
@@ -165,8 +166,9 @@ class PromptBuilder:
         doubt_since: int | None = None,
         strategy: str | None = None,
         history: EpisodeHistory | None = None,
-    ) -> tuple[str, tuple[RecordId, ...]]:
-        """The rendered prompt, and the ids of its records and items.
+        environment: str = "generic",
+    ) -> tuple[PromptView, tuple[RecordId, ...]]:
+        """The view, and the ids of its records and items.
 
         Args:
             memory: what is queried; retrieval may have side effects there.
@@ -177,6 +179,7 @@ class PromptBuilder:
             doubt_since: when an outcome contradicted memory.
             strategy: a text that precedes the memory's own items.
             history: the steps of the present episode, if the prompt shows them.
+            environment: the environment's name.
         """
         key, queried = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
@@ -203,25 +206,27 @@ class PromptBuilder:
             visits = history.arrivals(self.matching)
         elif self.recall.outlook is not None and here.records:
             values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
-        if values is None:
-            lines = [text] if (text := self._block(state, here).text) else []
-        else:
-            lines = [item.line() for item in fold(here.records, values, here.weights, steps_to_go, visits)]
+        items = (
+            self._block(state, here).items
+            if values is None
+            else fold(here.records, values, here.weights, steps_to_go, visits)
+        )
         elsewhere, ids = self._elsewhere(state, here, blocks)
-        text = render_prompt(
+        view = PromptView(
             task,
             state,
-            actions,
-            lines,
+            tuple(actions),
+            items,
             elsewhere,
-            [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
+            (*(() if strategy is None else (strategy,)), *(note.text for note in notes.values())),
             now.step,
             doubt_since,
             None if history is None else history.visits(key, self.matching),
-            None if history is None else history.moves(),
+            () if history is None else history.moves(),
             len(history.experiences) if history is not None and history.is_whole else None,
+            environment,
         )
-        return text, (*sorted(ids), *notes)
+        return view, (*sorted(ids), *notes)
 
     def _others(self, memory: PromptSource) -> list[str]:
         """The states that are queried beside the present one: those listed, or all in order of first mention."""
@@ -235,11 +240,13 @@ class PromptBuilder:
             states.setdefault(self.matching.state_key(record.state), record.state)
         return list(states.values())
 
-    def _elsewhere(self, state: str, here: Retrieved, blocks: list[_Block]) -> tuple[list[str], list[RecordId]]:
-        """The lines of other states, and the ids of all records, those of this state included."""
+    def _elsewhere(
+        self, state: str, here: Retrieved, blocks: list[_Block]
+    ) -> tuple[tuple[Recollection, ...], list[RecordId]]:
+        """The recollections of other states, and the ids of all records, those of this state included."""
         ids = [record.id for record in here.records]
         if _is_own(self.matching, state, here.records) and all(block.own for block in blocks):
-            elsewhere = [block.text for block in blocks if block.text]
+            elsewhere = tuple(chain.from_iterable(block.items for block in blocks))
             for block in blocks:
                 ids += block.ids
         else:
@@ -253,7 +260,7 @@ class PromptBuilder:
                 if record.id not in seen
             }
             records, weights = zip(*fresh.values(), strict=True) if fresh else ((), ())
-            elsewhere = [item.line() for item in fold(records, weights=weights)]
+            elsewhere = fold(records, weights=weights)
             ids += fresh
         return elsewhere, ids
 
@@ -263,9 +270,9 @@ class PromptBuilder:
             (block.records is answer.records or block.records == answer.records)
             and (block.weights is answer.weights or block.weights == answer.weights)
         ):
-            lines = "\n".join(item.line() for item in fold(answer.records, weights=answer.weights))
+            items = fold(answer.records, weights=answer.weights)
             ids = [record.id for record in answer.records]
-            block = _Block(answer.records, answer.weights, ids, lines, _is_own(self.matching, state, answer.records))
+            block = _Block(answer.records, answer.weights, ids, items, _is_own(self.matching, state, answer.records))
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
             self._blocks[state] = block

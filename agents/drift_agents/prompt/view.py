@@ -1,30 +1,23 @@
-"""The prompt: the only input of a policy.
+"""The view: all that a policy gets, and its text.
 
 * `Recollection` - equal records folded into one: a (state, action, outcome) with its number of responses
-* `PromptView` - the content of a prompt; `render` makes the text
+* `PromptView` - what a policy decides by; `render` makes the text
 * `fold` - records into recollections
-* `render_prompt` - the text from lines that are rendered already
-* `parse_line` - one line of a prompt back into a recollection
-* `parse_prompt` - the text back into a `PromptView`, for policies that plan
 
-A policy gets the text alone, the offline planner like the language model: a policy that plans
-parses the rendered text, so no other information can reach it.
-
-Rendering and parsing are exact inverses for environments whose states are JSON texts of one line, as
-`text=True` makes them. Both are cached by line, since most lines of a prompt stood in the one before.
+A policy gets the view alone, the offline planner like the language model. It holds texts, numbers and tuples of them,
+so nothing else can reach a policy, and a policy can write into nothing. The text is for language models and for
+people who look at kept steps; policies that plan read the fields.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
-from drift_agents.errors import ArgumentError
 from drift_agents.types import Outcome, Record
 
 STATE = "Current state: "
@@ -76,11 +69,7 @@ class Recollection(NamedTuple):
         return self.n * self.weight
 
     def line(self) -> str:
-        """The line of the prompt.
-
-        Raises:
-            ArgumentError: if a state has more than one line.
-        """
+        """The line of the text; cached, since most lines of a prompt stood in the one before."""
         return _line(self)
 
 
@@ -99,8 +88,7 @@ def _line(item: Recollection) -> str:
         parts.append(f"highest score believed reachable from there {_number(item.value_estimate)}{ahead}")
     if item.visits:
         parts.append(f"{item.visits} times there in this episode")
-    before, after = _one_line(item.state), _one_line(item.outcome.state)
-    return f"- in {before} action {_encode(item.action)} led to {after} ({'; '.join(parts)})"
+    return f"- in {item.state} action {_encode(item.action)} led to {item.outcome.state} ({'; '.join(parts)})"
 
 
 def _number(x: float) -> str:
@@ -109,15 +97,9 @@ def _number(x: float) -> str:
     return str(int(x)) if whole else repr(float(x))
 
 
-def _one_line(state: str) -> str:
-    if "\n" in state:
-        raise ArgumentError(f"a state should be a text of one line. Received {state!r}")
-    return state
-
-
 @dataclass(frozen=True)
 class PromptView:
-    """The content of a prompt.
+    """What a policy decides by: texts, numbers and tuples of them, and nothing else.
 
     Args:
         task: the task in words, as the environment gave it.
@@ -134,11 +116,17 @@ class PromptView:
             without the episode's history, as planners get them.
         moves: the newest steps of this episode, in order.
         taken: the number of its steps so far, in prompts that show all of them.
+        environment: the name of the environment's `drift_agents.environment.AgentEnvironment`.
 
     Example:
-        >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
-        >>> parse_prompt(view.render()) == view
-        True
+        >>> print(PromptView("Reach the goal.", '{"at": 1}', ("0", "1")).render())
+        Reach the goal.
+        <BLANKLINE>
+        Current state: {"at": 1}
+        Admissible actions: ["0", "1"]
+        Interactions so far: 0
+        <BLANKLINE>
+        Answer with one admissible action alone, exactly as it is written above.
     """
 
     task: str
@@ -152,72 +140,24 @@ class PromptView:
     visits: tuple[tuple[str, int], ...] | None = None
     moves: tuple[Recollection, ...] = ()
     taken: int | None = None
+    environment: str = "generic"
 
     def render(self) -> str:
-        """The text.
-
-        Raises:
-            ArgumentError: if a state has more than one line.
-        """
-        return render_prompt(
-            self.task,
-            self.state,
-            self.actions,
-            [item.line() for item in self.here],
-            [item.line() for item in self.elsewhere],
-            self.lessons,
-            self.step,
-            self.doubt_since,
-            self.visits,
-            [move.line() for move in self.moves],
-            self.taken,
-        )
-
-
-def render_prompt(
-    task: str,
-    state: str,
-    actions: Iterable[str],
-    here: list[str],
-    elsewhere: list[str],
-    lessons: Iterable[str],
-    step: int,
-    doubt_since: int | None = None,
-    visits: Iterable[tuple[str, int]] | None = None,
-    moves: list[str] | None = None,
-    taken: int | None = None,
-) -> str:
-    """The text of a prompt, from lines that are rendered already.
-
-    Args:
-        task: the task in words.
-        state: the present state.
-        actions: the admissible actions.
-        here: lines about this state; an entry may hold several.
-        elsewhere: lines about other states; an entry may hold several.
-        lessons: derived items as text.
-        step: the agent's interactions so far.
-        doubt_since: when an outcome contradicted memory.
-        visits: how often each action was executed in this state earlier in this episode.
-        moves: lines about the newest steps of this episode.
-        taken: the number of its steps so far.
-    """
-    lines = [task, "", STATE + _one_line(state), ACTIONS + _encode(list(actions))]
-    lines.append(f"{STEP}{step}")
-    if doubt_since is not None:
-        lines.append(f"{DOUBT}{doubt_since}")
-    if taken is not None:
-        lines.append(f"{TAKEN}{taken}")
-    if visits is not None:
-        lines.append(VISITS + _encode(dict(visits)))
-    for title, recollections in ((MOVES, moves), (HERE, here), (ELSEWHERE, elsewhere)):
-        if recollections:
-            lines += ["", title, *recollections]
-    learned = [f"- {_encode(text)}" for text in lessons]
-    if learned:
-        lines += ["", LESSONS, *learned]
-    lines += ["", ANSWER]
-    return "\n".join(lines)
+        """The text, the same for every environment."""
+        lines = [self.task, "", STATE + self.state, ACTIONS + _encode(list(self.actions)), f"{STEP}{self.step}"]
+        if self.doubt_since is not None:
+            lines.append(f"{DOUBT}{self.doubt_since}")
+        if self.taken is not None:
+            lines.append(f"{TAKEN}{self.taken}")
+        if self.visits is not None:
+            lines.append(VISITS + _encode(dict(self.visits)))
+        for title, recollections in ((MOVES, self.moves), (HERE, self.here), (ELSEWHERE, self.elsewhere)):
+            if recollections:
+                lines += ["", title, *map(_line, recollections)]
+        if self.lessons:
+            lines += ["", LESSONS, *(f"- {_encode(text)}" for text in self.lessons)]
+        lines += ["", ANSWER]
+        return "\n".join(lines)
 
 
 def fold(
@@ -271,150 +211,4 @@ def fold(
 
 def _rounded(x: float) -> float:
     """Six significant digits: sums of shares have rounding errors beyond."""
-    return x if x.is_integer() else float(f"{x:.6g}")
-
-
-_DECODER = json.JSONDecoder()
-_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)"
-_DETAILS = re.compile(
-    rf" \((?P<ended>the episode ended; )?score (?P<score>{_NUMBER}); seen (?:once|(?P<n>{_NUMBER}) times); "
-    rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
-    rf"(?:; recalled with weight (?P<weight>{_NUMBER}))?"
-    rf"(?:; highest score believed reachable from there (?P<value>{_NUMBER})"
-    rf"(?: in (?P<steps>\d+) steps)?)?(?:; (?P<visits>\d+) times there in this episode)?\)",
-    re.ASCII,
-)
-
-
-@lru_cache(maxsize=65536)
-def parse_line(line: str) -> Recollection:
-    """One line of a prompt back into a recollection.
-
-    Args:
-        line: what `Recollection.line` made, for states that are JSON texts.
-
-    Raises:
-        ArgumentError: if it is no such line.
-
-    Example:
-        >>> parse_line('- in [1] action "0" led to [2] (score 0; seen once; last at step 3)').last
-        3
-    """
-    try:
-        state, end = _decode(line, 0, "- in ")
-        action, end = _decode(line, end, " action ")
-        after, end = _decode(line, end, " led to ")
-        text = json.loads(action)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"not a line of a prompt: {line!r}") from error
-    details = _DETAILS.fullmatch(line, end)
-    if details is None or not isinstance(text, str):
-        raise ArgumentError(f"not a line of a prompt: {line!r}")
-    return Recollection(
-        state,
-        text,
-        Outcome(after, float(details["score"]), details["ended"] is not None),
-        1.0 if details["n"] is None else float(details["n"]),
-        int(details["last"]),
-        details["verified"] is not None,
-        None if details["value"] is None else float(details["value"]),
-        1.0 if details["weight"] is None else float(details["weight"]),
-        None if details["steps"] is None else int(details["steps"]),
-        int(details["visits"] or 0),
-    )
-
-
-def _decode(line: str, start: int, mark: str) -> tuple[str, int]:
-    """The JSON text after `mark`, which must stand at `start`; and where it ends."""
-    if not line.startswith(mark, start):
-        raise ValueError(mark)
-    start += len(mark)
-    _, end = _DECODER.raw_decode(line, start)
-    return line[start:end], end
-
-
-@lru_cache(maxsize=8)
-def parse_prompt(text: str) -> PromptView:
-    """Parse a rendered prompt.
-
-    The last few are cached, since several parts of an agent parse the same prompt.
-
-    Args:
-        text: what `PromptView.render` made, for an environment whose states are JSON texts of one line.
-
-    Raises:
-        ArgumentError: if the text is not a rendered prompt; the message has the line.
-    """
-    lines = text.split("\n")
-    # The last mark is the true one: a task may contain anything, what follows the mark is all
-    # lines of known kinds, none of which begins like it.
-    places = (n for n in range(len(lines) - 1, 1, -1) if lines[n].startswith(STATE) and not lines[n - 1])
-    place = next(places, None)
-    if place is None:
-        raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
-    header: dict[str, str] = {}
-    sections: dict[str, list[str]] = {MOVES: [], HERE: [], ELSEWHERE: [], LESSONS: []}
-    section: list[str] | None = None
-    for line in lines[place + 1 :]:
-        if section is not None and line.startswith("- "):
-            section.append(line)
-        elif line in sections:
-            section = sections[line]
-        elif section is None and (name := _header_mark(line)):
-            header[name] = line[len(name) :]
-        elif line not in ("", ANSWER):
-            raise ArgumentError(f"not a line of a prompt: {line!r}")
-    if ACTIONS not in header:
-        raise ArgumentError(f"not a rendered prompt, {ACTIONS!r} is missing: {text[:80]!r}")
-    return PromptView(
-        "\n".join(lines[: place - 1]),
-        lines[place][len(STATE) :],
-        _parse_actions(header[ACTIONS]),
-        tuple(map(parse_line, sections[HERE])),
-        tuple(map(parse_line, sections[ELSEWHERE])),
-        tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
-        _parse_whole(header.get(STEP, "0")),
-        _parse_whole(header[DOUBT]) if DOUBT in header else None,
-        _parse_visits(header[VISITS]) if VISITS in header else None,
-        tuple(map(parse_line, sections[MOVES])),
-        _parse_whole(header[TAKEN]) if TAKEN in header else None,
-    )
-
-
-def _header_mark(line: str) -> str | None:
-    return next((mark for mark in (ACTIONS, STEP, DOUBT, TAKEN, VISITS) if line.startswith(mark)), None)
-
-
-@lru_cache(maxsize=1024)
-def _parse_actions(text: str) -> tuple[str, ...]:
-    try:
-        actions = json.loads(text)
-    except ValueError as error:
-        raise ArgumentError(f"the admissible actions should be a JSON list. Received {text!r}") from error
-    if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-        raise ArgumentError(f"the admissible actions should be a JSON list of texts. Received {text!r}")
-    return tuple(actions)
-
-
-def _parse_visits(text: str) -> tuple[tuple[str, int], ...]:
-    try:
-        counts = json.loads(text)
-    except ValueError as error:
-        raise ArgumentError(f"visits should be a JSON object. Received {text!r}") from error
-    if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
-        raise ArgumentError(f"visits should map actions to whole numbers. Received {text!r}")
-    return tuple(counts.items())
-
-
-def _parse_text(text: str) -> str:
-    try:
-        return str(json.loads(text))
-    except ValueError as error:
-        raise ArgumentError(f"a lesson should be a JSON text. Received {text!r}") from error
-
-
-def _parse_whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ArgumentError(f"a step should be a whole number. Received {text!r}") from error
+    return float(x) if x.is_integer() else float(f"{x:.6g}")

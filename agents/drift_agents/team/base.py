@@ -17,7 +17,8 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
-from drift_agents.policy.base import Policy
+from drift_agents.policy.base import Policy, check_policy
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import TEAMS, check_protocol
 from drift_agents.types import Episode
 from drift_envs.checks import check_interval
@@ -68,11 +69,11 @@ class Team(Protocol):
         """The member that plays a task, by name."""
         ...
 
-    def propose(self, prompt: str, proposals: Sequence[str], rng: np.random.Generator) -> str:
+    def propose(self, view: PromptView, proposals: Sequence[str], rng: np.random.Generator) -> str:
         """The action that is taken, out of what the members propose.
 
         Args:
-            prompt: the text that all of them were given.
+            view: what all of them were given.
             proposals: one action for each member, in the order of `members`; all are admissible.
             rng: for ties.
         """
@@ -101,7 +102,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
         members: the members of a team.
 
     Raises:
-        ArgumentError: if there is none, two have the same name, or `errs` is outside [0, 1].
+        ArgumentError: if there is none, two have the same name, `errs` is outside [0, 1], or a policy expects text.
 
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy
@@ -116,6 +117,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
             f"the members of a team should have names of their own. Received {', '.join(names) or 'none'}"
         )
     for member in team:
+        check_policy(member.policy)
         check_interval(f"errs` of `{member.name}", member.errs, "[0, 1]")
     return team
 
@@ -170,7 +172,7 @@ class Solo:
         """The first member."""
         return self.members[0].name
 
-    def propose(self, prompt: str, proposals: Sequence[str], rng: np.random.Generator) -> str:
+    def propose(self, view: PromptView, proposals: Sequence[str], rng: np.random.Generator) -> str:
         """The first member's action."""
         return proposals[0]
 

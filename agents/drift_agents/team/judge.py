@@ -26,6 +26,7 @@ from drift_agents.memory.distillation import (
     read_trajectories,
     render_trajectories,
 )
+from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode, Record
 
@@ -172,7 +173,7 @@ class Judge(Solo):
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> team = Judge([Member(name, RandomPolicy()) for name in "abc"])
-        >>> team.propose("Any prompt.", ["2", "0", "0"], np.random.default_rng(0))
+        >>> team.propose(PromptView("Any task.", "{}", ("0", "2")), ["2", "0", "0"], np.random.default_rng(0))
         '0'
     """
 
@@ -184,12 +185,12 @@ class Judge(Solo):
         own = next((member.model for member in self.members if member.model is not None), None)
         self.model: Model = model or own or RuleModel({"judge": choose})
 
-    def propose(self, prompt: str, proposals: Sequence[str], rng: np.random.Generator) -> str:
+    def propose(self, view: PromptView, proposals: Sequence[str], rng: np.random.Generator) -> str:
         """The action that the judge chooses; the majority's when it names no proposal."""
         if len(set(proposals)) == 1:
             return proposals[0]
         listed = PROPOSALS + json.dumps(list(proposals), ensure_ascii=False)
-        messages = read_messages("team/templates/judge.txt", prompt=prompt, proposals=listed)
+        messages = read_messages("team/templates/judge.txt", prompt=view.render(), proposals=listed)
         place = int(ask(self.model, messages, CHOICE).data["choice"])
         if place > len(proposals):
             place = choose(listed)["choice"]

@@ -12,7 +12,6 @@ AGENT_SIDE = AgentEnvironment(
     name="corridor",
     about="A corridor with a chest at each end.",
     ids=("corridor:",),
-    marker='"cell": ',
     planner="corridor.planner:CorridorPlanner",
 )
 """What agents know of it."""

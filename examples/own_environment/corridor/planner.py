@@ -1,10 +1,9 @@
-"""An offline policy: it reads the rendered prompt, and nothing else."""
+"""An offline policy: it reads the view, and nothing else."""
 
 import json
 
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import parse_prompt
 
 END = 6
 
@@ -17,8 +16,7 @@ class CorridorPlanner:
     def __init__(self, *, conflict="majority"):
         self.conflict = check_conflict(conflict)
 
-    def decide(self, prompt, rng):
-        view = parse_prompt(prompt)
+    def decide(self, view, rng):
         held = {}
         for item in sorted((*view.here, *view.elsewhere), key=lambda item: item.last):
             if item.outcome.ended:

@@ -30,7 +30,6 @@ MINE = """\
 from drift_agents import Glove
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Verdict
 from drift_agents.verifier.base import BaseVerifier
 
@@ -77,8 +76,8 @@ class Eager:
     def __init__(self, pick=0):
         self._pick = pick
 
-    def decide(self, prompt, rng):
-        return Reply(parse_prompt(prompt).actions[self._pick])
+    def decide(self, view, rng):
+        return Reply(view.actions[self._pick])
 
 
 class Judged(Trusting):

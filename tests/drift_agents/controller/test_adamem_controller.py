@@ -20,7 +20,8 @@ from drift_agents.matching import Exact
 from drift_agents.memory.base import Exemplar, make_memory
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
 from drift_agents.prompt.lessons import parse_trajectories
-from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
+from drift_agents.prompt.reading import read_line, read_view
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 
 import drift_envs  # noqa: F401 - registers the environments
@@ -64,10 +65,10 @@ class Rendering:
         self.state, self.known, self.actions = state, known, actions
         self.calls: list[tuple[bool, str | None]] = []
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
+    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
         self.calls.append((recall, strategy))
         lessons = () if strategy is None else (strategy,)
-        return PromptView("Go.", self.state, self.actions, self.known, lessons=lessons).render(), ()
+        return PromptView("Go.", self.state, self.actions, self.known, lessons=lessons), ()
 
 
 class Doer:
@@ -75,8 +76,8 @@ class Doer:
 
     name = "doer"
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        return Reply("go" if parse_prompt(prompt).lessons else "stay", tokens_in=10)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        return Reply("go" if view.lessons else "stay", tokens_in=10)
 
 
 class First:
@@ -84,8 +85,8 @@ class First:
 
     name = "first"
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        return Reply(parse_prompt(prompt).actions[0])
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        return Reply(view.actions[0])
 
 
 class Speaker(Doer):
@@ -96,9 +97,9 @@ class Speaker(Doer):
         self.asides: list[SideQuestion] = []
         self.questions: list[tuple[Any, Any]] = []
 
-    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         self.asides.append(aside)
-        return self.decide(prompt, rng), self.wants
+        return self.decide(view, rng), self.wants
 
     def answer(self, messages: Any, schema: Mapping[str, Any], rules: Any, rng: Any) -> Completion:
         self.questions.append((messages, schema))
@@ -134,7 +135,7 @@ def test_high_asks_decides_again_and_drops_the_strategy() -> None:
 
 
 def parse_step() -> Any:
-    return parse_line('- in [2] action "go" led to [3] (score 0; seen once; last at step 8)')
+    return read_line('- in [2] action "go" led to [3] (score 0; seen once; last at step 8)')
 
 
 def test_low_keeps_its_strategy_as_long_as_it_foresees() -> None:
@@ -312,7 +313,7 @@ def test_on_a_lake_words_are_enough(memory: str, effort: str) -> None:
     for episode in later:
         start = episode.trace[0].experience.now.step
         for step in episode.trace:
-            view = parse_prompt(step.prompt)
+            view = read_view(step.prompt)
             assert not view.here
             assert len(view.elsewhere) == step.experience.now.step - start, "of this episode alone"
 

@@ -22,9 +22,10 @@ from drift_agents.environment import (
     GENERIC,
     PLAIN_TEMPLATES,
     AgentEnvironment,
+    environment_of,
     environments,
     find_environment,
-    recognise_state,
+    named_environment,
 )
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.experiment.finetuning_sets import export_choices
@@ -35,12 +36,13 @@ from drift_agents.llm.service import Service
 from drift_agents.matching import Matching, make_matching, matching_names
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.base import make_policy
+from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.messages import FORMATS
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.view import PromptView
 from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Transition
 
@@ -78,10 +80,24 @@ class FirstAction:
         return Completion("", {"reasoning": "", "action": schema["properties"]["action"]["enum"][0]})
 
 
+class Watched:
+    """The planner, which keeps the views that it gets."""
+
+    name = "watched"
+
+    def __init__(self) -> None:
+        self.planner, self.views = make_policy("planner"), list[PromptView]()
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        self.views.append(view)
+        return self.planner.decide(view, rng)
+
+
 class Recorded(NamedTuple):
-    """An episode by the planner: its prompts, and the transitions that memory holds of it."""
+    """An episode by the planner: its views, and the transitions that memory holds of it."""
 
     episode: Episode
+    views: list[PromptView]
     memory: VanillaMemory
     rule: Matching
     transitions: tuple[Transition, ...]
@@ -99,41 +115,40 @@ def record(one: AgentEnvironment, env_id: str) -> Recorded:
     env = make_env(env_id)
     rule: Matching = one.make("matching")
     memory = VanillaMemory(matching=rule)
-    agent = Agent(make_policy("planner"), memory, matching=rule, recall=Recall(**one.recall), seed=1)
+    policy = Watched()
+    agent = Agent(policy, memory, matching=rule, recall=Recall(**one.recall), seed=1)
     episode = agent.run_episode(env, seed=0)
     env.close()
     transitions = [Transition(r.state, r.action, outcome) for r in memory.records() for outcome, _ in r.outcomes]
-    return Recorded(episode, memory, rule, tuple(transitions))
+    return Recorded(episode, policy.views, memory, rule, tuple(transitions))
 
 
 @played
 def test_the_id_finds_its_environment(one: AgentEnvironment, env_id: str) -> None:
-    assert find_environment(env_id) is one
+    assert find_environment(env_id) is environment_of(make_env(env_id)) is named_environment(one.name) is one
 
 
 @played
 def test_the_planner_plays(one: AgentEnvironment, env_id: str) -> None:
     found = record(one, env_id)
     assert 0 < found.episode.steps <= LIMIT
-    assert all(step.reply.strip() in parse_prompt(step.prompt).actions for step in found.episode.trace)
-    again = one.make("planner", conflict="newest").decide(found.episode.trace[-1].prompt, np.random.default_rng(0))
-    assert again.text in parse_prompt(found.episode.trace[-1].prompt).actions
+    assert {view.environment for view in found.views} == {one.name}
+    for step, view in zip(found.episode.trace, found.views, strict=True):
+        assert step.reply.strip() in view.actions
+    again = one.make("planner", conflict="newest").decide(found.views[-1], np.random.default_rng(0))
+    assert again.text in found.views[-1].actions
 
 
 @played
-def test_states_are_recognised_by_one_marker(one: AgentEnvironment, env_id: str) -> None:
-    states = {transition.state for transition in record(one, env_id).transitions}
-    assert {recognise_state(state) for state in states} == {one}
-    assert all(sum(other.marker in state for other in environments()) == (one is not GENERIC) for state in states)
+def test_kept_steps_read_back_as_the_views(one: AgentEnvironment, env_id: str) -> None:
+    found = record(one, env_id)
+    assert [read_view(step.prompt, one.name) for step in found.episode.trace] == found.views
 
 
 @played
-def test_matching_is_reflexive_and_survives_the_prompt(one: AgentEnvironment, env_id: str) -> None:
+def test_matching_is_reflexive(one: AgentEnvironment, env_id: str) -> None:
     found = record(one, env_id)
     assert all(found.rule.same_outcome(transition, transition) for transition in found.transitions)
-    for step in found.episode.trace:
-        view = parse_prompt(step.prompt)
-        assert found.rule.state_key(parse_prompt(view.render()).state) == found.rule.state_key(view.state)
     keys = {found.rule.state_key(transition.state) for transition in found.transitions}
     assert 0 < len(keys) <= len({transition.state for transition in found.transitions})
 
@@ -160,7 +175,7 @@ def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironm
         agent = Agent(policy, memory, matching=rule, recall=Recall(**one.recall), seed=1)
         episodes = [agent.run_episode(env, seed=number) for number in range(3)]
         assert all(episode.steps and not episode.invalid_actions for episode in episodes)
-        asked = [step for episode in episodes for step in episode.trace if len(parse_prompt(step.prompt).actions) > 1]
+        asked = [step for episode in episodes for step in episode.trace if len(read_view(step.prompt).actions) > 1]
         assert len(model.requests) == len(asked) > 0
         task = episodes[0].task.partition(" Actions: ")[0]
         assert task in model.requests[0] or form in ("brief", "paper", "full")
@@ -203,17 +218,15 @@ def test_what_is_declared_exists(one: AgentEnvironment) -> None:
 
 def test_an_unknown_id_is_played_by_the_generic_one() -> None:
     assert find_environment("Pond-v0") is GENERIC
-    assert recognise_state('{"wind": 3}') is GENERIC
+    assert named_environment("pond") is GENERIC
 
 
 def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    pond = AgentEnvironment(
-        "pond", "A pond.", ("Pond-",), '"depth": ', matching="drift_agents.envs.house.matching:HouseMatching"
-    )
+    pond = AgentEnvironment("pond", "A pond.", ("Pond-",), matching="drift_agents.envs.house.matching:HouseMatching")
     points = [EntryPoint("pond", "pond:POND", "drift_envs.environments")]
     monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "drift_envs.environments" else [])
-    assert find_environment("Pond-v0") is recognise_state('{"depth": 2}') is pond
+    assert find_environment("Pond-v0") is named_environment("pond") is pond
     assert make_matching("pond").name == "house"
     assert registry.ENVIRONMENTS.summaries()["pond"] == "A pond."
     assert Planner.option_names()[-1] == "pond"

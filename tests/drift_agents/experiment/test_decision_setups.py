@@ -43,8 +43,8 @@ class Coin(Direct):
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
         """Decide."""
         self._asked += 1
-        prompt, retrieved = render(recall=self._asked % self.every == 0)
-        return Decision(prompt, policy.decide(prompt, rng), retrieved)
+        view, retrieved = render(recall=self._asked % self.every == 0)
+        return Decision(view, policy.decide(view, rng), retrieved)
 
 
 class Twice(Solo):

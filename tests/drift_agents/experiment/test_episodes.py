@@ -15,7 +15,7 @@ from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
 from drift_agents.matching import Exact
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
 
 
@@ -141,7 +141,7 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
     ):
         setup.memory.observe(Experience(state, "2", outcome, 0.0, AgentClock(0, time)), AgentClock(0, time))
     first, *_ = agent.run_episode(setup.env, seed=0).trace
-    (known,) = parse_prompt(first.prompt).here
+    (known,) = read_view(first.prompt).here
     assert known.value_estimate == expected
 
 

@@ -18,7 +18,7 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import CellTrace, EpisodeTrace, TraceHeader, read_header, read_trace
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from drift_agents.types import Episode
 
 from drift_envs.cli.record import read_recording
@@ -59,7 +59,7 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
             assert (view.state, view.action) == (step.experience.state, step.experience.action)
             assert (view.outcome, view.reward) == (step.experience.outcome, step.experience.reward)
             assert (view.prompt, view.retrieved) == (step.prompt, step.retrieved)
-            assert parse_prompt(view.prompt).state == view.state
+            assert read_view(view.prompt).state == view.state
             assert view.tick == tick
             assert tuple(view.knobs["map"]) == tuple(tiles)
             assert set(view.knobs) == {"map", "slip", "goal_rewards", "transient", "poison_after"}

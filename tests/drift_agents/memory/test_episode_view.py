@@ -10,7 +10,7 @@ from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.memory.views import NO_ID, EpisodeView, freeze
 from drift_agents.policy.base import make_policy
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
 
 import drift_envs  # noqa: F401 - registers the environments
@@ -53,9 +53,7 @@ def test_a_frozen_memory_is_notified_of_steps() -> None:
     before = [record.id for record in memory.records()]
     episode = agent.run_episode(env)
     assert [record.id for record in memory.records()] == before
-    assert [len(parse_prompt(one.prompt).elsewhere) for one in episode.trace] == [0, 1, 2], (
-        "the history is in the prompt"
-    )
+    assert [len(read_view(one.prompt).elsewhere) for one in episode.trace] == [0, 1, 2], "the history is in the prompt"
     assert all(NO_ID not in one.retrieved for one in episode.trace)
     thought = episode.trace[2].thought
     assert thought is not None

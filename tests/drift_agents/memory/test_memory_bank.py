@@ -16,7 +16,6 @@ from drift_agents.matching import Exact
 from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, MemoryStrength
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
-from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove.glove import Glove
 from drift_agents.verifier.prober.replay import ReplayProber
@@ -220,7 +219,7 @@ def test_weights_and_summaries_are_in_the_prompt() -> None:
         write(memory, at(0), state, after=states[1])
     memory.end_episode(Episode("Go.", 0.0, 2, False), at(0))
     maker = PromptBuilder(Exact(), Recall())
-    views = [parse_prompt(maker.make(memory, "Go.", states[0], ("1",), at(2, step))[0]) for step in (20, 21)]
+    views = [maker.make(memory, "Go.", states[0], ("1",), at(2, step))[0] for step in (20, 21)]
     assert [(view.here[0].weight, view.elsewhere[0].weight) for view in views] == [(0.135, 0.135), (1.0, 0.135)]
     assert views[0].here[0].support == 0.135
     assert views[0].lessons == ('From {"at": 0} 2 times "1" led to score 0, without an end.',)

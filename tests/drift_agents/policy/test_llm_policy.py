@@ -40,7 +40,7 @@ def rng() -> np.random.Generator:
 
 def test_the_request_names_the_admissible_actions() -> None:
     script = ScriptedModel(['{"action": "1"}'])
-    reply = LanguageModelPolicy(script, max_tokens=20, parameters={"top_p": 0.9}).decide(VIEW.render(), rng())
+    reply = LanguageModelPolicy(script, max_tokens=20, parameters={"top_p": 0.9}).decide(VIEW, rng())
     assert (reply.text, reply.model_calls, reply.reasks, reply.dropped_records) == ("1", 1, 0, 0)
     (question,) = script.requests
     assert question.schema is not None
@@ -51,21 +51,21 @@ def test_the_request_names_the_admissible_actions() -> None:
 
 def test_reasons_come_before_the_action() -> None:
     script = ScriptedModel(['{"reasoning": "Why not.", "action": "1"}'])
-    assert LanguageModelPolicy(script, reason=True).decide(VIEW.render(), rng()).text == "1"
+    assert LanguageModelPolicy(script, reason=True).decide(VIEW, rng()).text == "1"
     assert script.requests[0].schema is not None
     assert list(script.requests[0].schema["properties"]) == ["reasoning", "action"]
 
 
 def test_what_the_server_is_to_choose_is_not_sent() -> None:
     script = ScriptedModel(["0"])
-    LanguageModelPolicy(script, temperature=None, max_tokens=None).decide(VIEW.render(), rng())
+    LanguageModelPolicy(script, temperature=None, max_tokens=None).decide(VIEW, rng())
     assert script.requests[0].parameters == {}
     assert script.requests[0].sample_index > 0
 
 
 def test_no_request_is_sent_for_a_single_action() -> None:
     view = PromptView("Any task.", '{"at": 1}', ("search[sofa]",))
-    assert LanguageModelPolicy(ScriptedModel([])).decide(view.render(), rng()) == Reply("search[sofa]")
+    assert LanguageModelPolicy(ScriptedModel([])).decide(view, rng()) == Reply("search[sofa]")
 
 
 def test_equal_prompts_are_one_question_at_temperature_0_and_samples_else() -> None:
@@ -73,8 +73,8 @@ def test_equal_prompts_are_one_question_at_temperature_0_and_samples_else() -> N
     for script, temperature in ((greedy, 0.0), (warm, 0.7)):
         draws = rng()
         for _ in range(2):
-            LanguageModelPolicy(script, temperature=temperature).decide(VIEW.render(), draws)
-        LanguageModelPolicy(script, temperature=temperature).decide(VIEW.render(), rng())
+            LanguageModelPolicy(script, temperature=temperature).decide(VIEW, draws)
+        LanguageModelPolicy(script, temperature=temperature).decide(VIEW, rng())
     assert [question.sample_index for question in greedy.requests[:3]] == [0, 0, 0]
     first, second, again = (question.sample_index for question in warm.requests)
     assert first != second
@@ -86,7 +86,7 @@ def test_a_prompt_that_is_too_long_loses_its_oldest_records() -> None:
         return ContextLengthError("too long") if messages[-1].content.count("\n- ") > 2 else '{"action": "1"}'
 
     script = ScriptedModel(answer)
-    reply = LanguageModelPolicy(script, format="full").decide(VIEW.render(), rng())
+    reply = LanguageModelPolicy(script, format="full").decide(VIEW, rng())
     assert (reply.text, reply.dropped_records) == ("1", 6)
     shown = re.findall(r"last at step (\d)", script.requests[-1].messages[-1].content)
     assert shown == ["6", "7"]
@@ -95,9 +95,7 @@ def test_a_prompt_that_is_too_long_loses_its_oldest_records() -> None:
 
 def test_a_prompt_that_is_too_long_without_any_record_is_an_error() -> None:
     with pytest.raises(ContextLengthError, match="too long"):
-        LanguageModelPolicy(ScriptedModel(lambda _: ContextLengthError("too long")), format="full").decide(
-            VIEW.render(), rng()
-        )
+        LanguageModelPolicy(ScriptedModel(lambda _: ContextLengthError("too long")), format="full").decide(VIEW, rng())
 
 
 def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
@@ -105,7 +103,7 @@ def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
     dropped = []
     for context in (10, 150, 200, 10_000):
         policy = LanguageModelPolicy(script, format="full", context=context, max_tokens=20)
-        dropped.append(policy.decide(VIEW.render(), rng()).dropped_records)
+        dropped.append(policy.decide(VIEW, rng()).dropped_records)
     assert dropped[0] == 8
     assert dropped[0] > dropped[1] > dropped[2] > dropped[3] == 0
     # One record more would not have fitted.

@@ -42,7 +42,7 @@ def test_the_side_question_is_answered_with_the_action(said: str, action: str, w
     script = ScriptedModel([said])
     policy = LanguageModelPolicy(script)
     assert isinstance(policy, LanguagePolicy)
-    reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
+    reply, asked = policy.decide_and_say(VIEW, ASIDE, rng())
     assert (reply.text, asked, reply.model_calls) == (action, wants, 1)
     (question,) = script.requests
     assert question.schema is not None
@@ -54,7 +54,7 @@ def test_reasons_for_the_side_answer_come_before_it() -> None:
     """AdaMEM, B.2: action, `memory_request_rationale`, `request_memory`."""
     script = ScriptedModel(['{"action": "1", "why": "It is unclear.", "ask": true}'])
     aside = SideQuestion("ask", "Ask?", "why")
-    assert LanguageModelPolicy(script).decide_and_say(VIEW.render(), aside, rng())[1]
+    assert LanguageModelPolicy(script).decide_and_say(VIEW, aside, rng())[1]
     (question,) = script.requests
     assert question.schema is not None
     assert question.schema["required"] == ["action", "why", "ask"]
@@ -62,13 +62,13 @@ def test_reasons_for_the_side_answer_come_before_it() -> None:
 
 def test_a_missing_side_answer_is_requested_again_and_then_counts_as_no() -> None:
     policy = LanguageModelPolicy(ScriptedModel(['{"action": "1"}', "I go.", '{"action": "1"}']), reasks=2)
-    reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
+    reply, asked = policy.decide_and_say(VIEW, ASIDE, rng())
     assert (asked, reply.model_calls, reply.reasks) == (False, 3, 2)
 
 
 def test_react_requests_reasons_first_and_shows_strategies() -> None:
     script = ScriptedModel(['{"reasoning": "Why not.", "action": "1"}'])
-    assert LanguageModelPolicy(script, format="react").decide(VIEW.render(), rng()).text == "1"
+    assert LanguageModelPolicy(script, format="react").decide(VIEW, rng()).text == "1"
     (question,) = script.requests
     assert question.schema is not None
     assert list(question.schema["properties"]) == ["reasoning", "action"]

@@ -1,4 +1,4 @@
-"""The planner that looks at the prompt, and policies by name."""
+"""The planner that looks at the view, and policies by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def recollect(action: str, score: float, ended: bool = False, n: float = 1.0, af
 
 
 def choices(view: PromptView, **options: Any) -> set[str]:
-    return {Planner(**options).decide(view.render(), np.random.default_rng(seed)).text for seed in range(30)}
+    return {Planner(**options).decide(view, np.random.default_rng(seed)).text for seed in range(30)}
 
 
 def test_what_pays_is_repeated_where_nothing_is_known_beforehand() -> None:
@@ -92,10 +92,10 @@ def test_options_reach_the_planner_they_are_for() -> None:
     ]
     task = "A lake of 2 rows x 3 columns with 1 destination(s): [0, 2]. The highest score is 1. "
     task += "Actions: 0 left, 1 down, 2 right, 3 up."
-    text = PromptView(task, state(0, 0), tuple("0123"), (), tuple(recalled)).render()
+    view = PromptView(task, state(0, 0), tuple("0123"), (), tuple(recalled), environment="frozen_lake")
     rng = np.random.default_rng(0)
-    assert make_policy("planner").decide(text, rng).text == "1"
-    assert make_policy("planner", frozen_lake={"risk": 1.0}).decide(text, rng).text == "2"
+    assert make_policy("planner").decide(view, rng).text == "1"
+    assert make_policy("planner", frozen_lake={"risk": 1.0}).decide(view, rng).text == "2"
 
 
 def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
@@ -105,4 +105,4 @@ def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
 
 def test_a_random_policy_needs_actions() -> None:
     with pytest.raises(ArgumentError, match="names no admissible action"):
-        make_policy("random").decide("nothing", np.random.default_rng(0))
+        make_policy("random").decide(PromptView("Any task.", "{}", ()), np.random.default_rng(0))

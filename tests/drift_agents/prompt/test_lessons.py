@@ -92,8 +92,8 @@ TASK = (
 
 
 def decide(*lessons: str, here: tuple[Recollection, ...] = ()) -> set[str]:
-    view = PromptView(TASK, cell(0, 0), ("0", "1", "2", "3"), here, lessons=lessons)
-    return {Planner().decide(view.render(), np.random.default_rng(seed)).text for seed in range(8)}
+    view = PromptView(TASK, cell(0, 0), ("0", "1", "2", "3"), here, lessons=lessons, environment="frozen_lake")
+    return {Planner().decide(view, np.random.default_rng(seed)).text for seed in range(8)}
 
 
 def test_the_planner_takes_advice_and_trusts_what_was_lived_more() -> None:

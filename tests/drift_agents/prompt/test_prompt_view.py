@@ -1,4 +1,4 @@
-"""Prompts: rendering and parsing are exact inverses, and nothing else is read as a prompt."""
+"""The view: its text, what is read back from it, and how records are folded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.prompt.view import ANSWER, HERE, PromptView, Recollection, fold, parse_prompt
+from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.view import ANSWER, HERE, PromptView, Recollection, fold
 from drift_agents.types import AgentClock, Outcome, Record
 from hypothesis import given
 
@@ -51,8 +52,8 @@ views = st.builds(
 
 
 @given(view=views)
-def test_parsing_takes_rendering_back(view: PromptView) -> None:
-    assert parse_prompt(view.render()) == view
+def test_the_text_reads_back_as_the_view(view: PromptView) -> None:
+    assert read_view(view.render()) == view
 
 
 VIEW = PromptView(
@@ -94,27 +95,19 @@ def test_the_text_is_what_a_reader_needs() -> None:
     [
         ("Current state: ", "State: ", "'Current state: ' is missing"),
         ("Admissible actions: ", "Actions: ", 'not a line of a prompt: \'Actions: ["0", "1"]\''),
-        ('["0", "1"]', '["0", 1]', "the admissible actions should be a JSON list of texts"),
-        ("so far: 18", "so far: many", "a step should be a whole number. Received 'many'"),
+        ('["0", "1"]', '["0", "1', "not a rendered prompt, its head is {"),
+        ("so far: 18", "so far: many", "not a rendered prompt, its head is {"),
         ("score 0.5;", "score high;", "not a line of a prompt: '- in"),
         ("; verified", "; verified; recalled with weight full", "not a line of a prompt: '- in"),
         (' led to {"at": 2}', ' led to {"at": ', "not a line of a prompt: '- in"),
-        ('"Never', "Never", "a lesson should be a JSON text"),
+        ('"Never', "Never", "not a rendered prompt, its head is {"),
         ("- in", "in", "not a line of a prompt: 'in"),
     ],
 )
 def test_anything_else_is_refused(old: str, new: str, message: str) -> None:
     broken = VIEW.render().replace(old, new)
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        parse_prompt(broken)
-
-
-@pytest.mark.parametrize("where", ["now", "before", "after"])
-def test_a_state_of_two_lines_is_refused(where: str) -> None:
-    state = {"now": "{}", "before": "{}", "after": "{}", where: "{\n}"}
-    item = Recollection(state["before"], "0", Outcome(state["after"], 0.0, False), 1.0, 0)
-    with pytest.raises(ArgumentError, match=re.escape("should be a text of one line. Received '{\\n}'")):
-        PromptView("Task.", state["now"], ("0",), (item,)).render()
+        read_view(broken)
 
 
 def test_fold_adds_up_what_is_equal_and_nothing_else() -> None:

@@ -1,4 +1,4 @@
-"""Prompts made by the block are the prompts made plainly."""
+"""Views made by the block are the views made plainly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drift_agents.memory.base import Memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.prompt.value_estimate import ValueEstimate
-from drift_agents.prompt.view import PromptView, fold, parse_prompt
+from drift_agents.prompt.view import PromptView, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Retrieved
 from hypothesis import given
 
@@ -51,8 +51,10 @@ class FadingAssociative(Fading, Associative):
     """Both at once."""
 
 
-def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: AgentClock) -> tuple[str, list[int]]:
-    """What the prompt is meant to be, without keeping anything."""
+def plainly(
+    memory: Memory, matching: Exact, recall: Recall, state: str, now: AgentClock
+) -> tuple[PromptView, list[int]]:
+    """What the view is meant to be, without keeping anything."""
     here = memory.retrieve(state, recall.k, now)
     key = matching.state_key(state)
     states = dict.fromkeys(record.state for record in memory.records())
@@ -79,7 +81,7 @@ def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: Ag
         now.step,
         7,
     )
-    return view.render(), [*sorted([*known, *elsewhere]), *notes]
+    return view, [*sorted([*known, *elsewhere]), *notes]
 
 
 steps = st.lists(
@@ -102,7 +104,7 @@ steps = st.lists(
         Recall, st.sampled_from([None, 1]), st.sampled_from([256, 2]), st.sampled_from([None, "max", "newest"])
     ),
 )
-def test_blocks_make_the_same_text(
+def test_blocks_make_the_same_view(
     kind: Callable[..., VanillaMemory], matching: Exact, history: list[Any], recall: Recall
 ) -> None:
     memory = kind(k=2, matching=matching)
@@ -121,8 +123,7 @@ def test_the_number_of_other_states_is_bounded() -> None:
         now = AgentClock(0, time)
         memory.observe(Experience(state, "0", Outcome(state, 0.0, False), 0.0, now), now)
     maker = PromptBuilder(Exact(), Recall(states=2))
-    text, ids = maker.make(memory, "Task.", STATES[1], ("0",), AgentClock())
-    view = parse_prompt(text)
+    view, ids = maker.make(memory, "Task.", STATES[1], ("0",), AgentClock())
     assert [item.state for item in view.here] == [STATES[1]]
     assert [item.state for item in view.elsewhere] == [STATES[0], STATES[2]]
     assert ids == (0, 1, 2)
@@ -155,8 +156,8 @@ def test_a_rule_that_relates_states_leaves_out_the_others() -> None:
         memory.observe(Experience(state, "0", Outcome("{}", 0.0, False), 0.0, AgentClock(0, step)), AgentClock(0, step))
 
     def asked(rule: Exact, states: int) -> list[str]:
-        text, _ = PromptBuilder(rule, Recall(states=states)).make(memory, "Go.", STATES[4], ["0"], AgentClock(1, 9))
-        return [item.state for item in parse_prompt(text).elsewhere]
+        view, _ = PromptBuilder(rule, Recall(states=states)).make(memory, "Go.", STATES[4], ["0"], AgentClock(1, 9))
+        return [item.state for item in view.elsewhere]
 
     assert asked(Neighbours(), 256) == [STATES[3], STATES[5]]
     assert asked(Neighbours(), 1) == [STATES[3]], "states that are left out do not count"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from drift_agents.matching import Matching
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 
@@ -125,8 +125,7 @@ class Reader:
 
     name = "reader"
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        view = parse_prompt(prompt)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         known = sorted((*item[:5], item.value_estimate) for item in (*view.here, *view.elsewhere))
         text = repr((view.state, known, view.step // 5, view.doubt_since))
         if rng.random() < 0.3:

@@ -100,7 +100,7 @@ def test_a_loop_is_kept_in_part() -> None:
     decisions = Decisions()
     player = TaughtPlayer(LESSONS["lake"], decisions)
     for _ in range(40):
-        player.decide(LAKE_VIEW.render(), np.random.default_rng(0))
+        player.decide(LAKE_VIEW, np.random.default_rng(0))
     assert len(decisions.prompts) == 7
 
 

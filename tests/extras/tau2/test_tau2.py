@@ -441,7 +441,7 @@ def test_the_planner_plays_every_desk_and_adapts():
             done = truncated = False
             while not (done or truncated):
                 view = PromptView(info["task"], state, tuple(info["actions"]))
-                reply = Tau2Planner().decide(view.render(), np.random.default_rng(0)).text
+                reply = Tau2Planner().decide(view, np.random.default_rng(0)).text
                 assert reply in info["actions"]
                 state, score, done, truncated, info = env.step(reply)
             scores.append(score)

@@ -6,7 +6,6 @@ FACTS = AgentEnvironment(
     name="facts",
     about="Facts about people that change: what is heard, and a question.",
     ids=("DriftFacts-",),
-    marker='"heard": ',
     matching="drift_agents.envs.facts.matching:FactsMatching",
     planner="drift_agents.envs.facts.planner:FactsPlanner",
     facts="drift_agents.envs.facts.facts:HeardFacts",

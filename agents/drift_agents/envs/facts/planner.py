@@ -1,4 +1,4 @@
-"""The planner for facts: a function of the rendered prompt and a generator for ties.
+"""The planner for facts: a function of the view and a generator for ties.
 
 * `FactsPlanner` - answers with what is believed, or asks
 """
@@ -13,7 +13,7 @@ from drift_agents.envs.facts.statements import FactClaim, ShownDay, read_day
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_envs.checks import check_choice
 
 ASK, PASS = "ask", "pass"
@@ -40,7 +40,7 @@ class FactsPlanner:
     Example:
         >>> at = '{"day": 4, "heard": ["Ana\'s office is bolitu."], "asked": 0, "question": "What is Ana\'s office?"}'
         >>> view = PromptView("What is Ana's office?", at, ("bolitu", "nofeze", "ask", "pass"))
-        >>> FactsPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> FactsPlanner().decide(view, np.random.default_rng(0)).text
         'bolitu'
     """
 
@@ -49,17 +49,16 @@ class FactsPlanner:
     def __init__(self, *, conflict: str = "majority", asks: str = "doubt") -> None:
         self.conflict, self.asks = check_conflict(conflict), check_choice("asks", asks, ASKS)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
             ArgumentError: if the prompt has no state of this environment.
         """
-        view = parse_prompt(prompt)
         shown = read_day(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be a day of facts. Received {view.state!r}")

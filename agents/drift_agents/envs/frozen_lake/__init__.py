@@ -6,7 +6,6 @@ FROZEN_LAKE = AgentEnvironment(
     name="frozen_lake",
     about="The frozen lake: tiles, holes and destinations.",
     ids=("DriftFrozenLake-",),
-    marker='"cur_pos": ',
     planner="drift_agents.envs.frozen_lake.planner:FrozenLakePlanner",
     facts="drift_agents.envs.frozen_lake.facts:FrozenLakeFacts",
     templates={

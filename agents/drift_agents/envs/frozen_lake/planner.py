@@ -1,4 +1,4 @@
-"""The planner for the frozen lake: a pure function of the rendered prompt and a generator for ties.
+"""The planner for the frozen lake: a pure function of the view and a generator for ties.
 
 * `FrozenLakePlanner` - fits a model of the lake to the records of the prompt, and plans with it
 * `read_grid` - parses size, destinations, actions and highest score from the task
@@ -22,7 +22,7 @@ from drift_agents.envs.frozen_lake.plan import Beliefs, BelievedOutcome, Cell, G
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.view import Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_envs.checks import check_flag, check_interval
 
 SATISFIED = 0.9
@@ -64,12 +64,11 @@ class FrozenLakePlanner:
     Example:
         >>> task = "A lake of 2 rows x 2 columns. There are a total of 1 destination(s): [1, 1]. "
         >>> task += "The highest score is 1. Actions: 0 left, 1 down, 2 right, 3 up."
-        >>> from drift_agents.prompt.view import PromptView
         >>> from drift_agents.types import Outcome
         >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
         >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
         >>> view = PromptView(task, start, ("0", "1", "2", "3"), (Recollection(start, "2", hole, 1.0, 0),))
-        >>> FrozenLakePlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> FrozenLakePlanner().decide(view, np.random.default_rng(0)).text
         '1'
     """
 
@@ -90,17 +89,16 @@ class FrozenLakePlanner:
         self.aspiration = check_flag("aspiration", aspiration)
         self.conflict = check_conflict(conflict)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties; drawn from only when there is one.
 
         Raises:
             ArgumentError: if the prompt lacks something that the planner needs.
         """
-        view = parse_prompt(prompt)
         grid = read_grid(view.task, view.actions)
         cell = _read_cell(view.state)
         if not grid.has(cell):

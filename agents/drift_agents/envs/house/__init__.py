@@ -9,7 +9,6 @@ HOUSE = AgentEnvironment(
     name="house",
     about="The text house: errands with things and furniture.",
     ids=("DriftHouse-", "DriftAlfworld-"),
-    marker='"holds": ',
     matching="drift_agents.envs.house.matching:HouseMatching",
     recall={"states": 160},
     planner="drift_agents.envs.house.planner:HousePlanner",

@@ -1,4 +1,4 @@
-"""The planner for the house: a function of the rendered prompt and a generator for ties.
+"""The planner for the house: a function of the view and a generator for ties.
 
 * `HousePlanner` - chooses a command from the state and the recollections
 
@@ -22,7 +22,7 @@ from drift_agents.envs.house.words import plain
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_flag
 
 SATISFIED = 0.9
@@ -52,11 +52,10 @@ class HousePlanner:
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> from drift_agents.prompt.view import PromptView
         >>> at = '{"house": 7, "task": "put a mug in bed", "at": "shelf 1", "door": "none", "sees": ["mug 2"], '
         >>> at += '"holds": "nothing", "done": [], "opened": [], "visited": ["shelf 1"], "says": ""}'
         >>> view = PromptView("put a mug in bed", at, ("go to bed 1", "take mug 2 from shelf 1"))
-        >>> HousePlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> HousePlanner().decide(view, np.random.default_rng(0)).text
         'take mug 2 from shelf 1'
     """
 
@@ -67,17 +66,16 @@ class HousePlanner:
         self.explores = check_flag("explores", explores)
         self.common_sense = check_flag("common_sense", common_sense)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
             ArgumentError: if the prompt has no state of a house.
         """
-        view = parse_prompt(prompt)
         words = {plain(action): action for action in view.actions}
         view = replace(view, actions=tuple(words))
         shown = read_house_state(view.state)

@@ -6,7 +6,6 @@ MINIGRID = AgentEnvironment(
     name="minigrid",
     about="Minigrid's rooms, of which a part is in view.",
     ids=("DriftMiniGrid-",),
-    marker='"facing": ',
     matching="drift_agents.envs.minigrid.matching:MinigridMatching",
     recall={"states": 160},
     planner="drift_agents.envs.minigrid.planner:MinigridPlanner",

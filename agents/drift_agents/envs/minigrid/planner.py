@@ -1,4 +1,4 @@
-"""The planner for Minigrid's environments: a function of the rendered prompt and a generator for ties.
+"""The planner for Minigrid's environments: a function of the view and a generator for ties.
 
 * `MinigridPlanner` - chooses an action from what is seen and recalled
 """
@@ -16,7 +16,7 @@ from drift_agents.envs.minigrid.matching import NOTHING, STEPS, Place, ShownRoom
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_envs.checks import check_flag
 
 EFFECTS = ("left", "right", "forward", "pickup", "drop", "toggle")
@@ -63,12 +63,11 @@ class MinigridPlanner:
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> from drift_agents.prompt.view import PromptView
         >>> state = '{"pos": [1, 1], "facing": "north", "carries": "nothing", "changed": {}, "corner": [0, 0], '
         >>> state += '"rows": ["####", "#.o#", "####"], "things": {"2,1": "green goal"}}'
         >>> task = "Your mission: get to the green goal square. The highest score is 1."
         >>> view = PromptView(task, state, ("0", "1", "2"))
-        >>> MinigridPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MinigridPlanner().decide(view, np.random.default_rng(0)).text
         '1'
     """
 
@@ -78,17 +77,16 @@ class MinigridPlanner:
         self.conflict = check_conflict(conflict)
         self.explores = check_flag("explores", explores)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
             ArgumentError: if the prompt has no state of one of these environments.
         """
-        view = parse_prompt(prompt)
         shown = read_room_state(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be one of Minigrid's environments. Received {view.state!r}")

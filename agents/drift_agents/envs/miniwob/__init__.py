@@ -6,7 +6,6 @@ MINIWOB = AgentEnvironment(
     name="miniwob",
     about="The task pages of MiniWoB++, as their controls.",
     ids=("DriftMiniWoB",),
-    marker='"elements": ',
     matching="drift_agents.envs.miniwob.matching:MiniwobMatching",
     recall={"states": 64},
     planner="drift_agents.envs.miniwob.planner:MiniwobPlanner",

@@ -1,4 +1,4 @@
-"""The planner for web pages: a function of the rendered prompt and a generator for ties.
+"""The planner for web pages: a function of the view and a generator for ties.
 
 * `MiniwobPlanner` - fills the fields that the instruction names, then clicks what is known to work, or was not tried
 """
@@ -13,7 +13,7 @@ from drift_agents.envs.miniwob.matching import HIDDEN, MiniwobMatching, ShownCon
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 
 _COUNT = re.compile(r" \(\d+\)$")
 _PRESSED = ("button", "link", "folder", "file")
@@ -38,7 +38,7 @@ class MiniwobPlanner:
         >>> state = '{"page": "enter-text", "task": "Enter Tula.", "values": ["Tula"], '
         >>> state += '"elements": [{"field": "Name", "value": ""}, {"button": "Submit"}]}'
         >>> view = PromptView("Enter Tula.", state, ("type[Name = Tula]", "click[Submit]"))
-        >>> MiniwobPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MiniwobPlanner().decide(view, np.random.default_rng(0)).text
         'type[Name = Tula]'
     """
 
@@ -48,17 +48,16 @@ class MiniwobPlanner:
         self.conflict = check_conflict(conflict)
         self._matching = MiniwobMatching()
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties.
 
         Raises:
             ArgumentError: if the prompt has no state of a web page.
         """
-        view = parse_prompt(prompt)
         shown = read_web_state(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be one of a web page. Received {view.state!r}")

@@ -6,7 +6,6 @@ MOUNTAIN_CAR = AgentEnvironment(
     name="mountain_car",
     about="Both mountain cars: position and velocity in a valley.",
     ids=("DriftMountainCar-", "DriftMountainCarContinuous-"),
-    marker='"velocity": ',
     matching="drift_agents.envs.mountain_car.matching:MountainCarMatching",
     planner="drift_agents.envs.mountain_car.planner:MountainCarPlanner",
     facts="drift_agents.envs.mountain_car.facts:MountainCarFacts",

@@ -10,7 +10,7 @@ import numpy as np
 from drift_agents.envs.mountain_car.matching import read_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 
 
 class EnergyPumping:
@@ -21,22 +21,20 @@ class EnergyPumping:
     controls are reversed.
 
     Example:
-        >>> from drift_agents.prompt.view import PromptView
         >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": -0.01}', ("0", "1", "2"))
-        >>> EnergyPumping().decide(view.render(), np.random.default_rng(0)).text
+        >>> EnergyPumping().decide(view, np.random.default_rng(0)).text
         '0'
     """
 
     name = "energy_pumping"
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         """The first action while the car rolls to the left, the last one otherwise.
 
         Raises:
-            ArgumentError: if the text is not a rendered prompt of a mountain car.
+            ArgumentError: if the view has no state of a mountain car, or no action.
         """
-        view = parse_prompt(prompt)
         if not view.actions:
-            raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
+            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
         _, velocity = read_state(view.state)
         return Reply(view.actions[0] if velocity < 0 else view.actions[-1])

@@ -17,7 +17,7 @@ from drift_agents.envs.mountain_car.plan import make_plan
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_envs.checks import check_count
 
 # The tolerance for ties of values.
@@ -45,9 +45,8 @@ class MountainCarPlanner:
         ArgumentError: if an argument is outside its range.
 
     Example:
-        >>> from drift_agents.prompt.view import PromptView
         >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": 0.0}', ("2",))
-        >>> MountainCarPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MountainCarPlanner().decide(view, np.random.default_rng(0)).text
         '2'
     """
 
@@ -58,15 +57,14 @@ class MountainCarPlanner:
         self._last_input: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
         self._sorted: tuple[frozenset[Evidence], ...] = ()
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         """Choose the action with the highest value.
 
         Raises:
-            ArgumentError: if the text is not a rendered prompt of a mountain car.
+            ArgumentError: if the view has no state of a mountain car, or no action.
         """
-        view = parse_prompt(prompt)
         if not view.actions:
-            raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
+            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
         x, v = read_state(view.state)
         here = read_evidence(view.here, view.actions)
         evidence = tuple(map(or_, self._sort_elsewhere(view), here))

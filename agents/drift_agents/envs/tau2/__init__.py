@@ -6,7 +6,6 @@ TAU2 = AgentEnvironment(
     name="tau2",
     about="tau2-bench's airline and retail desks: requests of users, met by calls of tools.",
     ids=("DriftTau2-",),
-    marker='"made": [',
     matching="drift_agents.envs.tau2.matching:Tau2Matching",
     recall={"states": 80},
     planner="drift_agents.envs.tau2.planner:Tau2Planner",

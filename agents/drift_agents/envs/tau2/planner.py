@@ -1,4 +1,4 @@
-"""The planner for tau2-bench's desks: a function of the rendered prompt and a generator for ties.
+"""The planner for tau2-bench's desks: a function of the view and a generator for ties.
 
 * `Tau2Planner` - chooses a call from the state, the tools on offer and the recollections
 
@@ -22,7 +22,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.generic_planner import GenericPlanner
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_flag
 
 REPEATS = 3
@@ -67,7 +67,7 @@ class Tau2Planner:
         >>> at = '{"domain": "airline", "request": "Cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
         >>> calls = [f'{{"tool": "void", "arguments": {{"number": "{one}"}}}}' for one in ("AB12CD", "EHGLP3")]
         >>> view = PromptView("void(number: string) - Cancel the whole reservation.", at, tuple(calls))
-        >>> Tau2Planner().decide(view.render(), np.random.default_rng(0)).text == calls[1]
+        >>> Tau2Planner().decide(view, np.random.default_rng(0)).text == calls[1]
         True
     """
 
@@ -78,24 +78,23 @@ class Tau2Planner:
         self.checks = check_flag("checks", checks)
         self._generic = GenericPlanner(conflict=conflict)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: where nothing sensible is admissible, and where nothing shows which call was refused or why it failed.
 
         Raises:
             ArgumentError: if the prompt has no state of such a desk, or names no admissible call.
         """
-        view = parse_prompt(prompt)
         shown = read_tau2_state(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be one of tau2-bench. Received {view.state[:200]!r}")
         manual = read_manual(view.task)
         plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
         call = next(plan.calls(), None)
-        return self._generic.decide(prompt, rng) if call is None else Reply(call.text)
+        return self._generic.decide(view, rng) if call is None else Reply(call.text)
 
 
 class _Plan:

@@ -6,7 +6,6 @@ TOOLS = AgentEnvironment(
     name="tools",
     about="The service desk: requests of customers, met by calls of tools.",
     ids=("DriftTools-",),
-    marker='"calls": [',
     matching="drift_agents.envs.tools.matching:ToolsMatching",
     recall={"states": 160},
     planner="drift_agents.envs.tools.planner:ToolsPlanner",

@@ -1,4 +1,4 @@
-"""The planner for the service desk: a function of the rendered prompt and a generator for ties.
+"""The planner for the service desk: a function of the view and a generator for ties.
 
 * `ToolsPlanner` - chooses a call from the state, the tools on offer, the policy page and the recollections
 
@@ -19,7 +19,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.generic_planner import GenericPlanner
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_flag
 
 
@@ -45,13 +45,12 @@ class ToolsPlanner:
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> from drift_agents.prompt.view import PromptView
         >>> at = '{"shop": 7, "request": "I am Ada Garcia, ada@example.org. Please cancel my latest order.", '
         >>> at += '"records": {}, "calls": [], "answer": {}}'
         >>> task = "lookup(email: text) - Find a customer by email address."
         >>> call = '{"tool": "lookup", "arguments": {"email": "ada@example.org"}}'
         >>> view = PromptView(task, at, ('{"tool": "close", "arguments": {}}', call))
-        >>> ToolsPlanner().decide(view.render(), np.random.default_rng(0)).text == call
+        >>> ToolsPlanner().decide(view, np.random.default_rng(0)).text == call
         True
     """
 
@@ -62,27 +61,26 @@ class ToolsPlanner:
         self.checks = check_flag("checks", checks)
         self._generic = GenericPlanner(conflict=conflict)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: where nothing sensible is admissible, and among other ways where nothing shows which call was refused.
 
         Raises:
             ArgumentError: if the prompt has no state of a service desk, or names no admissible call.
         """
-        view = parse_prompt(prompt)
         shown = read_desk_state(view.state)
         if shown is None:
             raise ArgumentError(f"the state should be one of a service desk. Received {view.state!r}")
         wish = read_wish(shown.request)
         if wish is None:
-            return self._generic.decide(prompt, rng)
+            return self._generic.decide(view, rng)
         plan = DeskPlan(
             shown, wish, read_manual(view.task), DeskBeliefs(view, self.conflict), view.actions, self.checks
         )
         calls = plan.calls()
         if not calls:
-            return self._generic.decide(prompt, rng)
+            return self._generic.decide(view, rng)
         return Reply(calls[int(rng.integers(len(calls))) if plan.is_blind else 0])

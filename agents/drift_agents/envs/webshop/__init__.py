@@ -6,7 +6,6 @@ WEBSHOP = AgentEnvironment(
     name="webshop",
     about="The web shop: pages with the instruction on them.",
     ids=("DriftWebShop-",),
-    marker='"url": ',
     matching="drift_agents.envs.webshop.matching:WebShopMatching",
     recall={"states": 64},
     planner="drift_agents.envs.webshop.planner:WebShopPlanner",

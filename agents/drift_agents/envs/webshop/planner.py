@@ -1,4 +1,4 @@
-"""The planner for the web shop: a function of the rendered prompt and a generator for ties.
+"""The planner for the web shop: a function of the view and a generator for ties.
 
 * `WebShopPlanner` - chooses an action from the page and the recollections
 
@@ -35,7 +35,7 @@ from drift_agents.envs.webshop.matching import AD, CONFIRM, DONE, ITEM, RESULTS,
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_count
 
 SATISFIED = 0.9
@@ -88,7 +88,7 @@ class WebShopPlanner:
         >>> from drift_agents.types import Outcome
         >>> known = Recollection(ad, "click[b]", Outcome(done, 0.0, False), 1.0, 3)
         >>> view = PromptView("a mug", ad, ("click[a]", "click[b]"), (known,))
-        >>> WebShopPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> WebShopPlanner().decide(view, np.random.default_rng(0)).text
         'click[b]'
     """
 
@@ -97,17 +97,16 @@ class WebShopPlanner:
     def __init__(self, *, conflict: str = "majority", looks: int = 4) -> None:
         self.conflict, self.looks = check_conflict(conflict), check_count("looks", looks, 0)
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: for ties; drawn from only when there is one.
 
         Raises:
             ArgumentError: if the present state is no page of a shop, or there is no admissible action.
         """
-        view = parse_prompt(prompt)
         page = read_shop_state(view.state)
         if page is None or not view.actions:
             raise ArgumentError(f"the present state should be a page of a shop with actions. Received {view.state!r}")

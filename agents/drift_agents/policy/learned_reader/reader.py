@@ -20,7 +20,7 @@ from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Array, Network, load_weights
 from drift_agents.policy.learned_reader.reading import read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_interval
 
 SUFFIX = ".npz"
@@ -93,17 +93,13 @@ class LearnedReader:
         self._network = load_network(weights)
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Answer a prompt.
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
 
         Args:
-            prompt: the rendered text.
+            view: what the policy decides by.
             rng: draws the action.
-
-        Raises:
-            ArgumentError: if the prompt cannot be parsed.
         """
-        view = parse_prompt(prompt)
         if len(view.actions) == 1:
             return Reply(view.actions[0])
         text = "\n".join(message.content for message in self._renderer.messages(view))

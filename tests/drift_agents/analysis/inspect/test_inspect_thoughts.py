@@ -12,7 +12,7 @@ from drift_agents.experiment.folder import TRACES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import EpisodeTrace, read_trace
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -72,7 +72,7 @@ def test_a_file_holds_strategies_and_who_played(thinking_run: Path) -> None:
     assert made
     assert all(step.thought is not None and step.strategy == step.thought.strategy for step in made)
     assert any(step.strategy is not None and step.thought is None for step in steps), "a strategy stays in force"
-    lessons = [(step.strategy, parse_prompt(step.prompt).lessons) for step in steps if step.strategy is not None]
+    lessons = [(step.strategy, read_view(step.prompt).lessons) for step in steps if step.strategy is not None]
     assert all(strategy in read for strategy, read in lessons)
     assert steps[0].strategy is None
 

@@ -37,8 +37,8 @@ ACTIONS = ("bolitu", "nofeze", "ask", "pass")
     ],
 )
 def test_when_it_asks(asks: str, state: str, action: str) -> None:
-    prompt = PromptView("What is Ana's office?", state, ACTIONS).render()
-    assert FactsPlanner(asks=asks).decide(prompt, np.random.default_rng(0)).text == action
+    view = PromptView("What is Ana's office?", state, ACTIONS)
+    assert FactsPlanner(asks=asks).decide(view, np.random.default_rng(0)).text == action
 
 
 def test_another_rule_of_asking_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -44,7 +45,7 @@ def prompt(
     highest: str = "1",
     doubt: int | None = None,
     step: int = 99,
-) -> str:
+) -> PromptView:
     task = (
         f"You walk over a frozen lake of {size}, from [0, 0]. Reach the destination with the highest score and "
         f"avoid holes. There are a total of {goals.count('[')} destination(s): {goals}. "
@@ -52,13 +53,13 @@ def prompt(
     )
     here = tuple(item for item in recalled if item.state == state(*cell))
     elsewhere = tuple(item for item in recalled if item.state != state(*cell))
-    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt).render()
+    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt)
 
 
-def answers(text: str, **options: Any) -> set[str]:
+def answers(view: PromptView, **options: Any) -> set[str]:
     """Every answer that some generator brings."""
     planner = FrozenLakePlanner(**options)
-    return {planner.decide(text, np.random.default_rng(seed)).text for seed in range(30)}
+    return {planner.decide(view, np.random.default_rng(seed)).text for seed in range(30)}
 
 
 def test_without_memory_every_shortest_way_is_as_good() -> None:
@@ -228,23 +229,23 @@ def test_little_gold_is_no_reason_to_stop_looking() -> None:
 
 
 def test_equal_ways_differ_by_the_generator_alone() -> None:
-    text = prompt((0, 0))
+    view = prompt((0, 0))
     planner = FrozenLakePlanner()
-    first = [planner.decide(text, np.random.default_rng(seed)).text for seed in range(20)]
-    again = [FrozenLakePlanner().decide(text, np.random.default_rng(seed)).text for seed in range(20)]
+    first = [planner.decide(view, np.random.default_rng(seed)).text for seed in range(20)]
+    again = [FrozenLakePlanner().decide(view, np.random.default_rng(seed)).text for seed in range(20)]
     assert first == again
     assert set(first) == {DOWN, RIGHT}
 
 
-def test_the_answer_is_a_function_of_the_text() -> None:
-    """Neither what was asked before, nor the order of lines, nor the number of steps changes it."""
+def test_the_answer_is_a_function_of_the_view() -> None:
+    """Neither what was asked before, nor the order of records, nor the number of steps changes it."""
     fresh, used = FrozenLakePlanner(), FrozenLakePlanner()
     for noise in ([], HOPELESS, DETOUR[:2]):
         used.decide(prompt((0, 0), *noise, size="3 rows x 4 columns", goals="[0, 3]"), np.random.default_rng(1))
     env = {"size": "3 rows x 4 columns", "goals": "[0, 3]"}
-    texts = [prompt((0, 1), *DETOUR, **env), prompt((0, 1), *reversed(DETOUR), step=7, **env)]
+    views = [prompt((0, 1), *DETOUR, **env), prompt((0, 1), *reversed(DETOUR), step=7, **env)]
     for seed in range(10):
-        choices = {p.decide(text, np.random.default_rng(seed)).text for p in (fresh, used) for text in texts}
+        choices = {p.decide(view, np.random.default_rng(seed)).text for p in (fresh, used) for view in views}
         assert len(choices) == 1
 
 
@@ -269,9 +270,11 @@ def test_the_words_of_the_text_environment_are_understood() -> None:
         ('"cur_pos": [0, 0]', '"cur_pos": [7, 0]', "the position (7, 0) lies outside a map of 3 x 3"),
     ],
 )
-def test_prompts_that_lack_something_are_refused(old: str, new: str, message: str) -> None:
+def test_views_that_lack_something_are_refused(old: str, new: str, message: str) -> None:
+    view = prompt((0, 0))
+    view = replace(view, task=view.task.replace(old, new), state=view.state.replace(old, new))
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        FrozenLakePlanner().decide(prompt((0, 0)).replace(old, new), np.random.default_rng(0))
+        FrozenLakePlanner().decide(view, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

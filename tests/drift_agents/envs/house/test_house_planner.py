@@ -64,7 +64,7 @@ def decide(here, actions=(), known=(), **options):
         for step, (before, action, after, score) in enumerate(known)
     )
     view = PromptView(json.loads(here)["task"], here, tuple(actions), (), recalled, step=len(known))
-    return HousePlanner(**options).decide(view.render(), np.random.default_rng(0)).text
+    return HousePlanner(**options).decide(view, np.random.default_rng(0)).text
 
 
 def seen_at(place, *things, **fields):
@@ -156,7 +156,7 @@ def test_a_word_that_failed_is_taken_for_its_like():
 
 def test_texts_that_are_no_house_and_tasks_that_are_none():
     with pytest.raises(ArgumentError, match="the state should be one of a house"):
-        HousePlanner().decide(PromptView("x", '{"at": 1}', ("a",)).render(), np.random.default_rng(0))
+        HousePlanner().decide(PromptView("x", '{"at": 1}', ("a",)), np.random.default_rng(0))
     assert decide(state(task="dance")).startswith("go to ")
     with pytest.raises(ArgumentError, match="`explores` should be"):
         HousePlanner(explores="no")

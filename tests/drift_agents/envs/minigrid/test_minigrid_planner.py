@@ -31,7 +31,7 @@ def record(before, action, after, last, score=0.0, ended=False):
 
 def decide(here, mission=GOAL, records=(), doubt=None, step=100, actions=ALL, seed=0, **options):
     view = PromptView(TASK.format(mission), here, actions, (), tuple(records), step=step, doubt_since=doubt)
-    return MinigridPlanner(**options).decide(view.render(), np.random.default_rng(seed)).text
+    return MinigridPlanner(**options).decide(view, np.random.default_rng(seed)).text
 
 
 CORRIDOR = ["######", "#...o#", "######"]
@@ -139,7 +139,7 @@ def test_records_of_another_map_are_dropped_where_they_leave_no_way():
 def test_other_states_are_refused(text):
     view = PromptView(TASK.format(GOAL), text, ALL)
     with pytest.raises(ArgumentError, match=re.escape("the state should be one of Minigrid's environments")):
-        MinigridPlanner().decide(view.render(), np.random.default_rng(0))
+        MinigridPlanner().decide(view, np.random.default_rng(0))
 
 
 def test_options_are_checked():

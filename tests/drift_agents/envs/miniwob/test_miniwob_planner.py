@@ -31,8 +31,8 @@ def record(action, score, n=1, last=1, ended=True, after=None):
 
 
 def decide(now, *here, seed=0, actions=ACTIONS, conflict="majority"):
-    view = PromptView(TASK, now, actions, here=here)
-    return make_policy("planner", conflict=conflict).decide(view.render(), np.random.default_rng(seed)).text
+    view = PromptView(TASK, now, actions, here=here, environment="miniwob")
+    return make_policy("planner", conflict=conflict).decide(view, np.random.default_rng(seed)).text
 
 
 def test_it_fills_the_fields_that_the_instruction_names():
@@ -67,4 +67,4 @@ def test_an_advertisers_page():
 
 def test_another_state_is_refused():
     with pytest.raises(ArgumentError, match="should be one of a web page"):
-        make_policy("planner").decide(PromptView("t", '{"elements": 3}', ("a",)).render(), np.random.default_rng(0))
+        decide('{"elements": 3}')

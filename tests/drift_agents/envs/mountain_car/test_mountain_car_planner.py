@@ -23,7 +23,7 @@ def drive(env, policy, memories, seed, limit=300):
     state, info = env.reset(seed=seed)
     for step in range(1, limit + 1):
         view = PromptView(info["task"], state, ACTIONS, elsewhere=tuple(memories), step=step)
-        state, _, ended, _, info = env.step(policy.decide(view.render(), rng).text)
+        state, _, ended, _, info = env.step(policy.decide(view, rng).text)
         if ended:
             return True, step
     return False, limit
@@ -82,8 +82,8 @@ def test_experience_from_this_state_is_believed_first(TextCar, step_car, recall_
     state = '{"position": -0.490000, "velocity": 0.005000}'
     rng = np.random.default_rng(0)
     told = PromptView("", state, ACTIONS, tuple(here), tuple(stale))
-    with_lesson = MountainCarPlanner().decide(told.render(), rng).text
-    untold = MountainCarPlanner().decide(PromptView("", state, ACTIONS, (), tuple(stale + here)).render(), rng).text
+    with_lesson = MountainCarPlanner().decide(told, rng).text
+    untold = MountainCarPlanner().decide(PromptView("", state, ACTIONS, (), tuple(stale + here)), rng).text
     assert (with_lesson, untold) == ("0", "2")
 
 
@@ -93,7 +93,7 @@ def test_unknown_actions_are_tried_first(TextCar, step_car, recall_experience):
         recall_experience(step_car(TextCar(), -0.5, 0.0, "2")),
     ]
     view = PromptView("", '{"position": -0.500000, "velocity": 0.000000}', ACTIONS, elsewhere=tuple(known))
-    assert {MountainCarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(20)} == {"0"}
+    assert {MountainCarPlanner().decide(view, np.random.default_rng(s)).text for s in range(20)} == {"0"}
 
 
 def test_a_wall_that_hid_an_action_does_not_hold_the_car(TextCar, step_car, recall_experience):
@@ -106,25 +106,24 @@ def test_a_wall_that_hid_an_action_does_not_hold_the_car(TextCar, step_car, reca
 
     def choice(x):
         view = PromptView("", f'{{"position": {x}, "velocity": 0.0}}', ACTIONS, elsewhere=tuple(known))
-        return MountainCarPlanner().decide(view.render(), rng).text
+        return MountainCarPlanner().decide(view, rng).text
 
     assert choice(-1.2) != "0"
     assert choice(-0.8) == "0"
 
 
-def test_the_answer_is_a_function_of_text_and_generator(TextCar, memories):
-    """Neither what was asked before nor anything but the text counts."""
+def test_the_answer_is_a_function_of_view_and_generator(TextCar, memories):
+    """Neither what was asked before nor anything but the view counts."""
     items = memories(TextCar(), steps=120)
-    prompts = [
-        PromptView("", item.state, ACTIONS, (item,), tuple(items[: 20 + i]), step=i).render()
-        for i, item in enumerate(items)
+    views = [
+        PromptView("", item.state, ACTIONS, (item,), tuple(items[: 20 + i]), step=i) for i, item in enumerate(items)
     ]
     used = MountainCarPlanner()
-    forth = [used.decide(p, np.random.default_rng(i)).text for i, p in enumerate(prompts)]
-    back = [used.decide(p, np.random.default_rng(i)).text for i, p in reversed(list(enumerate(prompts)))]
+    forth = [used.decide(p, np.random.default_rng(i)).text for i, p in enumerate(views)]
+    back = [used.decide(p, np.random.default_rng(i)).text for i, p in reversed(list(enumerate(views)))]
     fit_model.cache_clear()
     make_plan.cache_clear()
-    fresh = [MountainCarPlanner().decide(p, np.random.default_rng(i)).text for i, p in enumerate(prompts)]
+    fresh = [MountainCarPlanner().decide(p, np.random.default_rng(i)).text for i, p in enumerate(views)]
     assert forth == back[::-1] == fresh
     assert {"0", "2"} <= set(forth)
 
@@ -133,7 +132,7 @@ def test_the_continuous_car_takes_its_actions_from_the_prompt(TextCar, memories)
     pushes = {"0": "-1.0", "1": "0.0", "2": "1.0"}
     items = [item._replace(action=pushes[item.action]) for item in memories(TextCar(), steps=60)]
     view = PromptView("", '{"position": -0.5, "velocity": 0.02}', tuple(pushes.values()), elsewhere=tuple(items))
-    assert MountainCarPlanner().decide(view.render(), np.random.default_rng(0)).text == "1.0"
+    assert MountainCarPlanner().decide(view, np.random.default_rng(0)).text == "1.0"
 
 
 def test_a_hopeful_plan_takes_the_best_answer_and_a_mean_one_weighs(TextCar, memories):
@@ -189,15 +188,13 @@ def test_options_are_checked(options, message):
 
 
 @pytest.mark.parametrize("policy", [MountainCarPlanner(), EnergyPumping()], ids=lambda p: p.name)
-def test_other_prompts_are_refused(policy):
+def test_other_views_are_refused(policy):
     rng = np.random.default_rng(0)
     assert isinstance(policy, Policy)
-    with pytest.raises(ArgumentError, match="not a rendered prompt"):
-        policy.decide("hello", rng)
     with pytest.raises(ArgumentError, match="should be a JSON object with the numbers"):
-        policy.decide(PromptView("", '{"cur_pos": [0, 0]}', ACTIONS).render(), rng)
+        policy.decide(PromptView("", '{"cur_pos": [0, 0]}', ACTIONS), rng)
     with pytest.raises(ArgumentError, match="names no admissible action"):
-        policy.decide(PromptView("", '{"position": 0, "velocity": 0}', ()).render(), rng)
+        policy.decide(PromptView("", '{"position": 0, "velocity": 0}', ()), rng)
 
 
 @pytest.mark.parametrize(("force", "reached"), [(0.001, True), (-0.001, False)])

@@ -47,7 +47,7 @@ def decide(
 ) -> str:
     met = Recollection(state({}, (CANCEL,)), END, Outcome(state({}, (CANCEL,)), 1.0, True), 1.0, 1)
     view = PromptView(TASK, state(now), actions, here=here, elsewhere=(met,))
-    return Tau2Planner().decide(view.render(), np.random.default_rng(seed)).text
+    return Tau2Planner().decide(view, np.random.default_rng(seed)).text
 
 
 @pytest.mark.parametrize("answer", [NAMED, {"error": 403}, {"error": "failed"}], ids=["words", "numbers", "terse"])
@@ -74,5 +74,4 @@ def test_an_answer_of_which_memory_holds_no_call_makes_it_try_every_way_that_is_
         view = PromptView(
             TASK, state({"error": "not paid"}), (dollars, cents, insured, END), here=here, elsewhere=(met,)
         )
-        prompt = view.render()
-        assert {Tau2Planner().decide(prompt, np.random.default_rng(seed)).text for seed in range(20)} == left
+        assert {Tau2Planner().decide(view, np.random.default_rng(seed)).text for seed in range(20)} == left

@@ -91,9 +91,9 @@ def test_what_worked_is_not_checked_again_and_a_drift_costs_until_it_is_known() 
 
 def test_a_lesson_that_is_no_desk_is_refused_and_an_unknown_request_is_left_to_records() -> None:
     with pytest.raises(ArgumentError, match="the state should be one of a service desk"):
-        ToolsPlanner().decide(PromptView("x", '{"at": 1}', ("a",)).render(), np.random.default_rng(0))
+        ToolsPlanner().decide(PromptView("x", '{"at": 1}', ("a",)), np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="`checks` should be"):
         ToolsPlanner(checks="no")  # type: ignore[arg-type]
     state = json.dumps({"shop": 7, "request": "Sing.", "records": {}, "calls": [], "answer": {}})
     view = PromptView("x", state, ('{"tool": "finish", "arguments": {}}',))
-    assert ToolsPlanner().decide(view.render(), np.random.default_rng(0)).text == view.actions[0]
+    assert ToolsPlanner().decide(view, np.random.default_rng(0)).text == view.actions[0]

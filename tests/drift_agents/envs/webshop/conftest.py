@@ -22,6 +22,6 @@ def decide() -> Callable[..., set[str]]:
     ) -> set[str]:  # fmt: skip
         view = PromptView(task, state, actions, (), recalled, (), 100, doubt)
         planner = WebShopPlanner(conflict=conflict, looks=looks)
-        return {planner.decide(view.render(), np.random.default_rng(seed)).text for seed in range(seeds)}
+        return {planner.decide(view, np.random.default_rng(seed)).text for seed in range(seeds)}
 
     return answers

@@ -194,4 +194,4 @@ def test_wrong_options_are_refused(looks: Any) -> None:
 def test_what_is_no_shop_is_refused() -> None:
     view = PromptView("Sail.", '{"wind": 3}', ("0",))
     with pytest.raises(ArgumentError, match="the present state should be a page of a shop"):
-        WebShopPlanner().decide(view.render(), np.random.default_rng(0))
+        WebShopPlanner().decide(view, np.random.default_rng(0))

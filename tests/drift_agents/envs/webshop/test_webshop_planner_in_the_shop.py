@@ -13,7 +13,7 @@ from drift_agents.envs.webshop.matching import read_shop_state
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.reading import read_view
 from drift_agents.types import Episode
 from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.verifier.glove.glove import Glove
@@ -94,7 +94,7 @@ def test_a_prompt_holds_what_has_to_do_with_the_task_alone(explicit: Any) -> Non
     for episode in explicit["vanilla", True]["drift-1"]:
         for step in episode.trace:
             here = read_shop_state(step.experience.state)
-            for item in (*parse_prompt(step.prompt).here, *parse_prompt(step.prompt).elsewhere):
+            for item in (*read_view(step.prompt).here, *read_view(step.prompt).elsewhere):
                 there = read_shop_state(item.state)
                 assert there.kind == "ad" if here.kind == "ad" else there.instruction == here.instruction
 

@@ -15,7 +15,6 @@ from drift_agents.memory.base import NoMemory
 from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
-from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.glove.glove import Glove
 from drift_agents.verifier.prober.replay import ReplayProber
@@ -129,8 +128,8 @@ def test_the_responses_of_a_summary_share_its_probability() -> None:
     memory, ice, hole = BeliefMem(), Outcome('{"at": 2}', 0.0, False), Outcome('{"at": 3}', 0.0, True)
     memory.insert_summary('{"at": 1}', "1", [(ice, 0.7), (hole, 0.3)], 10, at(0))
     assert memory.retrieve('{"at": 1}', None, at(1)).weights == pytest.approx((0.09,))
-    prompt, _ = PromptBuilder(Exact(), Recall()).make(memory, "Go.", '{"at": 1}', ("1",), at(1))
-    assert [item.support for item in parse_prompt(prompt).here] == pytest.approx([0.63, 0.27])
+    view, _ = PromptBuilder(Exact(), Recall()).make(memory, "Go.", '{"at": 1}', ("1",), at(1))
+    assert [item.support for item in view.here] == pytest.approx([0.63, 0.27])
     memory.observe(Experience('{"at": 1}', "1", hole, 0.0, at(2)), at(2))
     (belief,) = memory.beliefs('{"at": 1}', "1")
     assert belief.p == pytest.approx(0.98)
@@ -141,15 +140,15 @@ def test_probabilities_are_in_the_prompt() -> None:
     for step, after in enumerate((1, 1, 2)):
         write(memory, step, json.dumps({"at": after}), state)
     maker = PromptBuilder(Exact(), Recall())
-    prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
-    assert [(item.outcome.state, item.support) for item in parse_prompt(prompt).here] == [
+    view, _ = maker.make(memory, "Go.", state, ("1",), at(3))
+    assert [(item.outcome.state, item.support) for item in view.here] == [
         ('{"at": 1}', pytest.approx(0.968, abs=0.01)),
         ('{"at": 2}', 0.8),
     ]
-    assert "recalled with weight 0.8" in prompt
+    assert "recalled with weight 0.8" in view.render()
     memory.remove([memory.same_transitions(state, "1")[-1].id])
-    prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
-    assert [item.support for item in parse_prompt(prompt).here] == [0.96], "as if it had never been"
+    view, _ = maker.make(memory, "Go.", state, ("1",), at(3))
+    assert [item.support for item in view.here] == [0.96], "as if it had never been"
 
 
 def test_a_model_extracts_conclusions_with_their_strengths() -> None:

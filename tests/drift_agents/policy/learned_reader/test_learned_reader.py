@@ -124,9 +124,9 @@ def test_it_answers_with_an_admissible_action(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     shop = PromptView("Buy.", '{"url": "http://h/x", "html": "Hi"}', ("click[a]", "click[b]"))
     for view in (with_history(LAKE_VIEW), LAKE_VIEW, shop, PromptView("Any.", "{}", ("-", "..."))):
-        assert {policy.decide(view.render(), rng).text for _ in range(9)} <= set(view.actions)
-        assert len({policy.decide(view.render(), np.random.default_rng(7)).text for _ in range(3)}) == 1
-        assert len({greedy.decide(view.render(), rng).text for _ in range(9)}) == 1
+        assert {policy.decide(view, rng).text for _ in range(9)} <= set(view.actions)
+        assert len({policy.decide(view, np.random.default_rng(7)).text for _ in range(3)}) == 1
+        assert len({greedy.decide(view, rng).text for _ in range(9)}) == 1
 
 
 def test_actions_are_drawn_with_the_probabilities_of_their_scores() -> None:

@@ -12,7 +12,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.view import parse_prompt
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayProber
@@ -122,8 +122,7 @@ class Trusting:
     def __init__(self) -> None:
         self.read: list[tuple[str, dict[str, float]]] = []
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        view = parse_prompt(prompt)
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         worth = {item.action: item.outcome.score for item in view.here}
         self.read.append((view.state, worth))
         return Reply(max(view.actions, key=lambda action: (worth.get(action, 0.0), action == "0")))

@@ -13,6 +13,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
 from drift_agents.verifier.prober.replay import ReplayLiveProber
@@ -86,7 +87,7 @@ class Ahead:
 
     name = "ahead"
 
-    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         return Reply("0")
 
 
