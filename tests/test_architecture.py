@@ -237,7 +237,7 @@ def test_nothing_imports_research() -> None:
 def test_agents_import_no_oracle() -> None:
     """Not those of `drift_envs/oracle`, and not those in the environments' folders."""
     for name, path in MODULES.items():
-        if name.startswith("drift_agents") and name != "drift_agents.experiment.references":
+        if name.startswith("drift_agents") and name != "drift_agents.experiment.players":
             for target, line in imports(path):
                 parts = target.split(".")
                 assert parts[0] != "drift_envs" or not any(part.startswith("oracle") for part in parts), (

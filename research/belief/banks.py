@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.environments import EvaluationWrapper
 from drift_agents.experiment.episode import CellSetup, play
-from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.plan import NO_PART, Cell
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory, make_memory

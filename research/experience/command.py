@@ -19,9 +19,9 @@ from typing import NamedTuple
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import MISSING, Table, format_estimate, to_markdown
 from drift_agents.experiment.config import ScheduleSettings
+from drift_agents.experiment.environments import Demonstrator
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.memory_dependencies import Demonstrator
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.matching import Exact
 from drift_agents.types import Episode

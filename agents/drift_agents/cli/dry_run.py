@@ -22,8 +22,7 @@ from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import ContextLengthError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import CellSetup, make_setup, play
-from drift_agents.experiment.members import read_members
-from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
+from drift_agents.experiment.plan import NO_PART, Cell, plan_cells, read_members
 from drift_agents.experiment.players import needs_model, prices_of, takes_model
 from drift_agents.experiment.runner import Progress
 from drift_agents.experiment.workers import count_cores

@@ -75,7 +75,7 @@ def _inspect(
     if memory:
         if out is not None or serve or port is not None or allow_host:
             raise refuse("--memory", "`--memory` should not be given with options of the page", "both")
-        from drift_agents.experiment.memory_records import list_records
+        from drift_agents.experiment.replay import list_records
 
         for record in list_records(folder, cell):
             print(json.dumps(record, ensure_ascii=False))
@@ -183,7 +183,7 @@ def _export_stepmft(
     Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
     adamem with effort high.
     """
-    from drift_agents.experiment.finetuning_sets import export
+    from drift_agents.experiment.trace import export
 
     kept, made = export(folder, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")
@@ -211,6 +211,6 @@ def _export_choices(
     ] = "brief",
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
-    from drift_agents.experiment.finetuning_sets import export_choices
+    from drift_agents.experiment.trace import export_choices
 
     print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes', prompt)} decisions")

@@ -11,9 +11,8 @@ from typing import Any
 
 from drift_agents.errors import UnknownNameError
 from drift_agents.experiment.config import Experiment, PartSpec
-from drift_agents.experiment.loader import load_experiment, override, parse_experiment
-from drift_agents.experiment.members import MEMBERS, is_spec
-from drift_agents.experiment.mistakes import AXES, keys_of, options_of
+from drift_agents.experiment.loader import AXES, keys_of, load_experiment, options_of, override, parse_experiment
+from drift_agents.experiment.plan import MEMBERS, is_spec
 from drift_agents.experiment.players import takes_model
 from drift_agents.part_file import PartFile
 from drift_agents.registry import POLICIES

@@ -25,7 +25,7 @@ from drift_envs.checks import is_integer
 from drift_envs.schedule.yaml import split_suffix
 
 Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
-"""What stands beside the agents in every table: `drift_agents.experiment.references`."""
+"""What stands beside the agents in every table: `drift_agents.experiment.players`."""
 
 Learning = Literal["online", "frozen"]
 """What the test does to memory: it goes on writing, or its own rule is off (`drift_agents.memory.views`)."""

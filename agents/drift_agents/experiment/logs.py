@@ -20,7 +20,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.types import NO_USAGE
 
 TRAIN, TEST = "train", "test"
-"""The stages of a cell, see `drift_agents.experiment.training`."""
+"""The stages of a cell, see `drift_agents.experiment.episode`."""
 
 SUCCESS = 1.0
 """The least score of a successful episode: the maximum."""

@@ -16,9 +16,8 @@ from drift_agents.cli.listing import read_summaries
 from drift_agents.cli.run import ProgressBars
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest
-from drift_agents.experiment.loader import load_experiment, shipped_experiments
+from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.mistakes import AXES
 from drift_agents.llm.service import Totals
 from drift_agents.registry import ENVIRONMENTS
 from rich.console import Console, Group

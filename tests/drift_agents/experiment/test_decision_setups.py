@@ -18,8 +18,7 @@ from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line
-from drift_agents.experiment.members import MemberSpec, read_members
-from drift_agents.experiment.plan import plan_cells
+from drift_agents.experiment.plan import MemberSpec, plan_cells, read_members
 from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy

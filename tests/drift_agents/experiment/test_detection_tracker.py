@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
-from drift_agents.experiment.environments import make_env, read_schedule
+from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.episode import play
-from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.evaluator import DetectionResult, DetectionTracker
 from drift_agents.experiment.plan import Cell
 from drift_agents.memory.vanilla import VanillaMemory

@@ -146,7 +146,7 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
 
 
 def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drift_agents.experiment.evaluation_wrapper.EvaluationWrapper.oracle", None)
+    monkeypatch.setattr("drift_agents.experiment.environments.EvaluationWrapper.oracle", None)
     rows = list(play(cell("frozen_lake/explicit"), ScheduleSettings(rounds=1)))
     assert all(row[field] is None for row in rows for field in ("regret", "memory_truth_rate", "false_realignments"))
     clairvoyant = Cell(

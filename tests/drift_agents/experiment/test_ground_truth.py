@@ -13,7 +13,7 @@ from drift_agents.experiment.evaluator import GroundTruth
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.references import OracleVerifier
+from drift_agents.experiment.players import OracleVerifier
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed, StepTrace, Verdict

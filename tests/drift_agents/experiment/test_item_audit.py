@@ -11,7 +11,7 @@ from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.evaluator import ItemAudit
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.members import POOLS, read_members
+from drift_agents.experiment.plan import POOLS, read_members
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.distillation import ProposedItem

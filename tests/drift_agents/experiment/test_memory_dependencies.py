@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.config import PartSpec
+from drift_agents.experiment.environments import Demonstrator, memory_dependencies
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.memory_dependencies import Demonstrator, memory_dependencies
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.types import Episode
 

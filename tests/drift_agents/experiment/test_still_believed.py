@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.experiment.environments import make_env, read_schedule
-from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.experiment.evaluator import true_share
+from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
+from drift_agents.experiment.evaluator import BeliefTracker, answer_of, true_share
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.still_believed import BeliefTracker, answer_of
 from drift_agents.matching import Exact, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory

@@ -14,13 +14,12 @@ from drift_agents.analysis.runs import group
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings, TrainingSettings
 from drift_agents.experiment.environments import make_env, read_schedule
-from drift_agents.experiment.episode import episode_seed, make_setup, play
+from drift_agents.experiment.episode import episode_seed, make_setup, plan_training, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
-from drift_agents.experiment.training import plan_training
 from drift_agents.policy.random_policy import RandomPolicy
 
 pytestmark = pytest.mark.integration

@@ -24,7 +24,7 @@ from drift_agents.experiment import runner
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.memory_records import list_records
+from drift_agents.experiment.replay import list_records
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
