@@ -1,11 +1,4 @@
-"""The reference agent: memory, verifier and policy in one loop.
-
-* `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
-* `count_loop_steps` - how long an episode moved in circles
-* `NOTABLE_LOOPS` - the share of steps in loops that is worth a warning
-* `describe_unread_notes` - what a memory has put into prompts that the planner cannot read
-* `StepRenderer` - makes the views of one step, for a controller
-"""
+"""The reference agent: memory, verifier and policy in one loop."""
 
 from __future__ import annotations
 

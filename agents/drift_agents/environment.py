@@ -1,12 +1,4 @@
-"""What an environment offers agents, said once.
-
-* `AgentEnvironment` - the declaration of one environment; what it refers to is imported when it is used
-* `GENERIC` - what every other environment gets
-* `PLAIN_TEMPLATES` - the templates of prompts that fit every environment, by format
-* `find_environment` - the environment of an id
-* `named_environment` - the environment of a view
-* `environment_of` - the environment of an environment of Gymnasium
-"""
+"""What an environment offers agents, said once."""
 
 from __future__ import annotations
 

@@ -1,20 +1,4 @@
-"""Every error that a user of `drift_agents` can cause.
-
-* `DriftAgentsError` - the base of them all, which is `drift_envs.errors.DriftEnvsError`
-* `ArgumentError`, `MissingDependencyError` - those of `drift_envs.errors`
-* `PartError` - a part of one's own cannot be used
-* `UnknownNameError` - no memory, verifier, policy or experiment has that name
-* `ExperimentError` - an experiment file or a run's folder cannot be used
-* `EvidenceError` - the lines of runs cannot be read together, or do not have what a table needs
-* `ModelError` - a model's answer is invalid
-* `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
-* `ModelUnavailableError` - a model's server does not respond, after all retries
-* `ContextLengthError` - a prompt is too long for the model
-* `StoppedError` - a request that was not sent, since the run was stopped
-* `BudgetError` - the budget for language models is spent
-* `ReplayError` - a request has no recorded reply, or the records are unusable
-* `require_agents_extra` - checks that the libraries of the extra `agents` are installed
-"""
+"""Every error that a user of `drift_agents` can cause."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a command ends once, in good order and in time.
-
-* `stopped_by_signals` - raises `KeyboardInterrupt` at the first of them
-* `run_program` - ends the process soon after one
-* `uninterrupted` - puts the exception off while a result is being kept
-* `interruptible` - lets it come meanwhile, where the program waits or plays
-* `is_interrupted` - whether one of them has come, so that the command is about to end
-"""
+"""Ctrl-C, SIGTERM and SIGHUP: a command ends once, in good order and in time."""
 
 from __future__ import annotations
 

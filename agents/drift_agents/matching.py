@@ -1,12 +1,4 @@
-"""Matching rules: when two states, or two outcomes, are the same (GLOVE, equation 2: s_k ~ s_t).
-
-* `Matching` - the protocol
-* `RelatedStates` - rules that also define which states are related
-* `PathMatching` - rules with finer states for paths through memory
-* `BatchMatching` - rules that also compare one outcome with many at once
-* `Exact` - states and outcomes are the same when their texts are equal
-* `matching_names`, `make_matching` - matching rules by name
-"""
+"""Matching rules: when two states, or two outcomes, are the same (GLOVE, equation 2: s_k ~ s_t)."""
 
 from __future__ import annotations
 

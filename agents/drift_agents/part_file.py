@@ -1,9 +1,4 @@
-"""Parts in Python files of one's own.
-
-* `PartFile` - a part in a Python file, as `mine.py:MyRule`, with the file's hash
-* `describe_error` - an exception of foreign code in one line
-* `is_interruption` - whether it ends the program instead
-"""
+"""Parts in Python files of one's own."""
 
 from __future__ import annotations
 

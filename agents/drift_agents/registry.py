@@ -1,12 +1,5 @@
 """All parts by name: one table of built-in parts, the entry points of other packages, and Python files of one's own.
 
-* `Part` - where a built-in part is, and one line about it
-* `check_protocol` - refuses a part that lacks something of its protocol
-* `make_part` - calls what makes a part, and refuses options that it does not take
-* `Registry` - the names of one kind of part
-* `MEMORIES`, `STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `ENVIRONMENTS`, `EMBEDDINGS`, `PROBERS` - one
-  registry a kind; nothing is imported before a part is loaded
-
 The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`. What
 `ENVIRONMENTS` names are declarations (`drift_agents.environment.AgentEnvironment`): they are loaded, not made.
 """

@@ -1,7 +1,4 @@
-"""A team in the reference agent's loop.
-
-* `TeamAgent` - several members with one memory and one verifier
-"""
+"""A team in the reference agent's loop."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Text environments behind Gymnasium's interface: strings in, strings out.
-
-* `check_text_env` - refuses an environment that does not show text
-* `reset_text_env` - resets an environment and checks it
-* `to_env` - an action as text, as an element of an action space
-* `read_outcome` - the result of a step
-"""
+"""Text environments behind Gymnasium's interface: strings in, strings out."""
 
 from __future__ import annotations
 

@@ -1,17 +1,4 @@
-"""Frozen, plain data that memories, verifiers, policies and the agent exchange.
-
-* `AgentClock` - the agent's own time: episodes and interactions, never drift ticks
-* `Outcome` - the result of an action: the next state as text, the score, whether the episode terminated
-* `Transition` - a state, an action and an outcome: what matching rules compare
-* `Experience` - a transition of the agent with its time
-* `Record` - what a memory holds about one (state, action): a distribution over outcomes
-* `Note` - a derived item in words (insight, skill, strategy), with the evidence that it cites
-* `Retrieved` - what a memory retrieves for one state
-* `Removed` - everything that was removed together with records
-* `Usage` - what language models cost
-* `Thought` - how a strategy was made
-* `StepTrace`, `Episode` - what happened, for logs and for memories that learn from whole episodes
-"""
+"""Frozen, plain data that memories, verifiers, policies and the agent exchange."""
 
 from __future__ import annotations
 

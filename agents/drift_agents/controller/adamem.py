@@ -1,8 +1,5 @@
 """AdaMEM: strategies made at test time, as often as the effort requires.
 
-* `AdaMem` - the controller
-* `EFFORTS` - how often a strategy is made
-
 Source: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.1,
 algorithm 1 and appendix B.2. `docs/memories/adamem.md` says what is faithful and what was decided here.
 """

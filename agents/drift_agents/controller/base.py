@@ -1,10 +1,4 @@
-"""The interface of controllers, which make one decision.
-
-* `Render` - makes the view of the present step
-* `Decision` - the decision, with all views, texts and costs
-* `Controller` - the protocol
-* `make_controller` - a controller by name
-"""
+"""The interface of controllers, which make one decision; and `Direct`: memory into the prompt, prompt to the policy."""
 
 from __future__ import annotations
 

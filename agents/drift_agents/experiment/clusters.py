@@ -1,13 +1,5 @@
 """Cells on the workers of a cluster, by Ray, and the language models of the command, which they use.
 
-* `BACKENDS` - where cells can be played
-* `open_cluster` - connects to a cluster of Ray, or starts one of this machine's processes
-* `Cluster` - a pool of workers with a mailbox to the command
-* `check_reachable` - whether a server listens at an address
-* `Mailbox` - carries requests from workers to the command and answers back
-* `RequestedService` - stands where `drift_agents.llm.service.Service` does, on a worker
-* `answer_requests` - answers the requests of all workers, in the command
-
 A call is sent with its arguments and its result comes back: workers need no folder in common, and write nothing into
 the run's. They send no request to a model's server either: budget, recorded replies, the count of invalid answers and
 the key stay with the command, whose service answers from records or sends the request.

@@ -1,12 +1,5 @@
 """The experiment file: which agents play which schedules, how often.
 
-* `Experiment` - a checked experiment; plain data, hashable by `config_hash`
-* `Agents` - memories, verifiers, controllers, teams and policies whose combinations are played
-* `PartSpec` - a name with options
-* `TrainingSettings` - what is played before the test, to fill memory
-* `ScheduleSettings` - what is different on one schedule
-* `SweptValue` - one value that a sweep gives a schedule
-
 `drift_agents.experiment.loader` turns plain data into an `Experiment` and reports all errors.
 """
 

@@ -1,10 +1,4 @@
-"""The environment of a cell: its schedule, the environment that agents see, and probers.
-
-* `read_schedule` - the schedule of a cell, with the value that a sweep sets
-* `sweep_schedule` - a schedule with another value in one place
-* `make_env` - the text environment of a schedule
-* `make_prober` - how verifiers repeat an action
-"""
+"""The environment of a cell: its schedule, an evaluator's notes around it, probers, and what memories need of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The episodes of one cell.
-
-* `CellSetup` - the environment, the player and the stages of a cell
-* `make_setup` - makes all of it
-* `play` - the rows of a cell: the training phase first, if there is one, then the test
-"""
+"""The episodes of one cell: the training phase first, if there is one, then the test."""
 
 from __future__ import annotations
 

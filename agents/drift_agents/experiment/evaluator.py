@@ -1,12 +1,5 @@
 """Privileged measurements of an episode: regret, truth of memory, audit of written items, and drift detection.
 
-* `EpisodeEvaluator`, `Evaluation` - all of it together, for the row of an episode
-* `GroundTruth`, `EpisodeTruth` - regret, false realignments, and the share of memory that is still true
-* `true_share` - how much of one record is still true
-* `ItemAudit`, `ItemCounts` - how many written items are true, and how often they are retrieved
-* `DetectionTracker`, `DetectionResult` - whether and when a drift was detected
-* `AuditedMemory`, `AuditedItem` - what an audit requires of a memory
-
 Source of the audit: EDV, section 5.3 (there by people, here by the oracle) and section 5.5.2 (how often each bank is
 read, and the score of episodes that read it).
 """
@@ -24,6 +17,49 @@ from drift_agents.prompt.conflict import settle
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Verdict
 from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import Phase
+
+
+class Evaluation(NamedTuple):
+    """All measurements of an episode.
+
+    Args:
+        truth: regret, false realignments, and how much of memory is still true.
+        items: the audit of written items.
+        detection: whether and when a drift was detected.
+        still_believed: the share of changed facts that memory still believes (`BeliefTracker`).
+    """
+
+    truth: EpisodeTruth
+    items: ItemCounts
+    detection: DetectionResult
+    still_believed: float | None
+
+
+class EpisodeEvaluator:
+    """Measures the episodes of one agent, in the order in which they are played.
+
+    Args:
+        env: where the agent plays.
+        matching: when two states count as the same.
+    """
+
+    def __init__(self, env: EvaluationWrapper, matching: Matching) -> None:
+        self._audit = ItemAudit(env)
+        self._truth = GroundTruth(env)
+        self._beliefs = BeliefTracker(env, matching, self._truth.share_of)
+        self._detection = DetectionTracker(env)
+
+    def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
+        """Measure an episode that has just ended.
+
+        Args:
+            episode: the episode, with its steps.
+            memory: the agent's memory after it.
+        """
+        items = self._audit.evaluate(episode, memory)
+        truth, detection = self._truth.evaluate(episode, memory), self._detection.evaluate(episode, memory)
+        now = episode.trace[-1].experience.now if episode.trace else AgentClock()
+        return Evaluation(truth, items, detection, self._beliefs.evaluate(memory, now))
 
 
 class EpisodeTruth(NamedTuple):
@@ -331,49 +367,6 @@ class DetectionTracker:
             about for about in self._written.values() if (about.state, about.action) == (state, action)
         ]
         return any(about.tick < self._phase.start and self._changed(about, tick) for about in touched)
-
-
-class Evaluation(NamedTuple):
-    """All measurements of an episode.
-
-    Args:
-        truth: regret, false realignments, and how much of memory is still true.
-        items: the audit of written items.
-        detection: whether and when a drift was detected.
-        still_believed: the share of changed facts that memory still believes (`BeliefTracker`).
-    """
-
-    truth: EpisodeTruth
-    items: ItemCounts
-    detection: DetectionResult
-    still_believed: float | None
-
-
-class EpisodeEvaluator:
-    """Measures the episodes of one agent, in the order in which they are played.
-
-    Args:
-        env: where the agent plays.
-        matching: when two states count as the same.
-    """
-
-    def __init__(self, env: EvaluationWrapper, matching: Matching) -> None:
-        self._audit = ItemAudit(env)
-        self._truth = GroundTruth(env)
-        self._beliefs = BeliefTracker(env, matching, self._truth.share_of)
-        self._detection = DetectionTracker(env)
-
-    def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
-        """Measure an episode that has just ended.
-
-        Args:
-            episode: the episode, with its steps.
-            memory: the agent's memory after it.
-        """
-        items = self._audit.evaluate(episode, memory)
-        truth, detection = self._truth.evaluate(episode, memory), self._detection.evaluate(episode, memory)
-        now = episode.trace[-1].experience.now if episode.trace else AgentClock()
-        return Evaluation(truth, items, detection, self._beliefs.evaluate(memory, now))
 
 
 def answer_of(memory: Memory, state: str, action: str, now: AgentClock, matching: Matching) -> Hashable | None:

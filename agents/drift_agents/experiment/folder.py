@@ -1,10 +1,5 @@
 """The folder of a run: what it holds, and whether it may be used.
 
-* `RunFolder` - opens, refuses, empties, fills and reads the folder of a run
-* `read_manifest`, `check_merged` - what a run plays, and whether its lines are those that it wrote
-* `versions` - what has to be the same for a run to be continued
-* `compare_manifests`, `find_differences` - the keys in which two runs, or two pieces of plain data, differ
-
 A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a finished cell), and when all
 are done `episodes.jsonl` with its hash and `report.md`. Optional are `traces/` (the steps of each cell), `plots/`,
 `inspect.html` and `report.html`. Contents depend on neither the time, the machine nor the number of jobs.

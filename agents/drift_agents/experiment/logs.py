@@ -1,13 +1,4 @@
-"""Lines of a run: an episode each.
-
-* `FIELDS` - the fields of a row, which is flat; in a line some of them stand in `extra`
-* `TRAIN`, `TEST` - the stages of a cell
-* `SUCCESS` - the score of a successful episode
-* `to_line`, `from_line` - a row to its line and back
-* `iterate_rows` - the rows of a file, one after the other
-* `LoggedRow`, `read_rows` - all rows of a file
-* `parse_rows` - the rows of some lines
-"""
+"""Lines of a run: an episode each."""
 
 from __future__ import annotations
 

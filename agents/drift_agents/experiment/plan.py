@@ -1,11 +1,7 @@
-"""What an experiment consists of: cells, and the episodes of each.
+"""What an experiment consists of: the cells, the members of their teams, and the episodes of each cell.
 
-* `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
-* `DecisionSetup` - how the agent of a cell decides: controller and team
-* `with_overrides` - a part with what is different of it on one schedule
-* `plan_cells` - the cells of an experiment, in the order of the merged log
-* `PlannedEpisode` - one episode: its round, phase and tick as far as they are known beforehand
-* `plan_episodes` - the episodes of a schedule
+Without a language model, "heterogeneous" members are planners with different declared options: they take different
+risks, resolve contradictions differently, and inspect more or fewer articles.
 """
 
 from __future__ import annotations

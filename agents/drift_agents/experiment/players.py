@@ -1,10 +1,7 @@
-"""The player of a cell: policy, memory, language models, and the agent or team made of them.
+"""The player of a cell: policy, memory, language models, and the agent, team or reference made of them.
 
-* `make_player` - an agent, or a team in an agent's loop
-* `make_policy_and_memory` - the policy, the memory and the meter of a cell
-* `make_policy_and_model` - a policy with its language model
-* `takes_model`, `needs_model` - whether a part, or an experiment, uses language models
-* `prices_of` - what their tokens cost
+The references are in every table and have access to the oracle: they separate "failed to adapt" from "the task became
+harder".
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Cells of a finished run, played again and compared with the lines in its folder.
-
-* `replay_run` - plays all cells, or some of them
-"""
+"""Cells of a finished run, played again: to compare their lines, or to see what their memories hold."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""The steps of a cell: observations, prompts, actions and changes of memory, kept while it is played.
-
-* `TRACE` - what may be kept: all episodes, failures, none
-* `CellTrace` - keeps the steps of one cell
-* `TraceHeader`, `read_header` - whose steps a file holds
-* `read_trace` - the episodes of a file
-* `EpisodeTrace`, `StepView` - one of them, and one of its steps
+"""The steps of a cell: observations, prompts, actions and changes of memory; and fine-tuning sets made of them.
 
 A file holds one cell: lines of JSON, compressed by gzip as a whole, the header first, then a line an episode.
+
+Source of the fine-tuning sets: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents",
+section 3.2 (STEP-MFT). The dual filter keeps a strategy when its episode succeeded (r = 1) and the action taken differs
+from the policy's action without the strategy (a != a', as texts). The baseline set keeps the strategies of all
+successful episodes, subsampled to the same size.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""Several cells at the same time; `drift_agents.experiment.clusters` has the workers of other machines.
-
-* `Pool`, `LostWorkerError` - workers that are given calls
-* `play_in_pool` - calls a function on a pool's workers
-* `Processes` - the pool of processes of this machine
-* `serve_calls` - what such a process does
-* `Threads` - the pool of threads of this process, which share a service of language models
-* `count_cores` - how many cores this process may use
-"""
+"""Several cells at the same time; `drift_agents.experiment.clusters` has the workers of other machines."""
 
 from __future__ import annotations
 

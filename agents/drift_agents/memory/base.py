@@ -1,15 +1,7 @@
 """What every memory offers, so that any verifier can attach to it, and what some memories offer beside it.
 
-* `Memory` - the protocol; one contract suite in the tests runs over every implementation
-* `StepObserver` - a memory that is notified of every step, whether the step is written or not
-* `Exemplar`, `ExemplarMemory` - parts of earlier episodes, and a memory that retrieves them
-* `recall_exemplars` - what any memory retrieves in this form
-* `MemberMemory` - a memory with a private bank for each member of a team
-* `AuditedMemory` - a memory whose items can be audited
-* `PeekedMemory` - a memory that can be read without a side effect
-* `make_memory` - a memory by name
-
-`drift_agents.prompt.builder.FocusedMemory` is a protocol of the same kind.
+`drift_agents.memory.transitions.TransitionStoreMemory` fulfils the protocol for a memory of one's own.
+`drift_agents.prompt.builder.FocusedMemory` is one more optional protocol.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
-"""The beliefs of an agent about one attribute: several conclusions, each with a probability.
+"""The beliefs of an agent about one attribute, several conclusions each with a probability, and their ranking.
 
-* `BeliefAttribute` - a state and an action with its conclusions, its evidence and its archive
-* `HeldConclusion` - a present conclusion
-* `Belief` - a conclusion with its probability at some time
-* `Version` - a former probability of a conclusion, in the archive
-* `Event` - one piece of evidence
-* `BeliefRule` - the constants of the update
-* `noisy_or` - the update by one piece of evidence
-* `supports`, `says_the_same` - whether a record is evidence for a conclusion
-* `same_words` - whether two conclusions in words are the same
-
-Source: "BeliefMem" (the paper's section 3.3, equations 8 and 9; appendices A.1 to A.3 and B.3). An
-attribute is a state and an action here, a conclusion is its outcome, or a text of a language model.
-`drift_agents.memory.beliefmem` stores attributes; `docs/memories/beliefmem.md` says what is faithful.
+Source: "BeliefMem" (the paper's section 3.3, equations 8 to 10; appendices A.1 to A.3 and B.3). An attribute is a state
+and an action here, a conclusion is its outcome, or a text of a language model. Attributes are ranked for a state by
+alpha(c) = sim(o, c) * lambda ^ tau(c), where sim is 0.7 times the cosine of embeddings plus 0.3 times the lexical
+overlap with attribute and evidence. `drift_agents.memory.beliefmem` stores attributes.
 """
 
 from __future__ import annotations

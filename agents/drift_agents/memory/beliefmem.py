@@ -1,11 +1,7 @@
 """BeliefMem: every conclusion that evidence supports, each with a probability.
 
-* `BeliefMem` - the memory
-* `ABLATIONS` - the ablations of the paper's table 3
-
-Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update of one attribute is in
-`drift_agents.memory.belief`, alpha in `drift_agents.memory.belief`;
-`docs/memories/beliefmem.md` says what is faithful and what was decided here.
+Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update of one attribute and its priority alpha
+are in `drift_agents.memory.belief`; `docs/memories/beliefmem.md` says what is faithful and what was decided here.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Derived items depend on evidence and are removed with it: one rule for every memory.
+"""Derived items depend on evidence and are removed with it: one rule for every memory. And items that are false.
 
-* `CASCADES` - how much of its evidence an item may lose
-* `check_cascade` - returns the name of a rule, or raises
-* `Citations` - which items cite which evidence, and which are removed with it
-* `valid_suffix` - the part of a trajectory that is still valid
+A verifier removes records of transitions. Insights, skills, summaries and trajectories have no (state, action) of their
+own that a verifier could probe, so they cite the records that they were made from. Otherwise a verifier would have no
+effect on half of the memories.
 
-A verifier removes records of transitions. Insights, skills, summaries and trajectories have no
-(state, action) of their own that a verifier could probe, so they cite the records that they were made
-from. Otherwise a verifier would have no effect on half of the memories.
+Source of the false items: EDV, section 5.4: "we inject erroneous yet internally coherent experiences (e.g., incorrect
+payment rules) accounting for 10% of the total memory volume". The paper does not say how they are made. Here two
+actions that were tried in one state exchange their outcomes: each claim is possible in that state and environment, and
+neither is true.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The shared bank and the private banks of a team's items.
+"""Consensus memory: items that a team approved, in a shared bank and in private ones.
 
-* `ConsensusItem` - an item with its evidence and the owner of its bank
-* `ItemBanks` - all items, retrieved by similarity, removed with their evidence
-
-Source: EDV, sections 4.4 and 4.5, appendices C.2 and C.3.
+Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for agentic
+experience learning" (EDV), sections 4.3-4.5, appendix C. `docs/memories/edv.md` says what is faithful.
 """
 
 from __future__ import annotations

@@ -1,14 +1,5 @@
 """Trajectories as text, and the items that a model or a rule distils from them.
 
-* `DISTIL` - the schema of the distiller's answer: a few items from several trajectories
-* `ProposedItem` - an item before the vote
-* `propose` - items from attempts, by a model or by the rule
-* `render_trajectories`, `read_trajectories` - several attempts at one task as text, and parsed
-* `Line`, `ParsedTrajectory` - what is parsed
-* `is_majority` - whether no other outcome of a line's state and action is as frequent
-* `distil` - the rule: paths to a score, steps that ended an episode, steps without effect; `RULES` is its table
-* `render_claim`, `read_claims`, `describe_claims` - statements about transitions, in the words of a trajectory
-
 Source: EDV, section 4.3, appendices B.1 and C.2. The rule reads the text and nothing else.
 """
 

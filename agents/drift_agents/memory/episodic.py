@@ -1,10 +1,4 @@
-"""The common part of AdaMEM, Synapse and ReasoningBank: a transition store, and the present episode.
-
-* `EpisodicMemory` - writes every transition, learns from an episode when it ends
-* `Choice` - a retrieved item, and a place in it
-* `TaskIndex` - first observations of episodes, by similarity
-* `POOLS` - the episodes that are learned from
-"""
+"""The common part of AdaMEM, Synapse and ReasoningBank: a transition store, and the present episode."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Bookkeeping for deletion: how often executions were retrieved, and with what utility.
-
-* `ADDITIONS`, `DELETIONS`, `COUNTS` - the policies by name
-* `ExecutionEntry` - one execution (or verified summary) with its retrievals and its utility
-* `ExecutionStore` - all of them; it holds numbers of records, not their content
+"""Executions of a managed memory: how often they were retrieved, with what utility, and who judges them.
 
 Source: Xiong et al., "How memory management impacts LLM agents", sections 4.1, 5.1 and 6.2.
-`docs/memories/management.md` says how its query-execution pairs map to records of transitions.
+`docs/memories/management.md` says how its query-execution pairs map to records of transitions. `ExecutionStore` holds
+numbers of records, not their content.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""Reflection: the schemas of a model's answers, and the rules that answer offline.
+"""Generative Agents: a memory stream, ranked by recency, importance and relevance, with reflection.
 
-* `IMPORTANCE`, `QUESTIONS`, `INSIGHTS` - the schemas of the answers
-* `number_statements`, `question_about` - statements as a numbered list, and the question about a state
-* `Grade` - the importance that the rules give to a transition
-* `rate`, `choose_questions`, `infer_insights` - the rules; they read the text and nothing else
-* `RULES` - their table for `drift_agents.llm.rules.RuleModel`
+Source: Park et al., "Generative agents: interactive simulacra of human behavior" (UIST 2023), section 4, as GLOVE uses
+it (appendix B.1). `docs/memories/generative_agents.md` says what is faithful and what was decided here.
 
-The rules repeat the statements and report contradictions between them. Results that depend on them show
-that the mechanism works; they are no evidence about the reflection of a language model.
+The rules that answer offline repeat the statements and report contradictions between them. Results that depend on them
+show that the mechanism works; they are no evidence about the reflection of a language model.
 """
 
 from __future__ import annotations

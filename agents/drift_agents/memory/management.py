@@ -1,8 +1,5 @@
 """Memory management: policies of addition and deletion around any memory.
 
-* `Managed` - a memory around a memory, with a policy of addition and one of deletion
-* `make_store` - the memory that is managed
-
 Source: Xiong et al., "How memory management impacts LLM agents: an empirical study of
 experience-following behavior". `docs/memories/management.md` says what is faithful and what was decided here.
 """

@@ -1,11 +1,5 @@
 """MemoryBank: records that are retrieved gain strength, others fade.
 
-* `MemoryBank` - the memory
-* `MemoryStrength` - the strength of a record, and the time of its last recall
-* `retention` - the forgetting curve (Ebbinghaus)
-* `DAY` - the schema of the model's answer: the summary of one day
-* `summarise_day` - the rule that answers offline; `RULES` is its table for `drift_agents.llm.rules.RuleModel`
-
 Source: Zhong et al., "MemoryBank: Enhancing large language models with long-term memory" (AAAI
 2024), as GLOVE uses it (appendix B.1): retention decays the retrieval weights of older experiences.
 `docs/memories/memory_bank.md` says what is faithful and what was decided here.

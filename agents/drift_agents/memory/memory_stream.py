@@ -1,8 +1,4 @@
-"""The ranking of a memory stream: recency, importance and relevance, each scaled to [0, 1], added up.
-
-* `scaled` - values between their least and their greatest
-* `salience` - the score of every item of a stream
-* `StateColumns`, `ObservationColumns` - the observations of one state, or of all, as columns to rank
+"""The memory stream of Generative Agents: observations and insights, ranked by the sum of three scaled scores.
 
 Source: Park et al., "Generative agents: interactive simulacra of human behavior" (UIST 2023), section 4.1.
 """

@@ -1,11 +1,5 @@
 """ReasoningBank: a few items of reasoning about every episode, retrieved once, when an episode begins.
 
-* `ReasoningBank` - the memory
-* `ReasoningItem`, `PastTask` - title, description and content of an item, and the items of an episode
-* `ITEMS` - the schema of the model's answer: at most three items of an episode
-* `render_episode` - the text of an episode
-* `make_items` - the rule that answers offline; `RULES` is its table for `drift_agents.llm.rules.RuleModel`
-
 Source: Ouyang et al., "ReasoningBank: scaling agent self-evolving with reasoning memory" (2025), as
 AdaMEM compares with it (section 4.1). `docs/memories/reasoning_bank.md` says what was decided here.
 """

@@ -1,8 +1,5 @@
 """A memory in a store of texts, with the transition store beside it.
 
-* `StoreMemory` - the memory
-* `plain_record`, `read_record` - a record as plain data, as an entry's metadata has it, and back
-
 Products for the memory of agents add, search and delete texts. Verifiers need the records of a state and action,
 which such a product cannot list. So the transition store holds the records, and the store decides what is retrieved.
 `docs/stores.md` says what was decided here.

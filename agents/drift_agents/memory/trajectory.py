@@ -1,8 +1,9 @@
-"""The common part of AdaMEM and Synapse: trajectories, retrieved from a step to their end.
+"""Memories of trajectories, retrieved from a step to their end: AdaMEM's long-term memory, and Synapse.
 
-* `TrajectoryMemory` - an episodic memory that stores trajectories
-* `StoredTrajectory` - an episode: its task, its steps, its score
-* `TrajectoryStore` - all of them; they are removed, or cut, with their records
+Sources: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.1 and algorithm
+1; Zheng et al., "Synapse: trajectory-as-exemplar prompting with memory for computer control" (ICLR 2024), as AdaMEM
+compares with it (section 4.1). `docs/memories/adamem.md` and `docs/memories/synapse.md` say what is faithful and what
+was decided here. AdaMEM's short-term memory, the strategy, is `drift_agents.controller.adamem`.
 """
 
 from __future__ import annotations

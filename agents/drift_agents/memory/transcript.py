@@ -1,12 +1,4 @@
-r"""Episodes as text: what language models and the rules in their place read, in the same words everywhere.
-
-* `render_statement` - one transition as a statement
-* `render_steps` - a task and its steps; `STEPS` and `STEP` read them back
-* `render_program` - actions as text
-* `truncate` - a text cut to a length
-* `attempt_steps` - the steps of an attempt among the records written meanwhile
-* `highest_score`, `is_success` - the score that a success requires, and whether an episode reached it
-"""
+r"""Episodes as text: what language models and the rules in their place read, in the same words everywhere."""
 
 from __future__ import annotations
 

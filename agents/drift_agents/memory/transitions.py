@@ -1,8 +1,4 @@
-"""The transition store that every memory but `none` keeps.
-
-* `TransitionStore` - records of transitions, indexed by (state key, action): constant-time `same_transitions`
-* `TransitionStoreMemory` - the methods of `Memory` that depend on the transition store alone
-"""
+"""The transition store that every memory but `none` keeps, and the base of memories that keep it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The vanilla memory: append every transition, retrieve those of the same state.
-
-* `VanillaMemory` - GLOVE's retrieval-augmented baseline (paper, section 5.1 and appendix B.1)
-"""
+"""Memories that show records as they are: those of the same state, or the newest steps of all episodes."""
 
 from __future__ import annotations
 

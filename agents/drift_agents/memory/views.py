@@ -1,10 +1,4 @@
-"""Views of any memory: one that writes nothing, and one that shows the present episode alone.
-
-* `FrozenMemory` - its own write rule is off; a verifier can still correct it
-* `freeze` - a frozen memory with every method of the memory that it wraps
-* `EpisodeView` - the steps of the present episode, and verified summaries
-* `NO_ID` - the number of a record that is not in memory
-"""
+"""Views of any memory: one that writes nothing, and one that shows the present episode alone."""
 
 from __future__ import annotations
 

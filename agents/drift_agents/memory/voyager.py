@@ -1,8 +1,5 @@
 """Voyager: attempts that a critic judges a success weigh more, or become skills.
 
-* `Voyager` - the memory, in two modes
-* `MODES` - `glove`: transitions marked by the critic; `skills`: the original's skill library
-
 Source: Wang et al., "Voyager: an open-ended embodied agent with large language models" (TMLR 2024),
 section 2, as GLOVE uses it (appendix B.1): "we utilize its feedback-based refinement capability to
 evaluate experience entries". `docs/memories/voyager.md` says what is faithful and what was decided here.

@@ -1,11 +1,5 @@
 """The critic of Voyager: the text of an attempt, the schemas of the answers, and the rules that answer offline.
 
-* `CRITIQUE` - the schema of the critic's answer: whether it was a success, and what to do otherwise
-* `SKILL` - the schema of the answer about a success: the skill's name and description
-* `render_attempt` - the text of an attempt
-* `TaskAttempt`, `read_attempt` - an attempt parsed from its text
-* `judge_attempt`, `describe_skill` - the rules; `RULES` is their table for `drift_agents.llm.rules.RuleModel`
-
 The text contains the score at the end, as the environment returned it: so Voyager is supervised by
 its own reward, whether a model or a rule answers.
 """

@@ -1,13 +1,4 @@
-"""The protocol of stores of texts: add, search, delete.
-
-* `StoreProtocol` - the protocol
-* `ListedStore` - a store that also lists what it holds
-* `UpdatedStore` - a listed store that changes metadata in place
-* `Hit`, `Entry` - one result of a search; one entry of a list
-* `Scalar` - a value of metadata
-* `make_store` - a store as it is, or by name
-* `refuse_copy` - the error of a store that cannot be copied
-"""
+"""Stores of texts (add, search, delete): the protocol, one in RAM, and memory services of two methods as stores."""
 
 from __future__ import annotations
 

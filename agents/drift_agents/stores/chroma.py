@@ -1,7 +1,4 @@
-"""Chroma as a store of texts.
-
-* `ChromaStore` - the adapter
-"""
+"""Chroma as a store of texts."""
 
 from __future__ import annotations
 

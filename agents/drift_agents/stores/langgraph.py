@@ -1,8 +1,4 @@
-"""LangGraph's stores, in memory and in a SQLite file, as stores of texts.
-
-* `LangGraphStore` - its `InMemoryStore`
-* `LangGraphSqliteStore` - its `SqliteStore`
-"""
+"""LangGraph's stores, in memory and in a SQLite file, as stores of texts."""
 
 from __future__ import annotations
 

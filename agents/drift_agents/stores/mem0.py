@@ -1,7 +1,4 @@
-"""mem0 as a store of texts.
-
-* `Mem0Store` - the adapter
-"""
+"""mem0 as a store of texts."""
 
 from __future__ import annotations
 

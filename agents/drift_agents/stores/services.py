@@ -1,11 +1,4 @@
-"""Memory services of two methods, `add(text)` and `search(query, k)`: references, and wrappers around a service.
-
-* `CommonWords` - texts with the most words of the query, the newest or the oldest of equals first
-* `Everything` - all texts
-* `NewestFirst` - near-equal texts come back newest first
-* `Replace` - a text takes the place of near-equal older ones
-* `AskFirst` - old texts are verified before they are used
-"""
+"""Memory services of two methods, `add(text)` and `search(query, k)`: references, and wrappers around a service."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The interface of teams: which member plays a task, which action is taken, and how trajectories are distilled.
-
-* `Member` - a member: a name, a policy and its model
-* `Rollout` - plays one episode of the present task with a member
-* `Team` - the protocol
-* `check_members` - checks the names and error rates of members
-* `make_team` - a team by name
-"""
+"""Teams: which member plays a task, which action is taken, and how trajectories are distilled. `Solo` is the base."""
 
 from __future__ import annotations
 

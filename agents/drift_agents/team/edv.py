@@ -1,10 +1,5 @@
 """Execute, distil, verify: a team that trains together.
 
-* `EDV` - the team
-* `RoleAssignment` - the roles of members for one task
-* `PARADIGMS` - the variants of tables 4 and 5 of the paper; `FULL` has the defaults
-* `DISTILLERS`, `VERIFIERS`, `BANKS`, `SOLVERS` - values of the options `distil`, `verify`, `banks` and `solver`
-
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
 agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
 """

@@ -1,7 +1,7 @@
-"""The team that weighs proposed actions.
+"""The decisions of a team by question and answer: the vote on items, the choice among actions, and their rules.
 
-* `Judge` - every member proposes an action, one model chooses: EDV's baseline of that name
-* `choose` - the declared rule in the place of a model
+Source of the vote: EDV, section 4.4, appendix B.2 and figure 8. The default is to reject. `Judge` is EDV's baseline of
+that name. `RULES` answers offline in the place of a team's language models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The team that only chooses the member for a task.
+"""The success rates of members by kind of task, and the team that only chooses the member by them.
 
-* `Router` - the ability matrix alone: EDV's baseline of that name
+Source: EDV, section 4.5. The paper defines neither the kinds of tasks nor the estimate for a member without trials of a
+kind; `docs/memories/edv.md` has the definitions used here.
 """
 
 from __future__ import annotations
