@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from drift_agents.analysis.table import Table, to_markdown
-from drift_agents.verifier.glove.statistics import change_statistic
+from drift_agents.verifier.evidence import change_statistic
 
 from drift_envs.datasets import STREAMS, open_dataset, read_streams
 from drift_envs.errors import ArgumentError, MissingDependencyError

@@ -22,7 +22,7 @@ from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.learned_reader.reader import LearnedReader
 from drift_agents.prompt.view import PromptView
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.prober import ReplayProber
 
 import drift_envs
 from research.experiments.readers import MessageReader

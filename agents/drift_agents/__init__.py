@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from drift_agents.team_agent import TeamAgent
     from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
     from drift_agents.verifier.base import Probed, Prober, Verifier, make_verifier
-    from drift_agents.verifier.glove.glove import Glove
-    from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
-    from drift_agents.verifier.prober.snapshot import SnapshotProber
+    from drift_agents.verifier.glove import Glove
+    from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber, SnapshotProber
 else:
     _HOMES = {
         "agent": ["Agent"],

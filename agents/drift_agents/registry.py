@@ -402,17 +402,17 @@ VERIFIERS = Registry(
     "drift_envs.verifiers",
     {
         "none": Part("drift_agents.verifier.base:NoVerifier", "Writes every experience and never probes."),
-        "glove": Part("drift_agents.verifier.glove.glove:Glove", "GLOVE, the global verifier (paper, algorithm 1)."),
+        "glove": Part("drift_agents.verifier.glove:Glove", "GLOVE, the global verifier (paper, algorithm 1)."),
         "glove_spread": Part(
-            "drift_agents.verifier.glove.glove:GloveSpread",
+            "drift_agents.verifier.glove:GloveSpread",
             "GLOVE with `spread`: after a confirmed drift, old records are probed before they are used. Ours.",
         ),
         "glove_passive": Part(
-            "drift_agents.verifier.glove.sequential:GlovePassive",
+            "drift_agents.verifier.glove:GlovePassive",
             "A change-point test on the records of each pair, without probes. Ours.",
         ),
         "glove_active": Part(
-            "drift_agents.verifier.glove.sequential:GloveActive",
+            "drift_agents.verifier.glove:GloveActive",
             "GLOVE's trigger, then probes one by one until a ratio test has decided. Ours.",
         ),
         "overwrite": Part(
@@ -424,7 +424,7 @@ VERIFIERS = Registry(
             "GLOVE's detection without probes: removes the old records, writes the surprising experiences.",
         ),
         "majority": Part(
-            "drift_agents.verifier.majority:Majority",
+            "drift_agents.verifier.controls:Majority",
             "Memory holds one record of each (state, action): the most frequent outcome of the newest responses.",
         ),
         "announce_only": Part(
@@ -432,15 +432,15 @@ VERIFIERS = Registry(
             "GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.",
         ),
         "window": Part(
-            "drift_agents.verifier.detectors:SlidingWindow",
+            "drift_agents.verifier.controls:SlidingWindow",
             "Keeps the records of the newest interactions only, whether they are still true or not.",
         ),
         "adwin": Part(
-            "drift_agents.verifier.detectors:Adwin",
+            "drift_agents.verifier.controls:Adwin",
             "Removes all records when ADWIN detects a fall of the episodes' scores (Bifet and Gavalda 2007).",
         ),
         "page_hinkley": Part(
-            "drift_agents.verifier.detectors:PageHinkley",
+            "drift_agents.verifier.controls:PageHinkley",
             "Removes all records when a Page-Hinkley test detects a fall of the scores (Page 1954; Gama et al. 2014).",
         ),
     },
@@ -451,15 +451,15 @@ PROBERS = Registry(
     "drift_envs.probers",
     {
         "replay": Part(
-            "drift_agents.verifier.prober.replay:ReplayProber",
+            "drift_agents.verifier.prober:ReplayProber",
             "Replays the actions that led to a state in a twin of the environment, and repeats the action there.",
         ),
         "replay_live": Part(
-            "drift_agents.verifier.prober.replay:ReplayLiveProber",
+            "drift_agents.verifier.prober:ReplayLiveProber",
             "Replays the actions that led to a state in the agent's own environment, between two episodes.",
         ),
         "snapshot": Part(
-            "drift_agents.verifier.prober.snapshot:SnapshotProber",
+            "drift_agents.verifier.prober:SnapshotProber",
             "Restores the saved state of the agent's environment: privileged, an ablation of `ReplayProber`.",
         ),
     },

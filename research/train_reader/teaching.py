@@ -31,7 +31,7 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.prober import ReplayProber
 
 import drift_envs
 from research.experiments.readers import MessageModel

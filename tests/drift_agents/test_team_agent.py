@@ -187,8 +187,8 @@ def test_an_unknown_member_is_refused() -> None:
 @pytest.mark.integration
 def test_glove_repairs_what_a_team_agreed_on() -> None:
     """After the drift the shared way ends in a hole: with GLOVE its item is cut or falls, without it stays."""
-    from drift_agents.verifier.glove.glove import Glove
-    from drift_agents.verifier.prober.replay import ReplayProber
+    from drift_agents.verifier.glove import Glove
+    from drift_agents.verifier.prober import ReplayProber
 
     from drift_envs.wrappers.twin import twin
 

@@ -221,7 +221,7 @@ class VerifierWithProber(BaseVerifier, ABC):
         ...             realigned=True, contradicted=True,
         ...         )
         >>> import gymnasium as gym
-        >>> from drift_agents.verifier.prober.replay import ReplayProber
+        >>> from drift_agents.verifier.prober import ReplayProber
         >>> Ask(prober=ReplayProber(gym.make("FrozenLake-v1")), probes_per_episode=3).probes_per_episode
         3
     """

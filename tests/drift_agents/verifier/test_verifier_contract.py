@@ -16,7 +16,7 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.registry import VERIFIERS
 from drift_agents.types import Episode, ProbeCost
 from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
-from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
+from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber
 
 from tests.drift_agents.memory.contents import contents
 

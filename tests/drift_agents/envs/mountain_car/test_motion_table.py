@@ -9,7 +9,7 @@ import pytest
 from drift_agents.envs.mountain_car.matching import FEW, MountainCarMatching
 from drift_agents.envs.mountain_car.motion_table import MotionTable
 from drift_agents.types import AgentClock, Outcome, Record, Transition
-from drift_agents.verifier.glove.evidence import share
+from drift_agents.verifier.evidence import share
 
 
 class OneByOne:

@@ -16,8 +16,8 @@ from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.reading import read_view
 from drift_agents.types import Episode
 from drift_agents.verifier.base import NoVerifier, Verifier
-from drift_agents.verifier.glove.glove import Glove
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.glove import Glove
+from drift_agents.verifier.prober import ReplayProber
 
 import drift_envs
 

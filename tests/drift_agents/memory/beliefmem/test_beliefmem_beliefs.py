@@ -16,8 +16,8 @@ from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import AgentClock, Experience, Outcome
-from drift_agents.verifier.glove.glove import Glove
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.glove import Glove
+from drift_agents.verifier.prober import ReplayProber
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import pytest
 from drift_agents.matching import Exact
 from drift_agents.types import AgentClock, Experience, Outcome, Record, Transition
-from drift_agents.verifier.glove.evidence import contradicts, share, summarise
+from drift_agents.verifier.evidence import contradicts, share, summarise
 
 
 class Cells:

@@ -12,7 +12,7 @@ from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.glove.glove import Glove
+from drift_agents.verifier.glove import Glove
 
 
 def bound(prober: Any, **options: Any) -> Glove:

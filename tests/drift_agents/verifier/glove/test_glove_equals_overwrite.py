@@ -9,8 +9,8 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.verifier.controls import Forget, Overwrite
-from drift_agents.verifier.glove.glove import Glove
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.glove import Glove
+from drift_agents.verifier.prober import ReplayProber
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

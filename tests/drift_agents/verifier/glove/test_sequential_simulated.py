@@ -14,7 +14,7 @@ from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed, make_verifier
-from drift_agents.verifier.glove.statistics import change_statistic
+from drift_agents.verifier.evidence import change_statistic
 
 pytestmark = pytest.mark.integration
 

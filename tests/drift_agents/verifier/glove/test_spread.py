@@ -15,7 +15,7 @@ from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.prober import ReplayProber
 
 from tests.drift_agents.verifier.feeding import feed
 

@@ -10,7 +10,7 @@ from math import comb, log, sqrt
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.verifier.glove.statistics import (
+from drift_agents.verifier.evidence import (
     change_statistic,
     deviation_bound,
     log_evidence,

@@ -13,8 +13,7 @@ import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
 from drift_agents.types import Experience, ProbeCost, Transition
-from drift_agents.verifier.prober.replay import ReplayProber
-from drift_agents.verifier.prober.snapshot import SnapshotProber
+from drift_agents.verifier.prober import ReplayProber, SnapshotProber
 
 
 @pytest.fixture

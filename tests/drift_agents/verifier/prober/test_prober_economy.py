@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition
-from drift_agents.verifier.prober.replay import LAG, ReplayLiveProber, ReplayProber
+from drift_agents.verifier.prober import LAG, ReplayLiveProber, ReplayProber
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

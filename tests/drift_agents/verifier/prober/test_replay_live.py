@@ -16,7 +16,7 @@ from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.prober.replay import ReplayLiveProber
+from drift_agents.verifier.prober import ReplayLiveProber
 
 import drift_envs  # noqa: F401 - registers the environments
 from tests.drift_agents.verifier.feeding import feed, held

@@ -1,1 +1,0 @@
-"""Probers: how a verifier repeats an action in a state that the environment has left."""
