@@ -20,8 +20,7 @@ import gymnasium as gym
 import numpy as np
 from drift_agents.agent import Agent
 from drift_agents.environment import find_environment
-from drift_agents.llm.base import Message
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import Message, RuleModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF

@@ -11,8 +11,7 @@ import pytest
 from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, make_strategy, tell_exemplars
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.llm.base import Message
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import Message, RuleModel
 from drift_agents.memory.base import Exemplar
 from drift_agents.policy.base import LanguagePolicy
 from drift_agents.prompt.view import ANSWER, PromptView

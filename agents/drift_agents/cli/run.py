@@ -37,11 +37,10 @@ from drift_agents.experiment.folder import MANIFEST, TRACKING
 from drift_agents.experiment.players import needs_model, prices_of
 from drift_agents.experiment.runner import Progress as Callbacks
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.llm.answer_format import AnswerMonitor
 from drift_agents.llm.budget import Budget
-from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.connection import import_openai
-from drift_agents.llm.reask import AnswerMonitor
-from drift_agents.llm.service import Service, Totals
+from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_envs.command_line import Verbosity
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker

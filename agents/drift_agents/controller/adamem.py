@@ -19,9 +19,7 @@ import numpy as np
 
 from drift_agents.controller.base import Decision, Render
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Completion, ask
-from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Completion, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST

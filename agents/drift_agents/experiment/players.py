@@ -17,10 +17,9 @@ from drift_agents.errors import ExperimentError, ModelNameError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.environments import EvaluationWrapper
 from drift_agents.experiment.plan import DEFAULT_POOL, MEMBERS, parts_of, read_members, with_overrides
-from drift_agents.llm.base import Model
+from drift_agents.llm.answer_format import ReaskingModel
+from drift_agents.llm.base import Model, RuleModel
 from drift_agents.llm.budget import Meter
-from drift_agents.llm.reask import ReaskingModel
-from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory, make_memory

@@ -26,8 +26,7 @@ from drift_agents.experiment.logs import iterate_rows, parse_rows, to_line
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import WorkPlace, describe, play_cells
-from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.service import Service
+from drift_agents.llm.service import ReplyStore, Service
 from drift_agents.types import Episode, Record
 from drift_envs.checks import check_count
 

@@ -26,8 +26,7 @@ from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE, CellTrace
 from drift_agents.experiment.workers import Processes, Threads, count_cores, play_in_pool
 from drift_agents.interruption import interruptible, one_process, uninterrupted
-from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.service import Service
+from drift_agents.llm.service import ReplyStore, Service
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.registry import REGISTRIES
 from drift_agents.types import Episode

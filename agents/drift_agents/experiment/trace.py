@@ -27,7 +27,7 @@ from drift_agents.environment import find_environment
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.logs import SUCCESS, TEST
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import RuleModel
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.reading import read_view

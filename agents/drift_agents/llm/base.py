@@ -1,23 +1,27 @@
-"""The protocol of a language model: messages in, text or checked JSON out.
+"""The protocol of a language model: messages in, text or checked JSON out; and declared rules in the place of one.
 
-* `Message` - one message of a conversation
-* `Completion` - an answer with what it cost
-* `Model` - the protocol
-* `ask` - requests an answer by a JSON Schema and checks it
-* `count_tokens` - estimates the number of tokens of texts
+Memories use a model for summaries, importance, reflection and critique. Offline that is `RuleModel`. The messages are a
+rule's only input, as they are a language model's. Results that rest on rules show that a mechanism works; they say
+nothing about how well a language model would do.
 
-Memories use a model for summaries, importance, reflection and critique. Offline that is
-`drift_agents.llm.rules.RuleModel`: declared rules whose only input is the messages.
+The package `jsonschema` does not replace `violations`, for reasons that the tests hold: its messages differ, and a
+message becomes part of the next request, which recorded replies are looked up by; NaN, which Python's JSON reader lets
+through, passes its bounds; and it ignores keywords that it does not support, where a schema with a misspelt rule is
+refused here. The rules of a run without any language model are checked too, without a further dependency. A test
+compares both on generated data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from string import Template
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.errors import ModelError
-from drift_agents.llm.schema import violations
+from drift_agents.errors import ArgumentError, ModelError, UnknownNameError
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 Options = Mapping[str, Any] | None
@@ -106,7 +110,7 @@ def ask(
         ModelError: if the answer does not have that form.
 
     Example:
-        >>> from drift_agents.llm.rules import RuleModel
+        >>> from drift_agents.llm.base import RuleModel
         >>> schema = {"title": "length", "type": "integer"}
         >>> model = RuleModel({"length": lambda text: len(text.split())})
         >>> ask(model, [Message("user", "how many words are these")], schema).data
@@ -130,3 +134,170 @@ def count_tokens(texts: Iterable[str]) -> int:
         5
     """
     return sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
+
+
+Rule = Callable[[str], Any]
+"""A pure function: the text of the user's messages in, JSON by the schema of that title out."""
+
+
+class RuleModel:
+    """Answers by the rule that has the schema's title.
+
+    Every memory that needs a model has a table of rules, from which it makes its default model. There is no
+    global registry; tables can be joined with `|`.
+
+    Args:
+        rules: title of a schema -> rule.
+
+    Raises:
+        ArgumentError: if a rule cannot be called.
+
+    Example:
+        >>> model = RuleModel({"importance": lambda text: {"importance": 8 if "fell" in text else 1}})
+        >>> model.complete([Message("user", "I fell into a hole.")], {"title": "importance"}).text
+        '{"importance": 8}'
+    """
+
+    name = "rules"
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        for title, rule in rules.items():
+            if not callable(rule):
+                raise ArgumentError(f"the rule {title!r} should be a function of a text. Received {rule!r}")
+        self.rules: Mapping[str, Rule] = dict(rules)
+
+    def complete(
+        self, messages: Sequence[Message], schema: Options = None, parameters: Options = None, sample_index: int = 0
+    ) -> Completion:
+        """Answer by rule.
+
+        Args:
+            messages: the rule's input are those whose role is `user`, joined by empty lines; the others are
+                instructions for language models.
+            schema: its title selects the rule.
+            parameters: ignored; a rule has none.
+            sample_index: ignored; a rule is deterministic.
+
+        Raises:
+            ArgumentError: if there is no schema, or it has no title.
+            UnknownNameError: if there is no rule of that title.
+        """
+        title = None if schema is None else schema.get("title")
+        if not isinstance(title, str):
+            raise ArgumentError(f"the rules need a schema with a `title` that names a rule. Received {schema!r}")
+        if title not in self.rules:
+            raise UnknownNameError("rule", title, self.rules)
+        data = self.rules[title]("\n\n".join(message.content for message in messages if message.role == "user"))
+        return Completion(json.dumps(data, ensure_ascii=False), data)
+
+
+_SEPARATOR = "\n---\n"
+"""The line between the system's message and the user's."""
+
+
+@lru_cache(maxsize=64)
+def _read(name: str) -> tuple[Template, Template]:
+    text = files("drift_agents").joinpath(name).read_text(encoding="utf-8")
+    system, _, user = text.partition(_SEPARATOR)
+    return Template(system.strip()), Template(user.strip())
+
+
+def read_messages(name: str, **values: str) -> tuple[Message, Message]:
+    """A template with its gaps filled: a system message and a user message.
+
+    Args:
+        name: the file's path below the package, as in `memory/templates/memory_bank_day.txt`. It holds the
+            system's message, a line of three dashes, and the user's message; gaps are written `$name`, a dollar
+            sign `$$`.
+        values: the texts of all gaps, by name.
+
+    Example:
+        >>> system, user = read_messages("memory/templates/memory_bank_day.txt", day="It is slippery.")
+        >>> user.content
+        'It is slippery.'
+    """
+    return tuple(  # type: ignore[return-value]  # two templates make two messages
+        Message(role, template.substitute(values))
+        for role, template in zip(("system", "user"), _read(name), strict=True)
+    )
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+ANNOTATIONS = frozenset({"title", "description", "examples", "default", "$schema"})
+"""Keywords without an effect on what is valid."""
+_BOUNDS = frozenset({"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
+_RULES = _BOUNDS | {"type", "enum", "items", "properties", "required", "additionalProperties"}
+
+
+def violations(data: Any, schema: Mapping[str, Any], where: str = "answer") -> list[str]:
+    """Describe every rule of a schema that some JSON breaks.
+
+    Supported are `type` (one name), `enum`, `minimum`, `maximum`, `minLength`, `maxLength`,
+    `minItems`, `maxItems`, `items`, `properties`, `required` and `additionalProperties`
+    (true or false), beside annotations.
+
+    Args:
+        data: parsed JSON.
+        schema: its form.
+        where: the name of the data in messages.
+
+    Returns:
+        One sentence for every broken rule; empty when the data is valid.
+
+    Raises:
+        ArgumentError: if the schema has a rule that is not supported.
+
+    Example:
+        >>> form = {"type": "object", "properties": {"importance": {"type": "integer", "maximum": 10}}}
+        >>> violations({"importance": 7}, form)
+        []
+        >>> violations({"importance": 11}, form)
+        ['answer.importance should be at most 10, is 11']
+    """
+    unknown = sorted(set(schema) - _RULES - ANNOTATIONS)
+    kind = schema.get("type")
+    if unknown or not (kind is None or (isinstance(kind, str) and kind in _TYPES)):
+        raise ArgumentError(
+            f"a schema should use the types {', '.join(_TYPES)} and the rules {', '.join(sorted(_RULES))} alone. "
+            f"Received {dict(schema)!r}"
+        )
+    # True is a number to Python, not to JSON.
+    if kind is not None and (not isinstance(data, _TYPES[kind]) or (isinstance(data, bool) and kind != "boolean")):
+        return [f"{where} should be of type {kind}, is {data!r}"]
+    errors = []
+    if "enum" in schema and data not in schema["enum"]:
+        errors.append(f"{where} should be one of {schema['enum']!r}, is {data!r}")
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        errors += _check_bounds(where, data, schema.get("minimum"), schema.get("maximum"))
+    elif isinstance(data, str):
+        errors += _check_bounds(f"the length of {where}", len(data), schema.get("minLength"), schema.get("maxLength"))
+    elif isinstance(data, list):
+        errors += _check_bounds(f"the length of {where}", len(data), schema.get("minItems"), schema.get("maxItems"))
+        for i, item in enumerate(data):
+            errors += violations(item, schema.get("items", {}), f"{where}[{i}]")
+    elif isinstance(data, dict):
+        properties = schema.get("properties", {})
+        errors += [f"{where}.{key} is missing" for key in schema.get("required", ()) if key not in data]
+        for key, value in data.items():
+            if key in properties:
+                errors += violations(value, properties[key], f"{where}.{key}")
+            elif schema.get("additionalProperties", True) is False:
+                errors.append(f"{where}.{key} should not be there")
+    return errors
+
+
+def _check_bounds(where: str, value: float, low: float | None, high: float | None) -> list[str]:
+    """At most one sentence; NaN is outside of any bounds."""
+    if low is not None and not value >= low:
+        return [f"{where} should be at least {low}, is {value!r}"]
+    if high is not None and not value <= high:
+        return [f"{where} should be at most {high}, is {value!r}"]
+    return []

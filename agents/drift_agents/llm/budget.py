@@ -1,9 +1,4 @@
-"""What language models cost, and what they may cost.
-
-* `Price` - money for tokens
-* `Budget` - a limit in tokens and in money, for all threads together
-* `Meter` - a running sum of usage
-"""
+"""What language models cost, and what they may cost."""
 
 from __future__ import annotations
 
@@ -132,8 +127,8 @@ class Meter:
     """A running sum of usage; `take` returns it and starts again at zero.
 
     Memories, verifiers and teams send requests to their models at any time and return no usage. Their models
-    (`drift_agents.llm.reask.ReaskingModel`) write it to a meter instead, and the agent takes the sum at the end of
-    every episode.
+    (`drift_agents.llm.answer_format.ReaskingModel`) write it to a meter instead, and the agent takes the sum at the end
+    of every episode.
 
     Example:
         >>> meter = Meter()

@@ -1,9 +1,5 @@
 """A server's address and key, and the client that speaks to it.
 
-* `OPENAI`, `find_url` - the address of OpenAI's own server, and the checked address of any
-* `read_key` - a server's key, and where it was read
-* `import_openai`, `connect_client` - the package `openai`, and its client of one server
-
 The HTTP client below the package `openai` holds what of a server's behaviour does not reach that package: a request is
 over after its time, however slowly the server sends; a reply has a largest size; prompts go to no other host than the
 one of the address; and whatever is no reply of the model becomes a response with a

@@ -1,12 +1,8 @@
 """A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
-* `OpenAICompatible` - one request to the server
-* `read_reply` - a reply as a completion; no client checks its types, so what is missing or of another type is empty
-  or estimated
-
 The package `openai` repeats requests after failures. Repeated here is what a server refuses: a form of the answer,
-after which the next form is requested, and parameters, which are renamed or left out. `drift_agents.llm.reask` repeats
-requests after invalid answers.
+after which the next form is requested, and parameters, which are renamed or left out.
+`drift_agents.llm.answer_format.ReaskingModel` repeats requests after invalid answers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
 """Errors of servers with the chat-completions protocol, whatever their status and the shape of their body.
 
-* `find_error`, `ServerError` - the error that a response is, if it is no reply of the model
-* `read_error` - the same, from an error of the client
-* `find_refused` - the parameter that a server refuses
-* `translate_error` - any error of the client, as an error of this package
-
 Servers give no codes for most refusals, so they are recognised by their words; all of these stand at the top.
 """
 

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.belief import (
     AttributeColumns,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, cosine
-from drift_agents.llm.base import Model
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import Model, RuleModel
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator, valid_suffix
 from drift_agents.memory.distillation import MOST, RULES, ProposedItem, describe_claims, propose

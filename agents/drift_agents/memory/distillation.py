@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import Rule
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Rule, ask, read_messages
 from drift_agents.memory.transcript import count_steps, truncate
 from drift_agents.types import Episode, Record, RecordId, Transition
 
@@ -364,7 +362,7 @@ def propose(model: Model, attempts: Sequence[tuple[Episode, Sequence[Record]]], 
         ModelError: if the model's answer has the wrong form.
 
     Example:
-        >>> from drift_agents.llm.rules import RuleModel
+        >>> from drift_agents.llm.base import RuleModel
         >>> from drift_agents.types import AgentClock, Outcome
         >>> fell = Record(7, "ice", "1", ((Outcome("hole", 0.0, True), 1.0),), 1, AgentClock())
         >>> [(c.title, c.evidence) for c in propose(RuleModel(RULES), [(Episode("Cross.", 0.0, 1, True), [fell])])]
@@ -402,4 +400,4 @@ def _is_ordered(refs: Sequence[str]) -> bool:
 
 
 RULES: Mapping[str, Rule] = {DISTIL["title"]: distil}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""

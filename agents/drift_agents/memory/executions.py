@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.llm.rules import Rule
+from drift_agents.llm.base import Rule
 from drift_agents.memory.transcript import truncate
 from drift_agents.types import Episode, Experience, RecordId
 
@@ -267,7 +267,7 @@ def judge_by_end(text: str) -> dict[str, Any]:
 
 
 RULES: Mapping[str, Rule] = {JUDGEMENT["title"]: judge_by_end}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""
 
 
 @runtime_checkable

@@ -15,9 +15,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import Rule, RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
@@ -282,7 +280,7 @@ RULES: Mapping[str, Rule] = {
     QUESTIONS["title"]: choose_questions,
     INSIGHTS["title"]: infer_insights,
 }
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""
 
 
 UNITS = ("episode", "step")

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import Rule, RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import (
     Memory,

@@ -15,9 +15,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import Rule, RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
@@ -96,7 +94,7 @@ def _quote(step: re.Match[str], part: str) -> str:
 
 
 RULES: Mapping[str, Rule] = {DAY["title"]: summarise_day}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""
 
 
 class MemoryStrength(NamedTuple):

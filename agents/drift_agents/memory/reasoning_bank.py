@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import Rule, RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
@@ -168,7 +166,7 @@ def make_items(text: str) -> dict[str, Any]:
 
 
 RULES: Mapping[str, Rule] = {ITEMS["title"]: make_items}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""
 
 
 class PastTask(NamedTuple):

@@ -12,9 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
-from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.transcript import attempt_steps, render_program, truncate

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.rules import Rule
+from drift_agents.llm.base import Rule
 from drift_agents.memory.transcript import (
     STEPS,
     count_steps,
@@ -182,4 +182,4 @@ def describe_skill(text: str) -> dict[str, str]:
 
 
 RULES: Mapping[str, Rule] = {CRITIQUE["title"]: judge_attempt, SKILL["title"]: describe_skill}
-"""The table for `drift_agents.llm.rules.RuleModel`."""
+"""The table for `drift_agents.llm.base.RuleModel`."""

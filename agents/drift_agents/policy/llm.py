@@ -12,9 +12,8 @@ import numpy as np
 
 from drift_agents.environment import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
-from drift_agents.llm.answer_format import without_surrogates
+from drift_agents.llm.answer_format import REASKS, ReaskingModel, without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
-from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.brief import BRIEF
@@ -70,7 +69,7 @@ class LanguageModelPolicy:
         ArgumentError: if an argument is outside its range.
 
     Example:
-        >>> from drift_agents.llm.rules import RuleModel
+        >>> from drift_agents.llm.base import RuleModel
         >>> view = PromptView("Any task.", '{"at": 1}', ("0", "1"))
         >>> policy = LanguageModelPolicy(RuleModel({"action": lambda text: {"action": "1"}}))
         >>> policy.decide(view, np.random.default_rng(0)).text

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, Options
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import Model, Options, RuleModel
 from drift_agents.memory.base import Memory
 from drift_agents.memory.citations import Contaminator, swap_outcomes
 from drift_agents.memory.consensus import SHARED, TeamMemory

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.llm.base import Model, Options, ask
-from drift_agents.llm.rules import Rule, RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Model, Options, Rule, RuleModel, ask, read_messages
 from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.memory.distillation import (
     Line,

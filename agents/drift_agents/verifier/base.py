@@ -1,16 +1,4 @@
-"""The interface of verifiers, which write experiences and check memory against the environment.
-
-* `Verifier` - the protocol
-* `Prober` - the protocol of probing: repeating an action in a state
-* `LimitedProber` - a prober whose attempts can be limited
-* `FollowingProber` - a prober that observes the agent's steps
-* `Probed` - the responses of a probe and their cost
-* `BaseVerifier` - common defaults
-* `VerifierWithProber` - the base of verifiers that probe: tells the prober what it has to know, and keeps the limits
-* `later_doubt` - the time since when memory is in doubt, after another contradiction
-* `NoVerifier` - writes every experience and never probes
-* `make_verifier` - a verifier by name
-"""
+"""The interface of verifiers, which write experiences and check memory against the environment."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Controls: verifiers with a part of GLOVE, which measure the effect of each part.
+"""Controls: verifiers with a part of GLOVE, or that remove records by majority, time or score.
 
-* `Overwrite` - the newest outcome of each (state, action) wins, no probe
-* `Forget` - GLOVE's detection; the old records go, no probe
-* `AnnounceOnly` - GLOVE's detection; the prompt says so, memory stays as it is
-
-In deterministic environments `Overwrite` and GLOVE make identical decisions, so a table without it
-cannot show an effect of probing.
+They measure the effect of each part of GLOVE. In deterministic environments `Overwrite` and GLOVE make identical
+decisions, so a table without it cannot show an effect of probing. The tests of the scores are those of River (the extra
+`drift`); they represent common drift detectors: monitor one statistic, and restart when it gets worse.
 """
 
 from __future__ import annotations

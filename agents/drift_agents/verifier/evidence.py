@@ -1,10 +1,6 @@
-"""Distributions over outcomes from records and probes: pure functions.
+"""Distributions over outcomes from records and probes, and the statistics of detection: pure functions.
 
-* `VerifiedSummary` - a verified distribution
-* `share` - Q_hist: the share of the recorded responses with the same outcome (GLOVE, equation 3)
-* `summarise` - responses of probes as distributions for `Memory.insert_summary`
-* `contradicts` - whether responses of probes contradict records
-* `tabulate`, `modes` - responses as counts by outcome
+The theorems are those of GLOVE, section 4 and appendix A; `docs/glove.md` has the error of the first one as printed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1).
+"""GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1), and sequential tests for stochastic environments.
 
-* `Glove` - detects surprises, probes, and realigns memory
-* `GloveSpread` - GLOVE with `spread`; ours, not the paper's
-* `STOCHASTIC` - its options for stochastic environments; the defaults are for deterministic ones
-* `DoubtSpread` - the time before which records are in doubt, and the pairs probed since
+The sequential tests are ours, not part of GLOVE, whose threshold either detects every slip as a surprise or hardly any
+change; they use all responses. Both rest on the Dirichlet-multinomial ratio of
+`drift_agents.verifier.evidence.log_ratio`, and both guarantees hold on average over its prior.
 """
 
 from __future__ import annotations

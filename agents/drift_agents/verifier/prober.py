@@ -1,8 +1,7 @@
-"""Probing by replay: the actions that led to a state are executed again, then the probed action.
+"""Probers: how a verifier repeats an action in a state that the environment has left.
 
-* `ReplayProber` - replays in a twin of the environment; every step is charged
-* `ReplayLiveProber` - replays in the agent's own environment, between two episodes: its clock advances
-* `step_text`, `episode_end_cost` - one step of a text environment, and what the end of a probe episode costs
+By replay the actions that led to the state are executed again, then the probed action. By a saved state, which is
+privileged: no agent can restore the state of its environment.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Phase I of GLOVE: detect outcomes that contradict memory.
-
-* `DetectedSurprise` - surprising experiences with the records of the same transition
-* `SurpriseVerifier` - the detection that GLOVE and its controls share; they differ in `_respond`
-* `write_all` - writes experiences with their own times
-"""
+"""The phases of GLOVE: detect outcomes that contradict memory, probe them, and replace what memory holds of them."""
 
 from __future__ import annotations
 

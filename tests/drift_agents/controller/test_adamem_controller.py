@@ -14,8 +14,7 @@ from drift_agents.agent import Agent
 from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, FollowedStrategy, make_strategy, tell_exemplars
 from drift_agents.controller.base import Controller, Decision, make_controller
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Completion
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import Completion, violations
 from drift_agents.matching import Exact
 from drift_agents.memory.base import Exemplar, make_memory
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from drift_agents.llm.answer_format import TOOL, constrain, instruct, read_answer
-from drift_agents.llm.base import Message
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import Message, violations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError, ModelError, UnknownNameError
-from drift_agents.llm.base import Completion, Message, Model, ask
-from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.template import read_messages
+from drift_agents.llm.base import Completion, Message, Model, RuleModel, ask, read_messages
 
 LENGTH = {"title": "length", "type": "integer", "minimum": 1}
 

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import violations
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -27,8 +27,7 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.replay import list_records
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
-from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.service import Service
+from drift_agents.llm.service import ReplyStore, Service
 
 from tests.drift_agents.experiment.cluster_of_threads import Threads
 

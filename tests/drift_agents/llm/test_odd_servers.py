@@ -20,11 +20,10 @@ from typing import Any
 import pytest
 from drift_agents.errors import ContextLengthError, ModelAccessError, ModelError, ModelUnavailableError
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.connection import LARGEST_REPLY
 from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.server_errors import find_error
-from drift_agents.llm.service import ServedModel, Service
+from drift_agents.llm.service import ReplyStore, ServedModel, Service
 
 from tests.drift_agents.llm.chat_server import SCHEMA, Response, refused, said, serve
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import violations
 from drift_agents.memory.memory_bank import DAY, RUNS, summarise_day
 from drift_agents.memory.transcript import render_steps
 from drift_agents.types import AgentClock, Episode, Outcome, Record

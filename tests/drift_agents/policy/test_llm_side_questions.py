@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, make_strategy
-from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import Completion, Message, RuleModel
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.trajectory import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ModelError
-from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import RuleModel, violations
 from drift_agents.memory.citations import swap_outcomes
 from drift_agents.memory.distillation import (
     DISTIL,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import RuleModel
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Array, Network, load_weights

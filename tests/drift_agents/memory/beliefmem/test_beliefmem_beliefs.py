@@ -9,7 +9,7 @@ import gymnasium as gym
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ModelError
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import RuleModel
 from drift_agents.matching import Exact
 from drift_agents.memory.base import NoMemory
 from drift_agents.memory.beliefmem import BeliefMem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.llm.schema import violations
+from drift_agents.llm.base import violations
 from drift_agents.memory.generative_agents import (
     IMPORTANCE,
     INSIGHTS,

@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.base import RuleModel
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.executions import JUDGEMENT, ExecutionStore, judge_by_end, noisy_oracle, render_execution
 from drift_agents.memory.management import Managed
