@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_agents.controller.base import Controller, Decision, Direct
-from drift_agents.environment import AgentEnvironment, environment_of
+from drift_agents.environment import AgentEnvironment, environment_of, read_outcome, reset_text_env, to_env
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
@@ -20,7 +20,6 @@ from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.prompt.view import PromptView
-from drift_agents.text_env import read_outcome, reset_text_env, to_env
 from drift_agents.types import (
     NO_USAGE,
     AgentClock,

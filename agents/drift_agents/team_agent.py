@@ -11,7 +11,7 @@ import numpy as np
 
 from drift_agents.agent import Agent
 from drift_agents.controller.base import Controller
-from drift_agents.environment import AgentEnvironment
+from drift_agents.environment import AgentEnvironment, reset_text_env
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
@@ -21,7 +21,6 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Team
-from drift_agents.text_env import reset_text_env
 from drift_agents.types import NO_USAGE, AgentClock, Episode
 from drift_agents.verifier.base import Verifier
 

@@ -12,10 +12,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from drift_agents.environment import read_outcome, to_env
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.registry import MEMORIES, PROBERS
-from drift_agents.text_env import read_outcome, to_env
 from drift_agents.types import AgentClock, Episode, Experience, Record, StepTrace, Verdict
 from drift_agents.verifier.base import Prober
 from drift_envs.entry_points import make_from_schedule

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 
+from drift_agents.environment import check_text_env, read_outcome, to_env
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
-from drift_agents.text_env import check_text_env, read_outcome, to_env
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_envs.checks import check_count
