@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from drift_agents.analysis.colours import FAMILY_COLOURS, family_of
 from drift_agents.analysis.plots.curves import drifts_of, mark_drifts, series
 from drift_agents.analysis.plots.style import style_of
 from drift_agents.analysis.runs import Row, Runs, estimate, group, mean_of, read_run, recoveries, sum_of
@@ -119,7 +120,7 @@ def _span(instances: Runs | Sequence[Sequence[Row]], measure: Callable[[Sequence
 
 
 def write_page(page: Path = PAGE, figures: Path = FIGURES, pictures: Path = PICTURES) -> Path:
-    """Draw both pictures and fill the tables of the page.
+    """Draw the pictures, that of README included, and fill the tables of the page.
 
     Args:
         page: the page.
@@ -137,6 +138,7 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES, pictures: Path = PICT
     make_folder(pictures)
     draw_recovery(_read(figures, RECOVERY), pictures)
     draw_budget(_read(figures, BUDGET), pictures)
+    draw_front(_read(figures, RECOVERY), pictures)
     write_text(page, fill_page(page.read_text("utf-8"), tables, page.name))
     return page
 
@@ -208,6 +210,12 @@ def _tabulate_budget(schedules: Sequence[Figures]) -> str:
     return to_markdown(table)
 
 
+def _colour(name: str) -> str:
+    """The colour of a line by its agent's name, as `Vanilla + GLOVE`."""
+    _, _, verifier = name.partition(" + ")
+    return FAMILY_COLOURS[family_of(verifier.lower() or "none")]
+
+
 def draw_recovery(schedules: Sequence[Figures], folder: Path) -> PlotFile:
     """Draw success and conflicts by round, a panel each for every schedule (figure 3).
 
@@ -225,7 +233,7 @@ def draw_recovery(schedules: Sequence[Figures], folder: Path) -> PlotFile:
         for axis, (one, kind) in zip(axes, panels, strict=True):
             shown = [line for line in one["lines"] if kind == "success" or "oracle" not in line["name"]]
             for number, line in enumerate(shown):
-                look, data = style_of(number), line["curves"][kind]
+                look, data = style_of(number)._replace(colour=_colour(line["name"])), line["curves"][kind]
                 rounds = range(1, len(data["middle"]) + 1)
                 axis.fill_between(rounds, data["low"], data["high"], color=look.colour, alpha=0.12, linewidth=0)
                 axis.plot(
@@ -238,6 +246,42 @@ def draw_recovery(schedules: Sequence[Figures], folder: Path) -> PlotFile:
 
     title = "Success and conflicts with memory by round"
     return write_panels(title, draw, len(panels), folder, "glove_recovery", columns=2, height=2.6, legend_columns=3)
+
+
+FRONT = "front"
+"""The picture of README."""
+_FRONT_LINES = {"Vanilla": "memory alone", "Vanilla + GLOVE": "the same memory, verified by GLOVE"}
+
+
+def draw_front(schedules: Sequence[Figures], folder: Path) -> PlotFile:
+    """Draw success around the drifts, of a memory alone and of the same with GLOVE.
+
+    Args:
+        schedules: the stored figures of `glove-recovery`.
+        folder: where to.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+        MissingDependencyError: without matplotlib.
+    """
+
+    def draw(axes: Sequence[Any]) -> None:
+        for axis, one in zip(axes, schedules, strict=True):
+            for number, line in enumerate(line for line in one["lines"] if line["name"] in _FRONT_LINES):
+                look, data = style_of(number + 1), line["curves"]["success"]
+                colour, rounds = _colour(line["name"]), range(1, len(data["middle"]) + 1)
+                axis.fill_between(rounds, data["low"], data["high"], color=colour, alpha=0.2, linewidth=0)
+                axis.plot(
+                    rounds, data["middle"], color=colour, linestyle=look.dash, linewidth=2,
+                    label=_FRONT_LINES[line["name"]],
+                )  # fmt: skip
+            mark_drifts(axis, [(at, f"drift {number}") for number, (at, _) in enumerate(one["drifts"], 1)])
+            axis.set_title(f"{one['schedule'].partition('/')[0].replace('_', ' ')}, {one['n']} instances")
+            axis.set_xlabel("episode")
+            axis.set_ylabel("success, %")
+
+    title = "Success around two drifts, with 95 % intervals"
+    return write_panels(title, draw, len(schedules), folder, FRONT, columns=2, height=2.9, legend_columns=2)
 
 
 def draw_budget(schedules: Sequence[Figures], folder: Path) -> PlotFile:

@@ -27,7 +27,6 @@ DARK = (
     ("#000000", "#e8ebee"),
     ("#4b5560", "#a9b4be"),
     ("#0072b2", "#2f86c9"),
-    ("#56b4e9", "#a6dcff"),
 )
 """Colours of a light page, and what they become on a dark one."""
 

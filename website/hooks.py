@@ -33,6 +33,8 @@ NOTEBOOKS = {
     f"examples/notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in notebooks.FOLDER.glob("*.ipynb")
 }
 LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
+BOARD = "research/leaderboard/"
+"""The page of the site with the board's table."""
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"
 ENVIRONMENTS = {f"environments/{env_id}.md": env_id for env_id in IDS}
@@ -101,7 +103,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=environments.page(env_id)))
     if has_lines():
         book = read_rules(ROOT / "research" / "verify_map" / "rules.yaml")
-        page = to_board_page(read_evidence([ROOT / LINES]), book)
+        page = to_board_page(read_evidence([ROOT / LINES]), book, back=BOARD)
         files.append(File.generated(config, INTERACTIVE, content=page))
     return files
 

@@ -8,16 +8,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.checks import check_choice, check_integer, check_reward
+from drift_envs.checks import check_integer, check_reward
 from drift_envs.entry_points import make_from_schedule
-from drift_envs.errors import ArgumentError, StateError
+from drift_envs.errors import ArgumentError, StateError, UnknownChoiceError
 from drift_envs.metrics.adaptation import recovery, summarise_recoveries
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
@@ -40,6 +42,8 @@ class TextLifetime:
         seed: of the instance.
         on_episode: called with a dictionary at the end of every episode that was begun: `episode`, `phase`, `tick`,
             `score`, `steps`, `ended` (`terminated`, `truncated` or `abandoned`).
+        log: a file to which a line of JSON is appended at the same time, for `drift-agents import-lines`: the same
+            with environment, schedule and seed; phase and tick are those of the episode's first step.
         rounds: play the first so many episodes of every phase and jump on, as experiments do; the lifetime is over
             then.
         episodes: play so many episodes, during which time goes on; with neither, the lifetime has no end.
@@ -68,11 +72,15 @@ class TextLifetime:
         seed: int = 0,
         on_episode: Callable[[dict[str, Any]], None] | None = None,
         *,
+        log: str | os.PathLike[str] | None = None,
         rounds: int | None = None,
         episodes: int | None = None,
     ) -> None:
-        if schedule is None or (isinstance(schedule, str) and schedule == OWN):
-            check_choice("env_id", env_id, tuple(IDS))
+        if env_id not in IDS and (schedule is None or (isinstance(schedule, str) and schedule == OWN)):
+            raise UnknownChoiceError(
+                f"`env_id` should be one of {', '.join(IDS)}, or come with a `schedule` (a file, or a dictionary) for "
+                f"an environment of another package. Received {env_id!r}"
+            )
         self._seed = check_integer("seed", seed)
         check_integer("rounds", rounds, 1, optional=True)
         check_integer("episodes", episodes, 1, optional=True)
@@ -80,7 +88,7 @@ class TextLifetime:
             raise ArgumentError("`rounds` and `episodes` exclude each other. Received both")
         self._env = _make_env(env_id, schedule)
         self._env.set_wrapper_attr("warns_of_end", False)  # a client may leave at any time
-        self._on_episode = on_episode
+        self._on_episode, self._log = on_episode, log
         self._ticks = None if rounds is None else _first_ticks(self._env, self._seed, rounds)
         self._length = len(self._ticks) if self._ticks is not None else episodes
         self.planned = self._plan_phases()
@@ -96,6 +104,7 @@ class TextLifetime:
         seed: int = 0,
         on_episode: Callable[[dict[str, Any]], None] | None = None,
         *,
+        log: str | os.PathLike[str] | None = None,
         rounds: int | None = None,
         episodes: int | None = None,
     ) -> TextLifetime:
@@ -105,6 +114,7 @@ class TextLifetime:
             schedule: the name of a shipped schedule, or the path of a file, with its key `env`.
             seed: of the instance.
             on_episode: see the class.
+            log: see the class.
             rounds: see the class; 2 if neither this nor `episodes` is given.
             episodes: see the class.
 
@@ -120,7 +130,7 @@ class TextLifetime:
         if env_id is None:
             raise ArgumentError(f"{schedule} should name its environment under `env`. Received none")
         rounds = 2 if rounds is None and episodes is None else rounds
-        return cls(env_id, schedule, seed, on_episode, rounds=rounds, episodes=episodes)
+        return cls(env_id, schedule, seed, on_episode, log=log, rounds=rounds, episodes=episodes)
 
     @property
     def schedule(self) -> str | None:
@@ -156,6 +166,7 @@ class TextLifetime:
         observation, info = self._env.reset(seed=self._seed if self._episode == 0 else None, options=options)
         self._step = 0
         self._going = True
+        self._begin = self._env.get_wrapper_attr("drift_state")
         return self._show(observation, info, 0.0, False)
 
     def act(self, action: str | float) -> dict[str, Any]:
@@ -212,10 +223,20 @@ class TextLifetime:
         if not self._going:
             return
         self._going = False
-        if self._on_episode is not None and self._result is not None:
+        if self._result is None:
+            return
+        played = {"score": self._result["score"], "steps": self._step, "ended": ended}
+        if self._on_episode is not None:
             state = self._env.get_wrapper_attr("drift_state")
-            line = {"episode": self._episode, "phase": state.phase, "tick": state.tick}
-            self._on_episode({**line, "score": self._result["score"], "steps": self._step, "ended": ended})
+            self._on_episode({"episode": self._episode, "phase": state.phase, "tick": state.tick, **played})
+        if self._log is not None:
+            schedule = self._env.get_wrapper_attr("schedule")
+            spec = self._env.spec
+            about = {"env": None if spec is None else spec.id, "schedule": schedule and schedule.name}
+            about |= {"schedule_hash": schedule and schedule.content_hash(), "seed": self._seed}
+            when = {"episode": self._episode, "phase": self._begin.phase, "tick": self._begin.tick}
+            with open(self._log, "a", encoding="utf-8") as file:
+                file.write(json.dumps({**about, **when, **played}) + "\n")
 
     def _show(self, observation: str, info: dict[str, Any], reward: float, ended: bool) -> dict[str, Any]:
         self._result = {

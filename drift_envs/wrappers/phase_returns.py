@@ -184,9 +184,8 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
         self._steps[acted] += 1
         ended = (result[2] | result[3]) & acted
         for copy in ended.nonzero()[0].tolist():
-            self.episodes[copy].append(
-                PhaseReturn(*self._begins[copy], float(self._scores[copy]), int(self._steps[copy]))
-            )
+            phase, tick = self._begins[copy]
+            self.episodes[copy].append(PhaseReturn(phase, tick, float(self._scores[copy]), int(self._steps[copy])))
         began = ended if self._mode is AutoresetMode.SAME_STEP else self._resets
         self._resets = ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(ended)
         self._begin(began)

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from drift_agents.analysis.colours import FAMILY_COLOURS, OTHER, REFERENCES, family_of
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, environment_of, read_evidence
-from drift_agents.analysis.html.vega import COLOURS, REFERENCE_COLOUR, bundle_chart, read_part
+from drift_agents.analysis.html.vega import bundle_chart, read_part
 from drift_agents.analysis.inspect.page import hash_source, script_json
 from drift_agents.analysis.leaderboard import LEGEND, name_of
 from drift_agents.analysis.price import CHARGES, MEASURES, describe_cells, price_cells
@@ -35,14 +36,13 @@ NOTES = (
     "recovered in every phase after the first drift. Probes: their share of all interactions.",
     "Supervision: what an agent is given beside its own episodes; nothing where nothing "
     "stands beside its bar, the score of its own episodes, a judge, or the truth about the drift (privileged).",
-    "Bars are means over the chosen points; ranks with intervals are in the table of the leaderboard. References are "
-    "privileged.",
+    "Bars are means over the chosen points, over the instances that all agents played; ranks with intervals are in the "
+    "table of the leaderboard. Controls, where nothing drifts and no response is false, count only where their drift "
+    "rate is chosen. References are privileged.",
 )
 """How to read the page."""
 
 ALL, NO_POINT = "all", "-"
-REFERENCES = "references"
-"""The family of the privileged references."""
 
 _ORDERS = [("figure", "the measure"), ("probes", "probes"), ("agent", "name")]
 
@@ -63,25 +63,26 @@ def write_board_page(sources: Sequence[Path], out: Path) -> Path:
     return out
 
 
-def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
+def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None, back: str | None = None) -> str:
     """The interactive board as one HTML file.
 
     Args:
         evidence: the lines.
         book: names and families of rules; without it agents have the names of their parts, and those with the same
             verifier are a family.
+        back: the address of the page that links to this one.
 
     Raises:
+        EvidenceError: if no agents can be compared.
         MissingDependencyError: without vl-convert.
     """
     rows = summarise_points(evidence, book)
-    families = list(dict.fromkeys(row["family"] for row in sorted(rows, key=lambda row: _order(row["family"], book))))
+    families = dict(
+        sorted({row["family"]: row.pop("key") for row in rows}.items(), key=lambda one: _order(one[1], book))
+    )
     spec = json.loads(_read_own("board.json"))
-    colours = [
-        REFERENCE_COLOUR if family == REFERENCES else COLOURS[number % len(COLOURS)]
-        for number, family in enumerate(families)
-    ]
-    spec["layer"][0]["encoding"]["color"]["scale"] = {"domain": families, "range": colours}
+    colours = [FAMILY_COLOURS.get(family, FAMILY_COLOURS[OTHER]) for family in families.values()]
+    spec["layer"][0]["encoding"]["color"]["scale"] = {"domain": list(families), "range": colours}
     choices = {
         "environment": [ALL, *sorted({row["environment"] for row in rows})],
         "rate": [ALL, *(rate for rate in (*RATES, NO_POINT) if any(row["rate"] == rate for row in rows))],
@@ -97,6 +98,7 @@ def to_board_page(evidence: EvidenceTable, book: RuleBook | None = None) -> str:
         title=f"Board of rules for keeping memory ({BOARD})",
         about=f"{len({row['agent'] for row in rows})} agents on {len(evidence.schedules)} schedules, played with "
         f"drift-envs {evidence.version}. Hover or tap for all measures.",
+        back=back,
         legend=NOTES,
         style=Markup(read_part("report.css") + read_part("chart.css")),
         script=Markup(bundle_chart(_read_own("board.js"))),
@@ -114,10 +116,13 @@ def _read_own(name: str) -> str:
 def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> list[dict[str, Any]]:
     """The means over instances of every agent, schedule and charge, as the chart reads them.
 
+    The instances are those of the table, so that their means over points are the table's figures.
+
     Args:
         evidence: the lines.
         book: names and families of rules.
     """
+    evidence = evidence.select(_is_compared(evidence))
     prices, described = price_cells(evidence), describe_cells(evidence)
     group = [evidence.cells["schedule"], evidence.keys]
     further = described.groupby(group, sort=True).mean()
@@ -129,6 +134,8 @@ def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> l
             row: dict[str, Any] = {
                 "agent": _name(key, book),
                 "family": _family(key, evidence, book),
+                "key": _family_key(key, evidence, book),
+                "control": evidence.schedules[schedule]["control"],
                 "supervision": evidence.players[key]["supervision"],
                 "environment": environment_of(schedule),
                 "rate": NO_POINT if point is None else point.rate,
@@ -137,6 +144,14 @@ def summarise_points(evidence: EvidenceTable, book: RuleBook | None = None) -> l
             }
             rows.append(row | {_field(name): _plain(value) for name, value in values.items()})
     return rows
+
+
+def _is_compared(evidence: EvidenceTable) -> np.ndarray:
+    """Which cells count: of schedules that are no controls those of instances that all agents played."""
+    cells = evidence.cells
+    control = cells["schedule"].map(lambda name: evidence.schedules[name]["control"]).to_numpy(bool)
+    played = cells.groupby(["schedule", "seed"])["seed"].transform("size").to_numpy()
+    return control | (played == len(set(evidence.keys[~control])))
 
 
 def _name(key: Key, book: RuleBook | None) -> str:
@@ -154,9 +169,19 @@ def _family(key: Key, evidence: EvidenceTable, book: RuleBook | None) -> str:
     return "no verifier" if verifier == "none" else VERIFIER_NAMES.get(verifier, verifier)
 
 
+def _family_key(key: Key, evidence: EvidenceTable, book: RuleBook | None) -> str:
+    """The family's name in the table of colours."""
+    if evidence.players[key]["reference"] is not None:
+        return REFERENCES
+    if book is not None:
+        rule = book.by_key().get(key)
+        return OTHER if rule is None else rule.family
+    return family_of(key[AXES.index("verifier")])
+
+
 def _order(family: str, book: RuleBook | None) -> tuple[bool, int, str]:
-    titles = [] if book is None else list(book.families.values())
-    return family == REFERENCES, titles.index(family) if family in titles else len(titles), family
+    names = [] if book is None else list(book.families)
+    return family == REFERENCES, names.index(family) if family in names else len(names), family
 
 
 def _field(measure: str) -> str:
@@ -165,4 +190,4 @@ def _field(measure: str) -> str:
 
 
 def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else round(value, 2)
+    return None if np.isnan(value) else round(value, 6)

@@ -67,6 +67,9 @@ SECTIONS = {
 """The tables of `write_map`, with their headings."""
 
 _ABOUT_MAP = "Which family of rules wins at each drift rate and share of false responses, and by how much"
+_ABOUT_FRONT = (
+    "Success around two drifts: the memory alone falls and stays down, with GLOVE it is back in a few episodes"
+)
 _ABOUT_CURVES = "Success over the budget of interactions"
 _WIDE_AND_NARROW = (
     '<picture><source media="(max-width: 700px)" srcset="../pictures/{name}-narrow.svg">'
@@ -200,7 +203,7 @@ def make_tables(
     tables |= {
         "map-picture": _WIDE_AND_NARROW.format(name=MAP, about=_ABOUT_MAP),
         "curves-picture": _WIDE_AND_NARROW.format(name=CURVES, about=_ABOUT_CURVES),
-        "front-picture": f"![{_ABOUT_MAP}]({PICTURES}/{MAP}.svg)",
+        "front-picture": f"![{_ABOUT_FRONT}]({PICTURES}/front.svg)",
     }
     if claims is not None:
         tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
@@ -320,5 +323,5 @@ def _draw(
     """Draw the map, and the curves of the rules that were played."""
     pictures = [draw_map([one for one in points if one.charge == 0], book, folder, name)]
     if curves := rule_curves(evidence, book):
-        pictures.append(draw_rule_curves(curves, folder, f"{name}_curves"))
+        pictures.append(draw_rule_curves(curves, book, folder, f"{name}_curves"))
     return pictures

@@ -11,20 +11,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from drift_agents.analysis.colours import FAMILY_COLOURS, OTHER
 from drift_agents.analysis.plots.style import style_of
 from drift_agents.analysis.price import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate
 from research.pictures import PlotFile, make_folder, write_panels
 from research.verify_map.map import MapPoint
-from research.verify_map.rules import OTHER, RATES, RuleBook
+from research.verify_map.rules import RATES, RuleBook
 
 RATE_LABELS = {"none": "never", "rare": "rare\n(60)", "often": "often\n(20)", "rush": "rush\n(8)"}
 """The drift rates with their mean episodes between changes."""
 
-_FILLS = ("#f0e442", "#0072b2", "#009e73", "#e69f00", "#cc79a7", "#d55e00")
-"""Okabe and Ito (2008) with one blue only: a pale blue looks like the hatched form of a dark one."""
-_OTHER, _INK = "#b8c0c8", "#10151a"  # the ink on a coloured cell is dark on every page
+_INK = "#10151a"  # the ink on a coloured cell is dark on every page
 
 
 def draw_map(points: Sequence[MapPoint], book: RuleBook, folder: Path, name: str = "map") -> PlotFile:
@@ -49,7 +48,7 @@ def draw_map(points: Sequence[MapPoint], book: RuleBook, folder: Path, name: str
             _draw_grid(axis, [one for one in points if one.point.environment == environment], book)
             axis.set_title(environment)
         for family in present:
-            axes[0].bar(0, 0, bottom=-9, color=_fill(family, book), label=_title(family, book))
+            axes[0].bar(0, 0, bottom=-9, color=_fill(family), label=_title(family, book))
         axes[0].bar(
             0, 0, bottom=-9, facecolor="#d9dee3", edgecolor=_INK, hatch="///", linewidth=0, label="lead not clear"
         )
@@ -67,7 +66,7 @@ def _draw_grid(axis: Any, points: Sequence[MapPoint], book: RuleBook) -> None:
     shares = sorted({one.point.false for one in points})
     for one in points:
         x, y = rates.index(one.point.rate), shares.index(one.point.false)
-        axis.bar(x, 0.96, 0.96, bottom=y - 0.48, color=_fill(one.family, book), alpha=1 if one.is_clear else 0.55)
+        axis.bar(x, 0.96, 0.96, bottom=y - 0.48, color=_fill(one.family))
         if not one.is_clear:
             axis.bar(x, 0.96, 0.96, bottom=y - 0.48, facecolor="none", edgecolor=_INK, hatch="///", linewidth=0)
         text = "" if one.rival is None else f"{one.rival.points.mean:+.1f}"
@@ -84,8 +83,8 @@ def _draw_grid(axis: Any, points: Sequence[MapPoint], book: RuleBook) -> None:
     axis.tick_params(length=0)
 
 
-def _fill(family: str, book: RuleBook) -> str:
-    return _OTHER if family == OTHER else _FILLS[list(book.families).index(family) % len(_FILLS)]
+def _fill(family: str) -> str:
+    return FAMILY_COLOURS.get(family, FAMILY_COLOURS[OTHER])
 
 
 def _title(family: str, book: RuleBook) -> str:
@@ -93,12 +92,13 @@ def _title(family: str, book: RuleBook) -> str:
 
 
 def draw_rule_curves(
-    curves: Mapping[str, Mapping[str, Sequence[Estimate]]], folder: Path, name: str = "curves"
+    curves: Mapping[str, Mapping[str, Sequence[Estimate]]], book: RuleBook, folder: Path, name: str = "curves"
 ) -> PlotFile:
     """Draw a panel for each environment: success over the budget, and without a limit apart.
 
     Args:
         curves: by environment and rule, as `research.verify_map.map.rule_curves` returns them.
+        book: the rules, with their families.
         folder: where to; it is made.
         name: of the files, without ending.
 
@@ -110,12 +110,14 @@ def draw_rule_curves(
     numbers = {
         rule: number for number, rule in enumerate(dict.fromkeys(rule for own in curves.values() for rule in own))
     }
+    families = {name: rule.family for name, rule in book.by_name().items()}
     apart = BUDGETS[-1] + 0.4
 
     def draw(axes: Sequence[Any]) -> None:
         for axis, (environment, rules) in zip(axes, curves.items(), strict=True):
             for rule, found in rules.items():
                 look, limited, whole = style_of(numbers[rule]), found[: len(BUDGETS)], found[len(BUDGETS)]
+                look = look._replace(colour=_fill(families.get(rule, OTHER)))
                 low, high = ([getattr(one, end) for one in limited] for end in ("low", "high"))
                 axis.fill_between(BUDGETS, low, high, color=look.colour, alpha=0.13, linewidth=0)
                 axis.plot(

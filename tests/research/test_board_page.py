@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.colours import FAMILY_COLOURS, REFERENCES
+from drift_agents.analysis.evidence import read_evidence
+from drift_agents.analysis.leaderboard import name_of
+from drift_agents.analysis.ranking import rank_agents
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from research.verify_map.board import summarise_points, to_board_page
+from research.verify_map.pages import EVIDENCE, ROOT, STUDY
+from research.verify_map.rules import read_rules
 from tests.drift_agents.analysis.lines_by_hand import evidence
 from tests.drift_agents.analysis.test_leaderboard import SHOP
 from tests.drift_agents.analysis.test_leaderboard import played as ranked
@@ -70,3 +77,27 @@ def test_the_interactive_page_holds_the_figures_of_every_point() -> None:
     assert (row["family"], row["rate"], row["share"]) == ("GLOVE", "-", None)
     assert row["unlimited"] == pytest.approx(100 * (1.0 - 0.075), abs=1)
     assert {row["rate"] for row in found} == {"-", "often"}
+
+
+def test_the_board_has_the_figures_of_the_table_and_one_colour_a_family() -> None:
+    """Without filters, to the digit: the points that are no controls, the instances that all agents played."""
+    lines, book = read_evidence([ROOT / EVIDENCE]), read_rules(STUDY / "rules.yaml")
+    rows = [row for row in summarise_points(lines, book) if row["charge"] == 0 and not row["control"]]
+    standings = rank_agents(lines)
+    for one in (*standings.ranked, *standings.references):
+        name = {rule.key: rule.name for rule in book.rules}.get(one.key) or name_of(one.key)
+        own = [row for row in rows if row["agent"] == name]
+        assert len(own) == len(standings.schedules)
+        found = {field: sum(row[field] for row in own) / len(own) for field in ("area", "x1", "unlimited", "probes")}
+        wanted = {"area": one.score.mean, **{m: one.success[m] for m in ("x1", "unlimited")}, "probes": one.probes}
+        assert {field: f"{value:.1f}" for field, value in found.items()} == {
+            field: f"{value:.1f}" for field, value in wanted.items()
+        }
+    text = to_board_page(lines, book, back="research/leaderboard/")
+    assert '<a href="research/leaderboard/">Back' in text
+    scale = json.loads(re.findall(r'id="spec">(.*?)</script>', text)[0])["layer"][0]["encoding"]["color"]["scale"]
+    colours = dict(zip(scale["domain"], scale["range"], strict=True))
+    assert colours == {
+        **{title: FAMILY_COLOURS[name] for name, title in book.families.items()},
+        REFERENCES: FAMILY_COLOURS[REFERENCES],
+    }

@@ -130,7 +130,7 @@ def test_pictures_show_winners_leads_and_doubt(tmp_path: Path) -> None:
     text = picture.svg.read_text("utf-8")
     assert all(f">+{one.rival.points.mean:.1f}<" in text for one in found if one.rival)
     assert ">probing<" not in text, "the legend names the families that win"
-    curves = draw_rule_curves(rule_curves(evidence(played()), BOOK), tmp_path / "pictures")
+    curves = draw_rule_curves(rule_curves(evidence(played()), BOOK), BOOK, tmp_path / "pictures")
     assert ">GLOVE<" in curves.narrow.read_text("utf-8")
     draw_map(found, BOOK, tmp_path / "again")
     assert (tmp_path / "again" / "map.svg").read_text("utf-8") == text

@@ -12,6 +12,7 @@ from drift_agents.analysis.runs import Runs, difference, estimate, sum_of
 from drift_agents.analysis.schedule_runs import MEMORY_NAMES, VERIFIER_NAMES, ScheduleRuns
 from drift_agents.analysis.table import format_difference, format_estimate
 from drift_agents.analysis.tables import GLOVE, PLAIN
+from drift_agents.experiment.own_lines import OWN_LOOP
 from drift_envs.metrics import Estimate
 
 
@@ -59,7 +60,7 @@ def _lost(parts: Sequence[ScheduleRuns]) -> str:
     found: list[tuple[Estimate, str]] = []
     for part in parts:
         for name, run in part.players.agents() if len(part.phases) > 1 else ():
-            if run.player.verifier == PLAIN and run.player.memory != "none":
+            if run.player.verifier == PLAIN and run.player.memory != "none" and run.player.policy != OWN_LOOP:
                 before, after = run.phase(part.phases[0]), part.after(run)
                 change = difference(after, before, part.measure.of)
                 if change.n:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.analysis.runs import Player, Row, Runs, mean_of, phases_of
 from drift_agents.analysis.table import MISSING
+from drift_agents.experiment.own_lines import OWN_LOOP
 
 MEMORY_NAMES = {
     "none": "No memory",
@@ -90,7 +91,7 @@ class PlayerIndex:
     def __init__(self, runs: Sequence[Runs], manifest_players: Sequence[Mapping[str, Any]], schedule: str) -> None:
         self.runs = {run.player: run for run in runs}
         self._about = {Player.of(one): one for one in manifest_players if one["schedule"] == schedule}
-        self._policies = {run.player.policy for run in runs if run.player.policy not in ALONE}
+        self._policies = {run.player.policy for run in runs if run.player.policy not in (*ALONE, OWN_LOOP)}
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
         """Name, runs, and whether it is a reference, row by row; below another memory a verifier has its full name."""
@@ -111,7 +112,7 @@ class PlayerIndex:
         if player.policy in ALONE:
             return ALONE[player.policy]
         memory = memory_name(player)
-        labels = [player.policy] if len(self._policies) > 1 else []
+        labels = [player.policy] if len(self._policies) > 1 and player.policy != OWN_LOOP else []
         policy = f" ({', '.join([*labels, *player.unusual_parts])})" if labels or player.unusual_parts else ""
         if player.verifier == "none":
             return f"{memory}{policy}"

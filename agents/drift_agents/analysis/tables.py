@@ -16,6 +16,7 @@ from typing import NamedTuple
 from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of, recoveries, sum_of
 from drift_agents.analysis.schedule_runs import ALONE, REFERENCE_NAMES, VERIFIER_NAMES, ScheduleRuns
 from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate, format_seeds
+from drift_agents.experiment.own_lines import OWN_LOOP
 from drift_envs.metrics import Estimate
 
 ACROSS = 3
@@ -205,7 +206,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             count("model_calls") if has_model else MISSING,
             count("tokens_in", "tokens_out") if has_model else MISSING,
             f"{dollars:.4g}" if dollars > 0 else MISSING,
-            MISSING if test.player.memory == "none" else last("memory_size"),
+            MISSING if test.player.memory == "none" or test.player.policy == OWN_LOOP else last("memory_size"),
             last("rewritten"),
             part.players.supervision(run.player),
             reference=reference,
@@ -226,7 +227,11 @@ def tabulate_verification(part: ScheduleRuns) -> list[Table]:
         part: a schedule.
     """
     tables = []
-    runs = [(name, run, reference) for name, run, reference in part.players.rows() if run.player.memory != "none"]
+    runs = [
+        (name, run, reference)
+        for name, run, reference in part.players.rows()
+        if run.player.memory != "none" and run.player.policy != OWN_LOOP
+    ]
     for number, shown in enumerate(list(_side_by_side(part.phases[1:])) or [()]):
         heads = ["conflicts", "realignments", "false\nones", "false alarms\nin 1,000"] if number == 0 else []
         for phase in shown:

@@ -1,4 +1,4 @@
-"""The commands that read a run: `report`, `inspect`, `replay`, `leaderboard` and the exports of fine-tuning sets."""
+"""The commands that read runs: `report`, `import-lines`, `inspect`, `replay`, `leaderboard`, exports of decisions."""
 
 from __future__ import annotations
 
@@ -42,6 +42,37 @@ def _report(
         from drift_agents.analysis.html.report import write_html
 
         print(f"With the curve, and links to the steps: {write_html(folder)}")
+
+
+@app.command(
+    "import-lines",
+    short_help="Put an own loop's log beside shipped agents.",
+    epilog="Example: drift-agents import-lines mine.jsonl --name Mine --beside runs/lake --out runs/compared",
+)
+def _import_lines(
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Files of JSON lines, as TextLifetime(log=FILE) writes them.")
+    ],
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the agent is called in tables and curves.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The new folder, which `report` reads.")],
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A finished run; its lines stand in the new folder too, to compare with."),
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Schedule of lines that name none, and of one that is not shipped."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of lines that have none.")] = None,
+) -> None:
+    """Import the log of an agent of your own, a line an episode, as lines of a run.
+
+    `drift-agents report DIR --html` then shows it in table and curve under its own name.
+    """
+    from drift_agents.experiment.own_lines import import_lines
+
+    count = import_lines(logs, name, out, beside=beside, schedule=schedule, seed=seed)
+    print(f"wrote {out}: {count} episodes of {name}; next: drift-agents report {out} --html")
 
 
 @app.command(

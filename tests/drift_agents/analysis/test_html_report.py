@@ -81,14 +81,30 @@ def test_several_memories_have_a_curve_together(traced_run: Path) -> None:
     others = [{**row, "memory": "voyager", "success": False} for row in rows if row["memory"] == "vanilla"]
     ((schedule, runs),) = group([*rows, *others]).items()
     curves = list_curves([part_of(manifest, schedule, runs)])
-    (scores,) = [one for one in curves if one["memory"] == "all memories, plain" and "success" in one["measure"]]
-    assert [line["name"] for line in scores["lines"]] == ["Vanilla", "Voyager", "clairvoyant"]
+    (scores,) = [one for one in curves if one["memory"] == "all agents (4)" and "success" in one["measure"]]
+    names = [line["name"] for line in scores["lines"]]
+    assert names == ["Vanilla", "Vanilla + GLOVE", "Voyager", "Voyager + GLOVE", "clairvoyant"]
+    by_name = {line["name"]: line for line in scores["lines"]}
+    assert by_name["Vanilla"]["colour"] == by_name["Vanilla + GLOVE"]["colour"] != by_name["Voyager"]["colour"]
+    assert by_name["Vanilla"]["dash"] != by_name["Vanilla + GLOVE"]["dash"]
     (alone,) = [one for one in curves if one["memory"] == "Vanilla" and "success" in one["measure"]]
     (plain,) = [line for line in alone["lines"] if line["name"] == "plain"]
-    assert [line["mean"] for line in scores["lines"][:2]] == [plain["mean"], [0.0] * len(plain["mean"])]
+    assert by_name["Vanilla"]["mean"] == plain["mean"]
+    assert by_name["Voyager"]["mean"] == [0.0] * len(plain["mean"])
     ((schedule, runs),) = group(rows).items()
     only = {one["memory"] for one in list_curves([part_of(manifest, schedule, runs)])}
     assert only == {"Vanilla"}, "one memory has no curve together"
+
+
+def test_many_agents_are_drawn_by_verifier(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    rows = [row for row in rows if row["schedule"] == "puddle" and row["memory"] == "vanilla"]
+    names = ("vanilla", "voyager", "memory_bank", "synapse", "adamem")
+    ((schedule, runs),) = group([{**row, "memory": name} for name in names for row in rows]).items()
+    curves = list_curves([part_of({**manifest, "players": []}, schedule, runs)])
+    titles = list(dict.fromkeys(one["memory"] for one in curves))
+    assert titles[:2] == ["all memories, plain", "all memories, GLOVE"]
+    assert {line["name"] for line in curves[0]["lines"]} == {"Vanilla", "Voyager", "MemoryBank", "Synapse", "AdaMEM"}
 
 
 def test_policies_have_lines_of_their_own(traced_run: Path) -> None:
@@ -133,15 +149,15 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     wait.until(lambda _: lines())
     assert set(lines().values()) == {1.0}
     legend = browser.find_elements(By.CSS_SELECTOR, "#curve .role-legend-label text")
-    (glove,) = [text for text in legend if text.get_attribute("textContent") == "GLOVE"]
+    (glove,) = [text for text in legend if text.get_attribute("textContent") == "Vanilla + GLOVE"]
     ActionChains(browser).click(glove).perform()
-    wait.until(lambda _: lines()["GLOVE"] == 0.0)
-    assert lines()["plain"] == 1.0
+    wait.until(lambda _: lines()["Vanilla + GLOVE"] == 0.0)
+    assert lines()["Vanilla"] == 1.0
     chart = browser.find_element(By.CSS_SELECTOR, "#curve svg")
     ActionChains(browser).move_to_element(chart).perform()
     shown = wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible").text)
     assert "episode" in shown
-    assert "plain" in shown
+    assert "Vanilla" in shown
     Select(browser.find_element(By.ID, "measure")).select_by_visible_text(CONFLICTS)
     wait.until(lambda _: CONFLICTS in chart_text(browser))
     assert "clairvoyant" not in chart_text(browser)

@@ -96,7 +96,9 @@ def test_environments_of_other_packages_are_lifetimes_too(tmp_path) -> None:
         assert life.act("[0.5]")["score"] == life.observe()["reward"]
         life.reset()
         assert life.act("2")["reward"] > -20
-    with pytest.raises(ArgumentError, match=r"`env_id` should be one of .*Received 'Pendulum-v1'"):
+    with pytest.raises(
+        ArgumentError, match=r"`env_id` should be one of .* come with a `schedule` .*Received 'Pendulum-v1'"
+    ):
         TextLifetime("Pendulum-v1")
     file.write_text("version: 1\nname: nowhere\n", encoding="utf-8")
     with pytest.raises(ArgumentError, match="should name its environment under `env`"):

@@ -2,24 +2,17 @@
 
 * `bundle_chart` - a page's script with the libraries that it uses
 * `read_part` - a template, a style, a script or a chart of this folder
-* `COLOURS`, `DASHES` - of lines and bars, in the order in which they are given away
+* `DASHES` - of lines, in the order in which they are given away
 """
 
 from __future__ import annotations
 
 from importlib import resources
 
-from drift_agents.analysis.plots.style import STYLES
 from drift_agents.errors import MissingDependencyError
-
-COLOURS = tuple(colour for colour, _, _ in STYLES[1:])
-"""Those of plots without black, which a dark page does not show."""
 
 DASHES = ((1, 0), (7, 3), (2, 2), (7, 2, 2, 2), (4, 4), (12, 3))
 """Lengths of dashes and gaps in pixels, so that equal lines can be told apart."""
-
-REFERENCE_COLOUR = "#8a949e"
-"""The colour of privileged references."""
 
 
 def bundle_chart(script: str) -> str:

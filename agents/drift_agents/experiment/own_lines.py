@@ -1,0 +1,292 @@
+"""Lines of a loop of one's own, as those of a run, so that its agent stands beside shipped ones.
+
+* `import_lines` - reads a log, and writes the folder of a run that `report` reads
+* `OWN_LOOP` - the policy of such an agent
+
+A log has a line of JSON for each episode, as `drift_envs.integrations.lifetime.TextLifetime(log=FILE)` writes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.environments import make_env
+from drift_agents.experiment.folder import (
+    EPISODES,
+    EPISODES_HASH,
+    MANIFEST,
+    check_merged,
+    read_manifest,
+    versions,
+    write_text,
+)
+from drift_agents.experiment.logs import FIELDS, SUCCESS, TEST, read_rows, to_line
+from drift_agents.types import NO_USAGE
+from drift_envs.errors import DriftEnvsError, NoOracleError
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Schedule
+
+OWN_LOOP = "own loop"
+"""The label that stands in the place of a policy's."""
+
+IMPORTED = "imported"
+"""In the place of the configuration's hash: the lines are not those of an experiment alone."""
+
+_NEEDED: Mapping[str, type] = {"episode": int, "phase": str, "tick": int, "score": float, "steps": int}
+_COSTS = {"probe_steps": 0, "memory_size": 0, **NO_USAGE._asdict()}
+"""What a line may have besides."""
+_LONGEST_NAME = 60
+
+
+class _Line(NamedTuple):
+    where: str
+    schedule: str
+    seed: int
+    data: dict[str, Any]
+
+
+def import_lines(
+    logs: Sequence[Path],
+    name: str,
+    out: Path,
+    *,
+    beside: Path | None = None,
+    schedule: str | None = None,
+    seed: int | None = None,
+) -> int:
+    """Write the folder of a run with the lines of a log.
+
+    Args:
+        logs: files with a JSON object for each episode: `episode` (from 0), `phase`, `tick`, `score`, `steps`, and
+            `schedule` and `seed` unless they are given here. It may have `schedule_hash`, `probe_steps`,
+            `memory_size`, `model_calls`, `tokens_in`, `tokens_out` and `cost`.
+        name: of the agent, in tables and curves.
+        out: the folder; it must not exist, or be empty.
+        beside: the folder of a finished run, whose lines stand in the new folder too. The log should then have
+            schedules and episodes that it played.
+        schedule: of lines without one: the name of a shipped schedule, or a file.
+        seed: of lines without one.
+
+    Returns:
+        The number of episodes imported.
+
+    Raises:
+        ExperimentError: if a line, the run or the folder cannot be used; the message names the line.
+        ScheduleError: if the schedule cannot be used.
+    """
+    _check_name(name)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ExperimentError(f"{out}: should be a new or empty folder. Choose another one with --out")
+    manifest, rows = _read_beside(beside)
+    if any(name in (player["memory"], player["verifier"], player["policy"]) for player in manifest["players"]):
+        raise ExperimentError(f"`name` should not be that of a part of the run in {beside}. Received {name!r}")
+    given = None if schedule is None else load_schedule(schedule)
+    lines = list(_read_lines(logs, None if given is None else given.name, seed))
+    own: list[dict[str, Any]] = []
+    for played, some in groupby(sorted(lines, key=lambda line: line.schedule), key=lambda line: line.schedule):
+        own += _rows_of(played, list(some), name, given, manifest, rows)
+        about = {"schedule": played, "memory": name, "verifier": "none", "policy": OWN_LOOP, "reference": None}
+        manifest["players"].append({**about, "controller": "direct", "team": "solo", "supervision": "none"})
+    if beside is None:
+        manifest["name"] = name
+        manifest["experiment"]["seeds"] = sorted({row["seed"] for row in own})
+    content = "".join(f"{to_line(row)}\n" for row in (*rows, *own))
+    manifest["imported"] = {name: {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in logs}}
+    write_text(out / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", make_folder=True)
+    write_text(out / EPISODES_HASH, f"{hashlib.sha256(content.encode()).hexdigest()}  {EPISODES}\n")
+    write_text(out / EPISODES, content)
+    return len(own)
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME or "(" in name:
+        raise ExperimentError(
+            f"`name` should be a name of at most {_LONGEST_NAME} characters in one line, without parentheses. "
+            f"Received {name!r}"
+        )
+
+
+def _read_beside(folder: Path | None) -> tuple[dict[str, Any], Sequence[Mapping[str, Any]]]:
+    """The manifest and the rows of the run beside which the lines stand; without one they are empty."""
+    if folder is None:
+        empty = {"schedules": {}, "players": [], "experiment": {"imported": True}}
+        return {"name": "", "config_hash": IMPORTED, "versions": versions(), **empty}, ()
+    manifest = read_manifest(folder)
+    if not (folder / EPISODES).exists():
+        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
+    check_merged(folder, manifest)
+    return {**manifest, "config_hash": IMPORTED}, read_rows(folder / EPISODES)
+
+
+def _read_lines(logs: Sequence[Path], schedule: str | None, seed: int | None) -> Iterator[_Line]:
+    seen: dict[tuple[str, int, int], str] = {}
+    count = 0
+    for path in logs:
+        try:
+            texts = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+            raise ExperimentError(f"{path}: cannot be read: {reason}") from error
+        for number, text in enumerate(texts, 1):
+            if text.strip():
+                line = _read_line(text, f"{path}:{number}", schedule, seed)
+                key = (line.schedule, line.seed, line.data["episode"])
+                if key in seen:
+                    raise ExperimentError(
+                        f"{line.where}: episode {key[2]} of {key[0]}, seed {key[1]}, stands in {seen[key]} too; every "
+                        "lifetime should have a seed of its own"
+                    )
+                seen[key] = line.where
+                count += 1
+                yield line
+    if not count:
+        raise ExperimentError(f"{', '.join(map(str, logs))}: has no line")
+
+
+def _read_line(text: str, where: str, schedule: str | None, seed: int | None) -> _Line:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ExperimentError(f"{where}: should be a line of JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ExperimentError(f"{where}: should be a JSON object, as `TextLifetime(log=FILE)` writes it")
+    found = {"schedule": schedule, "seed": seed, **{key: value for key, value in data.items() if value is not None}}
+    for field, kind in {"schedule": str, "seed": int, **_NEEDED}.items():
+        if found.get(field) is None:
+            option = f"; give it with --{field}" if field in ("schedule", "seed") else ""
+            raise ExperimentError(f"{where}: `{field}` is missing{option}")
+        _check_value(found[field], kind, field, where)
+    for field, default in _COSTS.items():
+        _check_value(found.get(field, default), type(default), field, where)
+    return _Line(where, found["schedule"], found["seed"], found)
+
+
+def _check_value(value: object, kind: type, field: str, where: str) -> None:
+    if kind is str:
+        if isinstance(value, str):
+            return
+        raise ExperimentError(f"{where}: `{field}` should be a text. Received {value!r}")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if kind is float and field == "score" and is_number:
+        return
+    if not is_number or not value >= 0 or (kind is int and not isinstance(value, int)):  # type: ignore[operator]
+        what = "a whole number of at least 0" if kind is int else "a number"
+        raise ExperimentError(f"{where}: `{field}` should be {what}. Received {value!r}")
+
+
+def _rows_of(
+    name: str,
+    lines: Sequence[_Line],
+    agent: str,
+    given: Schedule | None,
+    manifest: Mapping[str, Any],
+    others: Sequence[Mapping[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """The rows of the lines of one schedule, which is added to the manifest if it is not there."""
+    where, known = lines[0].where, manifest["schedules"]
+    schedule = _find_schedule(name, given, known.get(name), where)
+    for line in lines:
+        stated = line.data.get("schedule_hash", schedule.content_hash())
+        if stated != schedule.content_hash():
+            raise ExperimentError(
+                f"{line.where}: was played on another version of {name}: its hash should be "
+                f"{schedule.content_hash()}. Received {stated!r}"
+            )
+    optima: dict[tuple[int, int], float] = {}
+    if name in known:
+        there = [row for row in others if row["schedule"] == name and row["stage"] == TEST]
+        if schedule.clock == "episode":
+            _check_episodes(name, lines, there)
+        optima = {
+            (row["seed"], row["tick"]): row["score"] + row["regret"] for row in there if row["regret"] is not None
+        }
+    elif manifest["players"] and others:
+        raise ExperimentError(f"{where}: {name} was not played by the run; it has {', '.join(known)}")
+    else:
+        known[name] = {
+            "env": schedule.env, "hash": schedule.content_hash(), "content": json.loads(json.dumps(schedule.to_dict())),
+            "visibility": schedule.visibility, "clock": schedule.clock, "control": schedule.control,
+            "description": schedule.description, "episodes": len({line.data["episode"] for line in lines}),
+        }  # fmt: skip
+        optima = _find_optima(schedule, lines)
+    rounds: dict[tuple[int, str], int] = {}
+    for line in sorted(lines, key=lambda line: (line.seed, line.data["episode"])):
+        data, key = line.data, (line.seed, line.data["phase"])
+        rounds[key] = rounds.get(key, 0) + 1
+        score = float(data["score"])
+        optimum = optima.get((line.seed, data["tick"]))
+        row = dict.fromkeys(FIELDS, 0) | dict.fromkeys(_UNKNOWN)
+        row |= {field: type(default)(data.get(field, default)) for field, default in _COSTS.items()}
+        row |= {
+            "env": schedule.env, "schedule": name, "schedule_hash": schedule.content_hash(),
+            "memory": agent, "verifier": "none", "controller": "direct", "team": "solo", "policy": OWN_LOOP,
+            "seed": line.seed, "stage": TEST, "episode": data["episode"], "round": rounds[key],
+            "phase": data["phase"], "tick": data["tick"], "success": score >= SUCCESS, "score": score,
+            "steps": data["steps"], "regret": None if optimum is None else optimum - score,
+        }  # fmt: skip
+        yield row
+
+
+_UNKNOWN = (
+    "false_realignments", "detected", "detection_delay", "memory_truth_rate", "items", "item_truth_rate",
+    "still_believed",
+)  # fmt: skip
+"""Fields that only an evaluator inside the loop can fill."""
+
+
+def _find_schedule(name: str, given: Schedule | None, played: Mapping[str, Any] | None, where: str) -> Schedule:
+    """The schedule of that name: the one given, that of the run beside, or a shipped one."""
+    if given is not None and given.name == name:
+        return given
+    try:
+        found: Schedule = load_schedule(played["content"] if played is not None else name)
+    except DriftEnvsError as error:
+        raise ExperimentError(f"{where}: {name} is no shipped schedule; give its file with --schedule") from error
+    return found
+
+
+def _check_episodes(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the own agent played the episodes of the others, so that lines stand below each other."""
+    there = {row["episode"]: (row["phase"], row["tick"]) for row in others}
+    for line in lines:
+        here = (line.data["phase"], line.data["tick"])
+        number = line.data["episode"]
+        if number not in there:
+            raise ExperimentError(
+                f"{line.where}: episode {number} of {name} was not played by the run, which has {len(there)}; play the "
+                "same `rounds`"
+            )
+        if there[number] != here:
+            tick, phase = there[number][1], there[number][0]
+            raise ExperimentError(
+                f"{line.where}: episode {number} of {name} should be tick {tick}, phase {phase!r}, as in the run; play "
+                f"the same `rounds`. Received tick {here[1]}, phase {here[0]!r}"
+            )
+
+
+def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, int], float]:
+    """The optimum of each episode, by seed and tick, where the environment is installed and has an oracle."""
+    if schedule.clock != "episode":
+        return {}
+    found: dict[tuple[int, int], float] = {}
+    try:
+        env = make_env(schedule)
+    except (DriftEnvsError, ImportError):
+        return {}
+    try:
+        for seed in {line.seed for line in lines}:
+            env.reset(seed=seed)
+            for tick in {line.data["tick"] for line in lines if line.seed == seed}:
+                found[seed, tick] = float(env.oracle.value(tick))
+    except (AttributeError, NoOracleError):  # an environment without an oracle, or one without an optimum
+        return {}
+    finally:
+        env.close()
+    return found

@@ -1,0 +1,140 @@
+"""Lines of a loop of one's own beside those of a run: in its tables and curves, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from drift_agents.analysis.html.curves import list_curves
+from drift_agents.analysis.report import write_report
+from drift_agents.analysis.runs import group, read_run
+from drift_agents.analysis.schedule_runs import part_of
+from drift_agents.cli.root import main
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.own_lines import import_lines
+from drift_agents.experiment.runner import run_experiment
+
+from drift_envs.integrations.lifetime import TextLifetime
+
+LAKE = "frozen_lake/explicit"
+EXPERIMENT = {
+    "name": "lake", "schedules": [LAKE], "seeds": 2, "rounds": 2,
+    "agents": {"memory": ["vanilla", "voyager"], "verifier": ["none", "overwrite"], "policy": "planner"},
+}  # fmt: skip
+
+
+def log_loop(path, schedule=LAKE, seeds=2, rounds=2):
+    """A loop of one's own that always takes the way that is best before any drift."""
+    for seed in range(seeds):
+        life = TextLifetime.of_schedule(schedule, seed, log=path, rounds=rounds)
+        while not life.is_over:
+            life.reset()
+            for action in (1, 1, 2, 1, 1, 2, 2, 2, 1, 2):
+                if life.act(action)["ended"]:
+                    break
+        life.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "lake"
+    run_experiment(parse_experiment(EXPERIMENT), folder, jobs=1)
+    return folder
+
+
+def test_it_stands_in_the_run_s_tables_and_curves_under_its_own_name(run, tmp_path):
+    log, out = log_loop(tmp_path / "mine.jsonl"), tmp_path / "both"
+    assert import_lines([log], "My loop", out, beside=run) == 12
+    manifest, rows = read_run(out)
+    own = [row for row in rows if row["memory"] == "My loop"]
+    assert [row["score"] for row in own if row["seed"] == 0] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert [(row["phase"], row["round"]) for row in own[:3]] == [("source", 1), ("source", 2), ("drift-1", 1)]
+    assert {row["regret"] for row in own} == {0.0, 1.0}, "the run knows the optimum"
+    text = write_report(out).read_text("utf-8")
+    assert f"| {LAKE}: My loop " in text
+    assert "| My loop " in text[text.index("by phase") :]
+    verification = text[text.index("Conflicts") :] if "Conflicts" in text else ""
+    assert "My loop" not in verification.partition("## What was played")[0]
+    (part,) = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    together = list_curves([part])[0]
+    assert together["memory"] == "all agents (5)"
+    names = {line["name"] for line in together["lines"]}
+    assert names >= {"Vanilla", "Vanilla + overwrite", "Voyager", "Voyager + overwrite", "My loop"}
+
+
+def test_the_commands(run, tmp_path, capsys):
+    log, out = log_loop(tmp_path / "mine.jsonl"), tmp_path / "both"
+    assert main(["import-lines", str(log), "--name", "Mine", "--beside", str(run), "--out", str(out)]) == 0
+    assert f"wrote {out}: 12 episodes of Mine; next: drift-agents report {out} --html" in capsys.readouterr().out
+    assert main(["report", str(out), "--html"]) == 0
+    assert "Mine" in (out / "report.html").read_text("utf-8")
+    assert main(["leaderboard", str(out), "--json"]) == 0
+    assert main(["import-lines", str(log), "--name", "Mine", "--out", str(out)]) == 1
+    assert "should be a new or empty folder" in capsys.readouterr().err
+
+
+def test_alone_and_with_a_schedule_of_ones_own(tmp_path):
+    """Without a run the optimum is the oracle's; the environment is another package's."""
+    file = tmp_path / "turn.yaml"
+    file.write_text("version: 1\nname: heavy\nenv: Pendulum-v1\ndrifts: [{at: 1, set: {g: 2.0}}]\n", "utf-8")
+    log = tmp_path / "mine.jsonl"
+    life = TextLifetime.of_schedule(str(file), log=log, episodes=3)
+    while not life.is_over:
+        life.reset()
+        life.act("0.5")
+        life.abandon()
+    with pytest.raises(ExperimentError, match=re.escape("mine.jsonl:1: heavy is no shipped schedule; give its file")):
+        import_lines([log], "Mine", tmp_path / "one")
+    import_lines([log], "Mine", tmp_path / "two", schedule=str(file))
+    assert [row["phase"] for row in read_run(tmp_path / "two")[1]] == ["source", "drift-1", "drift-1"]
+    import_lines([log_loop(tmp_path / "lake.jsonl", seeds=1)], "Mine", tmp_path / "three")
+    assert [row["regret"] for row in read_run(tmp_path / "three")[1]] == [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+
+
+LINE = {"schedule": LAKE, "seed": 0, "episode": 0, "phase": "source", "tick": 0, "score": 1.0, "steps": 10}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "log: has no line"),
+        ("{", "log:1: should be a line of JSON"),
+        ("[1]", "log:1: should be a JSON object"),
+        ({"seed": None}, "log:1: `seed` is missing; give it with --seed"),
+        ({"phase": None}, "log:1: `phase` is missing"),
+        ({"score": "1"}, "log:1: `score` should be a number. Received '1'"),
+        ({"score": float("nan")}, "log:1: `score` should be a number. Received nan"),
+        ({"steps": -1}, "log:1: `steps` should be a whole number of at least 0. Received -1"),
+        ({"episode": True}, "log:1: `episode` should be a whole number"),
+        ({"tokens_in": 1.5}, "log:1: `tokens_in` should be a whole number"),
+        ({"schedule": "frozen_lake/nowhere"}, "log:1: frozen_lake/nowhere is no shipped schedule"),
+        ({"schedule": "mountain_car/explicit"}, "log:1: mountain_car/explicit was not played by the run"),
+        ({"schedule_hash": "0"}, "log:1: was played on another version of frozen_lake/explicit"),
+        ({"tick": 5}, "log:1: episode 0 of frozen_lake/explicit should be tick 0, phase 'source'"),
+        ({"episode": 6}, "log:1: episode 6 of frozen_lake/explicit was not played by the run, which has 6"),
+    ],
+)
+def test_a_bad_log_is_one_line(run, tmp_path, capsys, text, message):
+    log = tmp_path / "log"
+    log.write_text(text if isinstance(text, str) else json.dumps(LINE | text) + "\n", "utf-8")
+    words = ["import-lines", str(log), "--name", "Mine", "--beside", str(run), "--out", str(tmp_path / "out")]
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_refusals(run, tmp_path):
+    log = tmp_path / "log"
+    log.write_text(2 * (json.dumps(LINE) + "\n"), "utf-8")
+    with pytest.raises(ExperimentError, match=r"log:2: episode 0 of .* stands in .*log:1 too; every lifetime"):
+        import_lines([log], "Mine", tmp_path / "out", beside=run)
+    for name in ("", "vanilla", "a\nb", "f(x)"):
+        with pytest.raises(ExperimentError, match="`name` should"):
+            import_lines([log], name, tmp_path / "out", beside=run)
+    with pytest.raises(ExperimentError, match="cannot be read: No such file"):
+        import_lines([tmp_path / "none"], "Mine", tmp_path / "out")
