@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from drift_envs.envs.frozen_lake.functional import FunctionalLake
-from drift_envs.envs.frozen_lake.maps import draw_map
+from drift_envs.envs.frozen_lake.knobs import draw_map
 from drift_envs.envs.frozen_lake.model import Map, breaks_shortest_paths
 from drift_envs.envs.mountain_car.functional import FunctionalCar
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError

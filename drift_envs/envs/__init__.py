@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from drift_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from drift_envs.envs.facts.env import Facts
-    from drift_envs.envs.facts.knobs import FACTS_KNOBS
+    from drift_envs.envs.facts.model import FACTS_KNOBS, Facts
     from drift_envs.envs.frozen_lake.env import FrozenLake
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
     from drift_envs.envs.house.env import House
@@ -27,15 +26,14 @@ if TYPE_CHECKING:
         MountainCarContinuous,
     )
     from drift_envs.envs.tools.env import ServiceDesk
-    from drift_envs.envs.tools.knobs import TOOLS_KNOBS
-    from drift_envs.envs.webshop.env import WebShop
-    from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
+    from drift_envs.envs.tools.interface import TOOLS_KNOBS
+    from drift_envs.envs.webshop.env import WEBSHOP_KNOBS, WebShop
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "facts.env": ["Facts"],
-            "facts.knobs": ["FACTS_KNOBS"],
+            "facts.model": ["FACTS_KNOBS"],
             "frozen_lake.env": ["FrozenLake"],
             "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
             "house.env": ["House"],
@@ -47,9 +45,8 @@ else:
                 "MountainCarContinuous",
             ],
             "tools.env": ["ServiceDesk"],
-            "tools.knobs": ["TOOLS_KNOBS"],
-            "webshop.env": ["WebShop"],
-            "webshop.knobs": ["WEBSHOP_KNOBS"],
+            "tools.interface": ["TOOLS_KNOBS"],
+            "webshop.env": ["WEBSHOP_KNOBS", "WebShop"],
         },
     )
 

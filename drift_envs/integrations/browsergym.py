@@ -15,7 +15,7 @@ import gymnasium as gym
 
 from drift_envs.checks import check_integer
 from drift_envs.chromium import FLAGS, find_chromium
-from drift_envs.envs.webshop.backends.http import ServerBackend
+from drift_envs.envs.webshop.served import ServerBackend
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 from drift_envs.wrappers.binding import driven_names

@@ -24,9 +24,16 @@ from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.stores.base import check_call, read_texts, takes
 from drift_envs.checks import check_count, check_interval
-from drift_envs.envs.facts.knobs import KINDS
-from drift_envs.envs.facts.model import FACTS_OF_A_KIND, FATES, FactsModel, make_model
-from drift_envs.envs.facts.vocabulary import NOTHING, WORDINGS, read_values
+from drift_envs.envs.facts.model import (
+    FACTS_OF_A_KIND,
+    FATES,
+    KINDS,
+    NOTHING,
+    WORDINGS,
+    FactsModel,
+    make_model,
+    read_values,
+)
 
 UNCHANGED = "unchanged"
 UNSAID = "silent"

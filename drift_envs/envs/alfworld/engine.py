@@ -1,8 +1,5 @@
 """TextWorld's engine for games in PDDL, with states that can be left and come back to.
 
-* `AlfworldEngine` - a game: what every command does in every state, by Fast Downward and TextWorld's grammar
-* `State` - what holds in a state, as the engine's facts
-
 The engine itself cannot return to a state; it is started again and its operators are repeated. What a command did in
 a state is kept, so that this is done once. Import this module after `find_package`.
 """

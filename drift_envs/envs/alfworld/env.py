@@ -1,7 +1,4 @@
-"""ALFWorld's household tasks with knobs.
-
-* `Alfworld` - a task in words, and a room of a floor plan that serves many tasks
-"""
+"""ALFWorld's household tasks with knobs, whose names are those of the package."""
 
 from __future__ import annotations
 
@@ -10,19 +7,27 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+import gymnasium as gym
+
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.alfworld.episode import AlfworldEpisode
-from drift_envs.envs.alfworld.game import AlfworldGame, make_game
-from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS
-from drift_envs.envs.alfworld.package import find_package, list_plans
-from drift_envs.envs.alfworld.pool import draw_elsewhere, draw_tasks, find_task, number_tasks
-from drift_envs.envs.alfworld.room import MODEL_KNOBS, check_names, make_layout
-from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask
+from drift_envs.envs.alfworld.episode import AlfworldEpisode, draw_elsewhere, draw_tasks, find_task, number_tasks
+from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS, find_package, list_plans
+from drift_envs.envs.alfworld.room import (
+    MODEL_KNOBS,
+    WORDINGS,
+    AlfworldGame,
+    AlfworldTask,
+    check_names,
+    make_game,
+    make_layout,
+)
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import CommandEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tunable import KnobAttribute
+from drift_envs.wrappers.drift import Source
+from drift_envs.wrappers.options import WrapperOptions, build_with_tasks
 
 CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \n"
 """Every character that an observation can have."""
@@ -184,3 +189,21 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
         """
         check_names({**self.read_knobs(), **values})
         super().set_knobs(values)
+
+
+def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """Build the room.
+
+    Args:
+        parts: the declaration of the environment.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of `Alfworld`.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        MissingDependencyError: if the package is not installed.
+        ScheduleError: if the schedule cannot be used.
+    """
+    find_package()
+    return build_with_tasks(parts, schedule, options, arguments)

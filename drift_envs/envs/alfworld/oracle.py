@@ -1,8 +1,4 @@
-"""The oracle of ALFWorld's drifting rooms: exact shortest plans, and responses by the engine.
-
-* `AlfworldOracle` - exact responses, best commands and values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of ALFWorld's drifting rooms: exact shortest plans, and responses by the engine."""
 
 from __future__ import annotations
 
@@ -12,12 +8,16 @@ from copy import copy
 from functools import lru_cache
 from typing import Any
 
-from drift_envs.envs.alfworld.episode import AlfworldEpisode, restore_episode
-from drift_envs.envs.alfworld.game import make_game
-from drift_envs.envs.alfworld.pool import find_task, number_tasks
-from drift_envs.envs.alfworld.room import Layout, make_layout
-from drift_envs.envs.alfworld.search import replay_plans, solve_task, write_move
-from drift_envs.envs.alfworld.tasks import WORDINGS, AlfworldTask, list_tasks
+from drift_envs.envs.alfworld.episode import (
+    AlfworldEpisode,
+    find_task,
+    number_tasks,
+    replay_plans,
+    restore_episode,
+    solve_task,
+    write_move,
+)
+from drift_envs.envs.alfworld.room import WORDINGS, AlfworldTask, Layout, list_tasks, make_game, make_layout
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle, execute

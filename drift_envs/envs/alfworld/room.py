@@ -1,8 +1,6 @@
-"""A room: the receptacles of a floor plan, and the things that are usually kept in each.
+"""A room: what is usually kept in each receptacle of a floor plan, ALFWorld's six types of tasks, and the game.
 
-* `Room`, `Receptacle`, `RoomThing` - a room before any knob is applied
-* `draw_room` - the room of a floor plan
-* `Layout`, `make_layout` - the same under given knob values
+A game is domain, problem and grammar under given knob values, as ALFWorld's own loader takes them too.
 """
 
 from __future__ import annotations
@@ -10,13 +8,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.alfworld.package import kind_of_id, load_kinds, load_plan
+from drift_envs.envs.alfworld.knobs import (
+    COMMANDS,
+    find_package,
+    kind_of_id,
+    load_domain,
+    load_goal,
+    load_grammar,
+    load_kinds,
+    load_plan,
+)
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value
+
+if TYPE_CHECKING:
+    from drift_envs.envs.alfworld.engine import AlfworldEngine, State
 
 MOST_THINGS = 36
 """A room has no more things, unless it has more kinds of them."""
@@ -258,3 +268,416 @@ def make_layout(plan: int, knobs: Mapping[str, Value]) -> Layout:
 @lru_cache(maxsize=512)
 def _layout(plan: int, knobs: tuple[tuple[str, Value], ...]) -> Layout:
     return Layout(draw_room(plan), dict(knobs))
+
+
+TASK_TYPES = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+WORDINGS = 2
+"""How many wordings the package has for each type."""
+
+_LIGHT, _TWO = TASK_TYPES[1], TASK_TYPES[5]
+_NEEDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "heat", TASK_TYPES[4]: "cool"}
+_MARKS = {"clean": "clean", "heat": "hot", "cool": "cold"}
+
+
+class AlfworldTask(NamedTuple):
+    """One task.
+
+    Args:
+        type: one of `TASK_TYPES`.
+        thing: the kind of things that are wanted.
+        target: the kind of receptacle where they are to be put, or the kind of lamp under which they are looked at.
+    """
+
+    type: str
+    thing: str
+    target: str
+
+    @property
+    def need(self) -> str | None:
+        """What an appliance has to do to it: `heat`, `cool`, `clean` or nothing."""
+        return _NEEDS.get(self.type)
+
+    @property
+    def mark(self) -> str | None:
+        """What has to hold of the thing: `hot`, `cold`, `clean` or nothing."""
+        return _MARKS[self.need] if self.need is not None else None
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the thing is to be looked at under a lamp."""
+        return self.type == _LIGHT
+
+    @property
+    def number(self) -> int:
+        """How many things are wanted."""
+        return 2 if self.type == _TWO else 1
+
+    def text(self, layout: Layout, wording: int = 0) -> str:
+        """The task in words.
+
+        Args:
+            layout: the room, which may have new names for its receptacles.
+            wording: which of the package's wordings.
+        """
+        words = dict(zip((one.kind for one in layout.receptacles), layout.kinds, strict=True))
+        target = words.get(self.target, self.target)
+        return str(load_goal(self.type)[1][wording].format(obj=self.thing, recep=target, toggle=self.target))
+
+    def goal(self) -> str:
+        """The goal in PDDL, as the package has it."""
+        return load_goal(self.type)[0].format(obj=self.thing, recep=self.target, toggle=self.target)
+
+
+@lru_cache(maxsize=128)
+def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
+    """Every task of a floor plan, by type.
+
+    Its things, appliances and lamps are in the room, the target can hold the thing, and none lies there at first.
+
+    Args:
+        plan: the number of the floor plan.
+
+    Raises:
+        ArgumentError: there is no such floor plan.
+    """
+    layout, kinds = make_layout(plan, {}), load_kinds()
+    counts: dict[str, int] = {}
+    for one in layout.things:
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+    stands = {one.kind for one in layout.receptacles}
+    takes = {"clean": kinds.cleanable, "heat": kinds.heatable, "cool": kinds.coolable}
+    does = {EFFECTS[kind] for kind in stands if kind in EFFECTS}
+    found = []
+    for name in TASK_TYPES:
+        need = _NEEDS.get(name)
+        if need is not None and need not in does:
+            continue
+        for thing, count in sorted(counts.items()):
+            if thing in kinds.lamps or (need is not None and thing not in takes[need]) or (name == _TWO and count < 2):
+                continue
+            if name == _LIGHT:
+                targets = [lamp for lamp in kinds.lamps if lamp in counts]
+            else:
+                targets = [kind for kind in sorted(stands) if thing in kinds.holds[kind]]
+            found += [AlfworldTask(name, thing, target) for target in targets]
+    return tuple(task for task in found if not lies_there(layout, task))
+
+
+def lies_there(layout: Layout, task: AlfworldTask) -> bool:
+    """Whether such a thing is at first where it is to be put; ALFWorld has no such tasks.
+
+    Args:
+        layout: the room.
+        task: the task.
+    """
+    return any(
+        thing.kind == task.thing and layout.receptacles[place].kind == task.target
+        for thing, place in zip(layout.things, layout.starts, strict=True)
+    )
+
+
+def is_done(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> bool:
+    """Whether the goal of a task holds, by the rule of its goal in PDDL.
+
+    Args:
+        layout: the room.
+        task: the task.
+        facts: a state.
+    """
+    things = layout.things
+    if task.is_light:
+        if facts.held == NOWHERE or things[facts.held].kind != task.thing or facts.at == NOWHERE:
+            return False
+        return any(
+            mark == "lit" and facts.places[lamp] == facts.at and things[lamp].kind == task.target
+            for lamp, mark in facts.marks
+        )
+    placed = [
+        place
+        for thing, place in enumerate(facts.places)
+        if place != NOWHERE
+        and things[thing].kind == task.thing
+        and layout.receptacles[place].kind == task.target
+        and (task.mark is None or (thing, task.mark) in facts.marks)
+    ]
+    return any(placed.count(place) >= task.number for place in placed)
+
+
+NOWHERE = -1
+_AGENT = "agent1"
+_ACTIONS = {
+    "go to": ("GotoLocation",),
+    "open": ("OpenObject",),
+    "close": ("CloseObject",),
+    "use": ("ToggleObject",),
+    "examine": ("examineReceptacle", "examineObject"),
+    "take from": ("PickupObject",),
+    "move to": ("PutObject",),
+    "heat with": ("HeatObject",),
+    "cool with": ("CoolObject",),
+    "clean with": ("CleanObject",),
+    "slice with": ("SliceObject",),
+}
+"""By command, the actions of the domain."""
+
+_TREATMENTS = {"microwave": "HeatObject", "fridge": "CoolObject", "sinkbasin": "CleanObject"}
+_PDDL = {
+    "heat": "(isHot ?o) (not (isCool ?o))",
+    "cool": "(isCool ?o) (not (isHot ?o))",
+    "clean": "(isClean ?o)",
+    "nothing": "(checked ?o)",
+}
+
+
+def write_domain(layout: Layout) -> str:
+    """ALFWorld's domain, with other effects of appliances and with locks where the layout has some.
+
+    Args:
+        layout: the room under its knobs.
+    """
+    domain = load_domain()
+    for kind, effect in layout.effects.items():
+        if effect != EFFECTS[kind]:
+            head, section = domain.split(f"(:action {_TREATMENTS[kind]}", 1)
+            before, after = section.split("(increase (total-cost) 5)", 1)
+            _, rest = after.split("(:action", 1) if "(:action" in after else (after, "")
+            tail = f"\n(:action{rest}" if rest else "\n)"
+            domain = f"{head}(:action {_TREATMENTS[kind]}{before}(increase (total-cost) 5) {_PDDL[effect]}))\n{tail}"
+    if layout.locked:
+        head, section = domain.split("(:action OpenObject", 1)
+        section = section.replace("(openable ?r)", "(openable ?r) (not (locked ?r))", 1)
+        head = head.replace("(:predicates", "(:predicates (locked ?r - receptacle)", 1)
+        domain = f"{head}(:action OpenObject{section}"
+    return domain
+
+
+def write_grammar(layout: Layout) -> str:
+    """ALFWorld's grammar, with other words for commands where the layout has some.
+
+    Args:
+        layout: the room under its knobs.
+    """
+    grammar = load_grammar()
+    for command, words in layout.verbs.items():
+        for action in _ACTIONS[command]:
+            old, new = (f'action {action} {{\n    template :: "{_template(action, one)}' for one in (command, words))
+            grammar = grammar.replace(old, new, 1)
+        grammar = grammar.replace(f"  {_form(command, command)}:", f"  {_form(command, words)}:")
+    return grammar
+
+
+def _template(action: str, words: str) -> str:
+    """The beginning of an action's template in the grammar."""
+    if action == "GotoLocation":
+        return f"{words} ["
+    if action in ("PickupObject", "PutObject", "HeatObject", "CoolObject", "CleanObject", "SliceObject"):
+        first, second = words.split(" ")
+        one, other = ("{co}", "{ko}") if action == "SliceObject" else ("{o}", "{r}")
+        return f"{first} {one} {second} {other}"
+    return f"{words} {{o}}" if action in ("ToggleObject", "examineObject") else f"{words} {{r}}"
+
+
+def _form(command: str, words: str) -> str:
+    """A command as the engine's help has it."""
+    if COMMANDS[command] == 2:
+        first, second = words.split(" ")
+        return f"{first} (object) {second} ({'object' if command == 'slice with' else 'receptacle'})"
+    slot = {"use": "object", "examine": "something"}.get(command, "receptacle")
+    return f"{words} ({slot})"
+
+
+def write_problem(layout: Layout, goal: str = "(:goal (holdsAny agent1))") -> str:
+    """The problem of a room in PDDL, in ALFWorld's predicates.
+
+    Every receptacle has a location of its own.
+
+    Args:
+        layout: the room under its knobs.
+        goal: the goal.
+    """
+    kinds = load_kinds()
+    shown = [layout.receptacles[place] for place in layout.shown]
+    init = [f"(atLocation {_AGENT} loc_bar_0)", "(= (total-cost) 0)"]
+    for number, one in zip(layout.shown, shown, strict=True):
+        init += [f"(receptacleAtLocation {one.id} loc_bar_{number + 1})", f"(receptacleType {one.id} {one.kind}Type)"]
+        init += [f"(openable {one.id})"] * one.opens + [f"(locked {one.id})"] * (number in layout.locked)
+    things = sorted({one.kind for one in layout.things})
+    for kind in sorted({one.kind for one in shown}):
+        init += [f"(canContain {kind}Type {thing}Type)" for thing in things if thing in kinds.holds[kind]]
+    takes = {"heatable": kinds.heatable, "coolable": kinds.coolable, "cleanable": kinds.cleanable}
+    takes |= {"sliceable": kinds.sliceable, "toggleable": frozenset(kinds.lamps)}
+    for index, thing in enumerate(layout.things):
+        place = layout.starts[index]
+        init += [f"(objectType {thing.id} {thing.kind}Type)"]
+        init += [f"(inReceptacle {thing.id} {layout.receptacles[place].id})"]
+        init += [f"(objectAtLocation {thing.id} loc_bar_{place + 1})"]
+        init += [f"({name} {thing.id})" for name, takers in takes.items() if thing.kind in takers]
+        init += [f"(pickupable {thing.id})"] * (thing.kind not in kinds.lamps)
+    rtypes = sorted({one.kind for one in shown} | {"microwave", "fridge", "sinkbasin"})
+    otypes = sorted({*things, "knife", "butterknife"})
+    objects = [f"{_AGENT} - agent", "loc_bar_0 - location"]
+    objects += [f"loc_bar_{place + 1} - location" for place in layout.shown]
+    objects += [f"{one.id} - receptacle" for one in shown] + [f"{one.id} - object" for one in layout.things]
+    objects += [f"{kind}Type - rtype" for kind in rtypes] + [f"{kind}Type - otype" for kind in otypes]
+    return "\n".join(
+        (
+            f"(define (problem plan_{layout.plan})",
+            "(:domain alfred)",
+            *("(:objects", *objects, ")"),
+            *("(:init", *init, ")"),
+            goal,
+            "(:metric minimize (total-cost))",
+            ")",
+        )
+    )
+
+
+class RoomFacts(NamedTuple):
+    """What holds in a state of a game, in numbers of receptacles and things.
+
+    Args:
+        at: where the agent stands, or `NOWHERE`.
+        held: the thing in its hand, or `NOWHERE`.
+        places: by thing, the receptacle where it is, or `NOWHERE` in the hand.
+        opened: the receptacles that are open.
+        marks: pairs of a thing and what holds of it: `hot`, `cold`, `clean`, `sliced`, `lit`.
+    """
+
+    at: int
+    held: int
+    places: tuple[int, ...]
+    opened: frozenset[int]
+    marks: frozenset[tuple[int, str]]
+
+
+_CONDITIONS = {"ishot": "hot", "iscool": "cold", "isclean": "clean", "issliced": "sliced", "istoggled": "lit"}
+
+
+class AlfworldGame:
+    """A room with its engine, whose facts are numbered receptacles and things.
+
+    Args:
+        layout: the room under its knobs.
+
+    Example:
+        >>> from drift_envs.envs.alfworld.room import make_layout
+        >>> game = make_game(make_layout(301, {}))  # doctest: +SKIP
+        >>> state, answer = game.act(game.start, "go to desk 1")  # doctest: +SKIP
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        names = {layout.receptacles[place].id: layout.names[place] for place in layout.shown}
+        names |= {one.id: one.name for one in layout.things}
+        self._engine: AlfworldEngine = _engine(
+            write_domain(layout), write_grammar(layout), write_problem(layout), names
+        )
+        self._places = {layout.receptacles[place].id: place for place in layout.shown}
+        self._things = {one.id: index for index, one in enumerate(layout.things)}
+        self._facts: dict[State, RoomFacts] = {}
+        self.by_name = {layout.names[place]: place for place in layout.shown}
+        self.thing_by_name = {one.name: index for index, one in enumerate(layout.things)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy shares the engine; another process makes it anew."""
+        return make_game, (self.layout,)
+
+    @property
+    def start(self) -> State:
+        """The state before the first command."""
+        return self._engine.start
+
+    def introduce(self, task: str) -> str:
+        """The first observation.
+
+        Args:
+            task: the task in words.
+        """
+        return self._engine.introduction.replace("UNKNOWN GOAL", task)
+
+    def act(self, state: State, command: str) -> tuple[State, str]:
+        """The state after a command, and the answer.
+
+        Args:
+            state: the state before.
+            command: the command.
+        """
+        return self._engine.act(state, command)
+
+    def reach(self, commands: tuple[str, ...]) -> State:
+        """The state after commands from the start; those that have no effect are left out."""
+        return self._engine.reach(commands)
+
+    def commands(self, state: State) -> list[str]:
+        """The commands that the engine takes; those that open a lock are listed too, which nothing tells from others.
+
+        Args:
+            state: the state.
+        """
+        found, facts, layout = self._engine.commands(state), self.read(state), self.layout
+        if facts.at in layout.locked:
+            found = sorted({*found, f"{layout.verbs.get('open', 'open')} {layout.names[facts.at]}"})
+        return found
+
+    def read(self, state: State) -> RoomFacts:
+        """The facts of a state in numbers.
+
+        Args:
+            state: the state.
+        """
+        found = self._facts.get(state)
+        if found is None:
+            places, opened, marks = [NOWHERE] * len(self.layout.things), set(), set()
+            at = held = NOWHERE
+            for name, *arguments in state:
+                if name == "inreceptacle":
+                    places[self._things[arguments[0]]] = self._places[arguments[1]]
+                elif name == "opened":
+                    opened.add(self._places[arguments[0]])
+                elif name == "atlocation":
+                    at = int(arguments[1].rpartition("_")[2]) - 1
+                elif name == "holds":
+                    held = self._things[arguments[1]]
+                elif name in _CONDITIONS:
+                    marks.add((self._things[arguments[0]], _CONDITIONS[name]))
+            if len(self._facts) > _MOST_FACTS:
+                self._facts.clear()
+            found = self._facts[state] = RoomFacts(at, held, tuple(places), frozenset(opened), frozenset(marks))
+        return found
+
+    def is_accessible(self, facts: RoomFacts) -> bool:
+        """Whether the agent sees into or onto the receptacle where it stands."""
+        return facts.at != NOWHERE and (not self.layout.receptacles[facts.at].opens or facts.at in facts.opened)
+
+    def sees(self, facts: RoomFacts) -> list[int]:
+        """The things that the agent sees where it stands, in the order in which they are told."""
+        if not self.is_accessible(facts):
+            return []
+        return [thing for thing, place in enumerate(facts.places) if place == facts.at]
+
+
+_MOST_FACTS = 20_000
+
+
+def _engine(domain: str, grammar: str, problem: str, names: dict[str, str]) -> AlfworldEngine:
+    find_package()  # before the engine's imports, which need it
+    from drift_envs.envs.alfworld.engine import AlfworldEngine
+
+    return AlfworldEngine(domain, grammar, problem, names)
+
+
+@lru_cache(maxsize=64)
+def make_game(layout: Layout) -> AlfworldGame:
+    """The game of a layout; it is generated once in a process.
+
+    Args:
+        layout: from `make_layout`, so that equal knob values share a game.
+    """
+    return AlfworldGame(layout)

@@ -1,8 +1,4 @@
-"""The tools as clients see them: present names, schemas and errors, and calls to and from those of the package.
-
-* `BfclInterface` - the tools under knob values
-* `make_interface` - the interface for knob values; equal values share one
-"""
+"""The tools as clients see them: present names, schemas and errors, and calls to and from those of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.checks import is_number
-from drift_envs.envs.bfcl.knobs import BFCL_KNOBS, CONFIRM, QUANTITIES, UNITS
+from drift_envs.envs.bfcl import BFCL_KNOBS, CONFIRM, QUANTITIES, UNITS
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, EngineCall, PackageArgument, PackageTool, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw

@@ -1,20 +1,14 @@
-"""The oracle of BFCL's tools: the published calls, carried through every drift.
-
-* `BfclOracle` - exact responses, the published calls and their values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of BFCL's tools: the published calls, carried through every drift."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from drift_envs.envs.bfcl.env import BfclTools
-from drift_envs.envs.bfcl.episode import BfclEpisode
+from drift_envs.envs.bfcl import BFCL_KNOBS
+from drift_envs.envs.bfcl.env import BfclEpisode, BfclTools, carry_reference, list_tasks
 from drift_envs.envs.bfcl.interface import BfclInterface, make_interface
-from drift_envs.envs.bfcl.knobs import BFCL_KNOBS
 from drift_envs.envs.bfcl.package import FINISH, EngineCall, load_tasks
-from drift_envs.envs.bfcl.pool import carry_reference, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import ChangeEffect, KnobSource, Response
 

@@ -1,12 +1,4 @@
-"""What is read from the package `bfcl-eval`: tools, engines and multi-turn tasks. Nothing of it is stored here.
-
-* `find_package` - refuses with one line where the package is missing
-* `load_tools`, `load_tasks` - its tools and tasks by name and number, read once
-* `make_engine` - a new engine with its scenario
-* `PackageTool`, `PackageArgument` - a tool and an argument
-* `BfclTask`, `EngineCall` - a task with its published calls
-* `parse_published_call` - a published call, read with `ast`
-* `FINISH` - the tool that ends a turn, which is none of the package's
+"""What is read from `bfcl-eval`: tools, tasks, and engines that execute calls. Nothing of it is stored here.
 
 Source: Patil et al., "The Berkeley Function Calling Leaderboard", 2025; package `bfcl-eval`, Apache-2.0.
 """
@@ -17,7 +9,8 @@ import ast
 import copy
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import localcontext
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.tool_calls import Refusal
 
 CATEGORY = "multi_turn_base"
 """The category whose tasks are played; the others change what an agent is told, not what tools do."""
@@ -257,3 +251,124 @@ def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineC
             f"a published call should be a tool with literals, as `cd(folder='temp')`. Received {text[:200]!r}"
         ) from error
     return EngineCall(node.func.id, found)
+
+
+State = dict[str, dict[str, Any]]
+
+MOST_NODES = 5_000
+"""The largest number of values in the state of an engine."""
+
+MOST_LEVELS = 60
+"""The deepest nesting of its values."""
+
+MOST_ERROR = 500
+"""The longest text of an engine's exception."""
+
+_FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What an engine raises where a call does not suit it; BFCL answers with the text of the exception, too."""
+
+
+class Engines:
+    """The engines of a task.
+
+    Args:
+        task: the task.
+        history: calls to execute first, for copies.
+    """
+
+    def __init__(self, task: BfclTask, history: Iterable[EngineCall] = ()) -> None:
+        self.task = task
+        self.history: tuple[EngineCall, ...] = ()
+        """The calls that were executed."""
+        self.instances: dict[str, Any] = {}
+        """The package's objects, by their class."""
+        self._begin()
+        for call in history:
+            self.execute(call)
+
+    def _begin(self) -> None:
+        self.instances = {name: make_engine(name, self.task.scenario.get(name, {})) for name in self.task.engines}
+
+    def execute(self, call: EngineCall) -> Any:
+        """Execute a call.
+
+        Args:
+            call: a call of a tool of this task, with all arguments.
+
+        Returns:
+            The engine's answer as plain data, of its own kind.
+
+        Raises:
+            Refusal: the state would become too large, or contain itself; nothing was executed.
+        """
+        answer = self._call_engine(call)
+        try:
+            self.read_state()
+        except _TooLargeError as error:
+            self._begin()
+            for earlier in self.history:
+                self._call_engine(earlier)
+            raise Refusal("conflict", "the records would become too large") from error
+        self.history = (*self.history, call)
+        return answer
+
+    def _call_engine(self, call: EngineCall) -> Any:
+        method = getattr(self.instances[load_tools()[call.tool].engine], call.tool)
+        precision = import_module("mpmath").mp
+        try:
+            # Engines set the precision of `decimal` and `mpmath` for the whole process.
+            with localcontext(), precision.workdps(precision.dps):
+                # Engines keep and change lists that they are given.
+                answer = method(**copy.deepcopy(call.arguments))
+                return json.loads(json.dumps(answer, default=str))
+        except _FAILURES as error:
+            return {"error": f"Error during execution: {error}"[:MOST_ERROR]}
+
+    def read_state(self) -> State:
+        """The state that BFCL's checker compares: every public attribute of every engine, as plain data."""
+        return {name: _read_public(engine, [MOST_NODES], 0) for name, engine in self.instances.items()}
+
+
+class _TooLargeError(Exception):
+    """A state has too many values, or contains itself."""
+
+
+def _read_public(thing: Any, left: list[int], level: int) -> dict[str, Any]:
+    """The public attributes of an object, without what leads back to its owner."""
+    return {
+        name: _read_plain(value, left, level)
+        for name, value in vars(thing).items()
+        if not name.startswith("_") and name != "parent"
+    }
+
+
+def _read_plain(value: Any, left: list[int], level: int) -> Any:
+    """Plain data for a value; `left` counts down what may still be read."""
+    left[0] -= 1
+    if left[0] < 0 or level > MOST_LEVELS:
+        raise _TooLargeError
+    if isinstance(value, Mapping):
+        return {key: _read_plain(one, left, level + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_read_plain(one, left, level + 1) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    return _read_public(value, left, level + 1) if hasattr(value, "__dict__") else value
+
+
+@lru_cache(maxsize=512)
+def replay_reference(number: int) -> tuple[State, ...]:
+    """The state before the first turn of a task and after each turn, if its published calls are executed.
+
+    Args:
+        number: the number of the task.
+    """
+    task = load_tasks()[number]
+    engines = Engines(task)
+    states = [engines.read_state()]
+    for turn in task.reference:
+        for call in turn:
+            arguments = {name: one.default for name, one in load_tools()[call.tool].arguments.items()}
+            engines.execute(call._replace(arguments={**arguments, **call.arguments}))
+        states.append(engines.read_state())
+    return tuple(states)

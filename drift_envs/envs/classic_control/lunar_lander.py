@@ -1,7 +1,4 @@
-"""Gymnasium's LunarLander with knobs; needs the extra `box2d`.
-
-* `LunarLander` - gravity, wind and turbulence; an episode is saved as what led to it, and replayed
-"""
+"""Gymnasium's LunarLander with knobs; needs the extra `box2d`."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy as np
 from gymnasium.envs.box2d import lunar_lander
 
 from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
-from drift_envs.envs.classic_control.knobs import LANDER_ATTRIBUTES, LUNAR_LANDER_KNOBS
+from drift_envs.envs.classic_control import LANDER_ATTRIBUTES, LUNAR_LANDER_KNOBS
 from drift_envs.errors import StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts

@@ -1,9 +1,4 @@
-"""The oracle of classic control and LunarLander: exact responses, and reference controllers that are no optima.
-
-* `balance_cart`, `pump`, `swing`, `spin`, `land` - controllers of undisturbed environments
-* `REFERENCES` - the controllers that read the knobs of a tick, by the name of the class
-* `make_oracle` - the oracle of a drifting environment, as its declaration names it
-"""
+"""The oracle of classic control and LunarLander: exact responses, and reference controllers that are no optima."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Facts about people that change, with knobs.
-
-* `Facts` - a day is an episode: statements are heard, and a question is asked
-"""
+"""Facts about people that change: the environment, its knobs and its picture."""
 
 from __future__ import annotations
 
@@ -11,12 +8,26 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.facts.episode import ASK, PASS, FactsEpisode
-from drift_envs.envs.facts.knobs import FACTS_KNOBS, KINDS, MOST_WORLDS
-from drift_envs.envs.facts.model import FACTS_OF_A_WORLD, FATES, Counts, FactsModel, make_model
-from drift_envs.envs.facts.vocabulary import NOTHING, WORDINGS, read_values
+from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
+from drift_envs.envs.facts.model import (
+    ASK,
+    FACTS_KNOBS,
+    FACTS_OF_A_WORLD,
+    FATES,
+    KINDS,
+    MOST_WORLDS,
+    NOTHING,
+    PASS,
+    WORDINGS,
+    Counts,
+    FactsEpisode,
+    FactsModel,
+    make_model,
+    read_values,
+)
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import CommandEnv
@@ -236,8 +247,6 @@ class Facts(CommandEnv[int, FactsEpisode]):
         self._day, self._since, self._today, self._values, self._is_unplayed = state["days"]
 
     def _draw_page(self) -> np.ndarray:
-        from drift_envs.envs.facts.picture import draw_facts_picture
-
         return draw_facts_picture(self.episode)
 
 
@@ -321,3 +330,36 @@ def draw_questions(
     if len(found) < count:
         raise ArgumentError(f"`pool` should be at most {len(left)}, the questions of a world. Received {count}")
     return tuple(world * MOST_TASKS + number for number in found)
+
+
+WIDTH, HEIGHT = 640, 480
+_PAPER, _INK, _FAINT, _QUESTION = (250, 248, 244), (40, 40, 46), (120, 120, 128), (214, 84, 31)
+_LEADING, _EDGE = 18, 12
+
+
+def draw_facts_picture(episode: FactsEpisode) -> NDArray[np.uint8]:
+    """Draw what was heard on a day, the question, and what followed. It shows no more than the agent knows.
+
+    Args:
+        episode: the day.
+
+    Returns:
+        uint8, shape `(HEIGHT, WIDTH, 3)`.
+
+    Raises:
+        MissingDependencyError: if pygame is not installed.
+    """
+    pygame = load_pygame()
+    surface = pygame.Surface((WIDTH, HEIGHT))
+    surface.fill(_PAPER)
+    draw_text(surface, f"Day {episode.day}", (_EDGE, _EDGE), 18, _INK, WIDTH - 2 * _EDGE, is_bold=True)
+    font, top = open_font(13), _EDGE + 34
+    lines = [line for sentence in episode.heard for line in wrap_text(font, sentence, WIDTH - 2 * _EDGE)]
+    for line in lines[-((HEIGHT - top - 90) // _LEADING) :]:
+        draw_text(surface, line, (_EDGE, top), 13, _INK, WIDTH - 2 * _EDGE)
+        top += _LEADING
+    foot = HEIGHT - 70
+    draw_text(surface, episode.question, (_EDGE, foot), 16, _QUESTION, WIDTH - 2 * _EDGE, is_bold=True)
+    draw_text(surface, f"{episode.answer} Score {episode.score:g}", (_EDGE, foot + 28), 13, _FAINT, WIDTH - 2 * _EDGE)
+    picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+    return picture

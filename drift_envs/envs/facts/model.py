@@ -1,8 +1,4 @@
-"""A world of facts under the present knobs, as a pure function.
-
-* `FactsModel` - what is true, and what was said
-* `make_model` - the model of a world under knob values
-* `FACTS_OF_A_KIND`, `FACTS_OF_A_WORLD` - how many facts there are
+"""A world of facts as a pure function of the knobs, its words, and one day in it.
 
 A fact is a person's attribute. Each belongs to one kind of change or to none, so that the number of changes of its
 kind alone says which value it has: the changes of a kind take turns among its facts.
@@ -10,24 +6,195 @@ kind alone says which value it has: the changes of a kind take turns among its f
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from math import gcd
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.facts.knobs import KINDS
-from drift_envs.envs.facts.vocabulary import (
-    ATTRIBUTES,
-    NAMESAKES,
-    NOTHING,
-    PEOPLE,
-    SMALL_TALK,
-    WORDINGS,
-    make_value,
-    write_statement,
+from drift_envs.knobs import Knob, KnobTable, Value
+
+MOST_CHANGES = 1000
+"""Each kind of change can occur so often."""
+
+MOST_WORLDS = 1_000_000
+
+EXPLICIT = {
+    "change": "changes so far in which a new value is said",
+    "retract": "changes so far in which a value no longer holds; every second one names a new value",
+    "return": "changes so far to and from an earlier value, all said",
+    "late": "changes so far that are said, each before news of the old value that arrives late, with its date",
+    "rename": "changes so far of an attribute's name together with its value, all said",
+}
+IMPLICIT = {
+    "silent": "changes so far of values that nobody says",
+    "hearsay": "false statements so far, each with its speaker",
+    "confuse": "statements so far about another person with a similar name",
+}
+KINDS = (*EXPLICIT, *IMPLICIT)
+
+FACTS_KNOBS = KnobTable(
+    (
+        Knob("world", 0, (0, MOST_WORLDS), "number of the world; 0 draws one from the seed", "integer"),
+        *(Knob(name, 0, (0, MOST_CHANGES), doc, "integer") for name, doc in {**EXPLICIT, **IMPLICIT}.items()),
+        Knob("price", 0.1, (0.0, 1.0), "cost of `ask`"),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an answer to `ask` is false"),
+    )
 )
-from drift_envs.knobs import Value
+
+NOTHING = "nothing"
+
+PEOPLE = ("Ana", "Omar", "Lena", "Tariq", "Mira", "Jonas", "Priya", "Carlo", "Sofie")
+NAMESAKES = {
+    "Ana": "Anna",
+    "Omar": "Omer",
+    "Lena": "Lana",
+    "Tariq": "Tarik",
+    "Mira": "Myra",
+    "Jonas": "Jonah",
+    "Priya": "Prisha",
+    "Carlo": "Carla",
+    "Sofie": "Sofia",
+}
+"""Another person with a similar name, for each person."""
+
+ATTRIBUTES = {
+    "office": "workspace",
+    "dentist": "orthodontist",
+    "locker": "cubby",
+    "allergy": "intolerance",
+    "manager": "supervisor",
+    "address": "residence",
+}
+"""The name of each attribute after `rename`."""
+
+TOLD = "Asked today: "
+"""How an answer to `ask` begins."""
+
+WORDINGS = 3
+"""How many wordings there are; one more is held out."""
+
+_SYLLABLES = tuple(consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
+_VALUES = len(_SYLLABLES) ** 3
+_VALUE = re.compile(r"\b(?:[bdfgklmnprstvz][aeiou]){3}\b")
+
+_STATEMENTS: dict[str, tuple[str, ...]] = {
+    "said": (
+        "{who}'s {what} is {value}.",
+        "Note that {who}'s {what} is {value}.",
+        "For {who}'s {what}, write down {value}.",
+        "Please remember {value} as {who}'s {what}.",
+    ),
+    "change": (
+        "Update: {who}'s {what} is {value}.",
+        "{who}'s {what} is now {value}.",
+        "As of today {who}'s {what} is {value}.",
+        "There is a change: {who}'s {what} became {value}.",
+    ),
+    "gone": (
+        "{who}'s {what} is no longer {old}.",
+        "Forget {who}'s {what}: {old} does not hold any more.",
+        "It is over with {old} as {who}'s {what}.",
+        "{old} has ceased to be {who}'s {what}.",
+    ),
+    "retract": (
+        "{who}'s {what} is no longer {old}; it is {value}.",
+        "Forget what I said about {who}'s {what}: not {old}, it is {value}.",
+        "It is over with {old} as {who}'s {what}, which is {value} from today.",
+        "{old} has ceased to be {who}'s {what}; the new one is {value}.",
+    ),
+    "return": (
+        "{who}'s {what} is {value} again.",
+        "Once more {who}'s {what} is {value}.",
+        "{who}'s {what} is back to {value}.",
+        "As before, {who}'s {what} is {value}.",
+    ),
+    "late": (
+        "News of day {then}: {who}'s {what} was {value} on that day.",
+        "A letter of day {then} arrives: {who}'s {what} is {value}.",
+        "Only now I hear that on day {then} {who}'s {what} was {value}.",
+        "A note dated day {then} says {value} for {who}'s {what}.",
+    ),
+    "rename": (
+        "{who}'s {was} is called {what} now, and {who}'s {what} is {value}.",
+        "From today we say {what} for {who}'s {was}: {who}'s {what} is {value}.",
+        "What was {who}'s {was} has the name {what} and is {value}.",
+        "{who}'s {what}, once the {was}, is {value}.",
+    ),
+    "hearsay": (
+        "{speaker} says that {who}'s {what} is {value}.",
+        "According to {speaker}, {who}'s {what} is {value}.",
+        "{speaker} has heard that {who}'s {what} is {value}.",
+        "{speaker} believes in {value} as {who}'s {what}.",
+    ),
+    "told": (TOLD + "{who}'s {what} is {value}.",) * 4,
+    "question": (
+        "What is {who}'s {what}?",
+        "Tell me {who}'s {what}.",
+        "Which one is {who}'s {what}?",
+        "I need {who}'s {what}; what is it?",
+    ),
+}
+
+SMALL_TALK = (
+    "It rained all morning.",
+    "The lift is slow today.",
+    "Lunch was better than last week.",
+    "The plants need water.",
+    "There is cake in the kitchen.",
+    "The printer is out of paper.",
+    "Somebody left an umbrella behind.",
+)
+"""What is said beside; it is about no fact."""
+
+
+def make_value(world: int, number: int) -> str:
+    """A word of three syllables, another one for each number.
+
+    Args:
+        world: the number of the world, which permutes the words.
+        number: of the value, from 0.
+
+    Example:
+        >>> make_value(7, 0), make_value(7, 1)
+        ('fegege', 'fitunu')
+    """
+    step = 7919 + 2 * world
+    while gcd(step, _VALUES) > 1:
+        step += 1
+    place = (step * (number + 1) + 104_729 * world) % _VALUES
+    count = len(_SYLLABLES)
+    return _SYLLABLES[place // count**2] + _SYLLABLES[place // count % count] + _SYLLABLES[place % count]
+
+
+def read_values(sentence: str) -> list[str]:
+    """The values in a sentence.
+
+    Example:
+        >>> read_values("Lodafi has ceased to be Ana's dentist.")
+        ['lodafi']
+    """
+    return _VALUE.findall(sentence.lower())
+
+
+def write_statement(kind: str, wording: int, **words: object) -> str:
+    """A sentence.
+
+    Args:
+        kind: a key of the wordings, as `change`.
+        wording: which one; `WORDINGS` is the one that is held out.
+        words: `who`, `what`, `value`, and what else the kind needs: `old`, `was`, `then`, `speaker`.
+
+    Example:
+        >>> write_statement("change", 1, who="Ana", what="dentist", value="bolitu")
+        "Ana's dentist is now bolitu."
+    """
+    sentence = _STATEMENTS[kind][wording].format(**words)
+    return sentence[0].upper() + sentence[1:]
+
 
 FACTS_OF_A_KIND = 6
 FATES = (*KINDS, "unchanged")
@@ -229,3 +396,91 @@ def make_model(world: int, knobs: Mapping[str, Value]) -> FactsModel:
     """
     counts = tuple(int(knobs.get(kind, 0)) for kind in KINDS)
     return FactsModel(world, counts, float(knobs.get("price", 0.1)), float(knobs.get("transient", 0.0)))
+
+
+ASK, PASS = "ask", "pass"
+
+
+class FactsEpisode:
+    """The state of a day.
+
+    Args:
+        model: the world; replaced from outside when knobs change.
+        number: the fact that is asked about.
+        day: the number of the day.
+        heard: the sentences of the day.
+        question: the question.
+
+    Example:
+        >>> from drift_envs.envs.facts.model import make_model
+        >>> model = make_model(7, {})
+        >>> episode = FactsEpisode(model, 0, 3, model.news(3, None, [0]), model.question(0, 0))
+        >>> print(episode.write_answer())
+        Day 3. Ana's address is fegege.
+        The plants need water.
+        What is Ana's address?
+        >>> episode.act("ask"), episode.act("fegege"), episode.score
+        ("Asked today: Ana's address is fegege.", 'The answer was right.', 0.9)
+    """
+
+    def __init__(self, model: FactsModel, number: int, day: int, heard: Sequence[str], question: str) -> None:
+        self.model, self.number, self.day = model, number, day
+        self.heard, self.question = tuple(heard), question
+        self.asked, self.answer, self.score, self.is_over = 0, "", 0.0, False
+
+    def act(self, text: str) -> str:
+        """Ask, pass, or answer with a value.
+
+        Args:
+            text: the command.
+
+        Returns:
+            What follows, in words.
+        """
+        command = " ".join(text.lower().split())
+        if self.is_over:
+            return self.answer
+        if command == ASK:
+            return self._tell(self.model.value(self.number))
+        self.is_over = True
+        right = command != PASS and command == self.model.value(self.number)
+        self.score += float(right)
+        self.answer = "The answer was right." if right else "No answer." if command == PASS else "The answer was wrong."
+        return self.answer
+
+    def lose(self) -> str:
+        """Answer `ask` with a false value."""
+        which = self.asked + 7 * self.day
+        return self.answer if self.is_over else self._tell(self.model.false_value(self.number, which))
+
+    def _tell(self, value: str) -> str:
+        self.asked += 1
+        self.score = -self.model.price * self.asked
+        self.answer = self.model.tell(self.number, value)
+        self.heard = (*(one for one in self.heard if one != self.answer), self.answer)
+        return self.answer
+
+    def write_answer(self) -> str:
+        """The day in words, or what followed the answer."""
+        return self.answer if self.is_over else f"Day {self.day}. " + "\n".join((*self.heard, self.question))
+
+    def write_state(self) -> str:
+        """The state as JSON."""
+        return _write_state(self.day, self.heard, self.asked, self.question)
+
+    def save(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Restore a state.
+
+        Args:
+            saved: from `save`.
+        """
+        vars(self).update(saved)
+
+
+@lru_cache(maxsize=256)
+def _write_state(day: int, heard: tuple[str, ...], asked: int, question: str) -> str:
+    return json.dumps({"day": day, "heard": heard, "asked": asked, "question": question})

@@ -1,9 +1,4 @@
-"""The oracle of drifting facts: the present values, and what can be known of them.
-
-* `FactsOracle` - exact responses, best commands and values at any tick
-* `plan_asking` - whether it pays to ask once more
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of drifting facts: the present values, and what can be known of them."""
 
 from __future__ import annotations
 
@@ -12,9 +7,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from drift_envs.envs.facts.episode import ASK, PASS, FactsEpisode
-from drift_envs.envs.facts.model import FACTS_OF_A_WORLD, FactsModel, make_model
-from drift_envs.envs.facts.vocabulary import NOTHING, TOLD, read_values
+from drift_envs.envs.facts.model import (
+    ASK,
+    FACTS_OF_A_WORLD,
+    NOTHING,
+    PASS,
+    TOLD,
+    FactsEpisode,
+    FactsModel,
+    make_model,
+    read_values,
+)
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, Response
 from drift_envs.oracle.recurring import Carried, CommandOracle

@@ -1,11 +1,8 @@
-"""The frozen lake with knobs.
-
-* `FrozenLake` - Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be set
-"""
+"""The frozen lake with knobs, in words, its marks on pictures, and how a schedule's lake is built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -14,14 +11,21 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from drift_envs.checks import check_action
-from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.frozen_lake.model import Map, false_targets, transitions
-from drift_envs.envs.frozen_lake.tables import LakeTables, Outcome, lake_tables
+from drift_envs.drawing import load_pygame
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS, NewMap
+from drift_envs.envs.frozen_lake.model import LakeTables, Map, Outcome, false_targets, lake_tables, transitions
 from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.schedule.model import Schedule
+from drift_envs.schedule.values import draw_arguments
 from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv
+from drift_envs.wrappers.binding import knob_table
+from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
+from drift_envs.wrappers.drift import Source
+from drift_envs.wrappers.options import WrapperOptions, load_checked
+from drift_envs.wrappers.overlay.marks import CHANGED, GHOST, TRAIL, DrawnMarks
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 """Gymnasium's transition table: state, action, outcomes."""
@@ -389,3 +393,164 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
         """Take the tables of the map from the cache."""
         self.__dict__.update(state)
         self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))
+
+
+class LakeDescriber:
+    """The words for the lake.
+
+    Args:
+        env: the lake.
+    """
+
+    actions: tuple[str, ...] = ("0", "1", "2", "3")
+    max_length = MAX_LENGTH
+    characters = TEXT_CHARACTERS
+
+    def __init__(self, env: FrozenLake) -> None:
+        self.env = env
+        self._cached_task: tuple[Any, Any, str] = (None, None, "")
+
+    def state(self, observation: int, score: float) -> str:
+        """Position, tile and gold.
+
+        Args:
+            observation: the state's number.
+            score: the gold collected in this episode.
+        """
+        row, column = divmod(observation, self.env.ncol)
+        tile = self.env.map[row][column]
+        return f'{{"cur_pos": [{row}, {column}], "tile_type": "{tile}", "gold_collected": {write_number(score)}}}'
+
+    def task(self, best: float | None) -> str:
+        """What to do on this lake; the sentence is put together once for each map.
+
+        Args:
+            best: the highest score there is.
+        """
+        lake = self.env.map
+        if self._cached_task[0] is not lake or self._cached_task[1] != best:
+            starts, goals = _places(lake, "S"), _places(lake, "G")
+            text = (
+                f"You walk over a frozen lake of {len(lake)} rows x {len(lake[0])} columns, "
+                f"from {', or '.join(starts)}. Reach the destination with the highest score and avoid holes. "
+                f"There are a total of {len(goals)} destination(s): {', '.join(goals)}. "
+                f"The highest score is {write_number(best or 0.0)}. Actions: 0 left, 1 down, 2 right, 3 up."
+            )
+            self._cached_task = (lake, best, text)
+        return self._cached_task[2]
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """The gold collected so far.
+
+        Args:
+            before: the gold before the transition.
+            reward: its reward.
+            terminated: whether it ended the episode.
+        """
+        return before + reward
+
+    def best_score(self, knobs: Mapping[str, Value]) -> float:
+        """The reward of the best goal.
+
+        Args:
+            knobs: the lake's knobs.
+        """
+        rewards = knobs["goal_rewards"]
+        goals = [place.strip("[]").replace(" ", "") for place in _places(knobs["map"], "G")]
+        return max((float(rewards.get(goal, self.env.goal_reward)) for goal in goals), default=0.0)
+
+
+def _places(lake: tuple[str, ...], letter: str) -> list[str]:
+    """Where a letter stands on a map, as `[row, column]`."""
+    return [
+        f"[{row}, {column}]" for row, tiles in enumerate(lake) for column, tile in enumerate(tiles) if tile == letter
+    ]
+
+
+class LakeMarks(DrawnMarks):
+    """Frames around tiles that changed, old holes as ghosts, and the agent's trajectory.
+
+    Args:
+        env: the lake.
+    """
+
+    def __init__(self, env: FrozenLake) -> None:
+        self.env = env
+        self._places: list[tuple[int, int]] = []
+
+    def begin(self) -> None:
+        """Start a new trail."""
+        self._places = [divmod(int(self.env.s), self.env.ncol)]
+
+    def note(self, action: Any) -> None:
+        """Extend the trail."""
+        self._places.append(divmod(int(self.env.s), self.env.ncol))
+
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        pygame = load_pygame()
+        width, height = self.env.cell_size
+        for row, column, tile in self._changes(old):
+            box = pygame.Rect(column * width, row * height, width, height)
+            pygame.draw.rect(surface, CHANGED, box.inflate(-4, -4), 3)
+            if tile == "H":
+                for part in range(0, 360, 30):  # a dashed ring: no hole any more
+                    pygame.draw.arc(surface, GHOST, box.inflate(-20, -20), np.radians(part), np.radians(part + 16), 3)
+        if len(self._places) > 1:
+            points = [((c + 0.5) * width, (r + 0.75) * height) for r, c in self._places]
+            pygame.draw.lines(surface, TRAIL, False, points, 3)
+            pygame.draw.circle(surface, TRAIL, points[0], 5)
+
+    def _changes(self, old: Mapping[str, Value] | None) -> list[tuple[int, int, str]]:
+        """Tiles that are others now, and what each was; goals count too when their reward is another one."""
+        if old is None:
+            return []
+        now, before = self.env.map, old.get("map", self.env.map)
+        if not isinstance(before, tuple) or [len(row) for row in before] != [len(row) for row in now]:
+            return []
+        rewards = old.get("goal_rewards", self.env.goal_rewards)
+        found = []
+        for row, tiles in enumerate(now):
+            for column, tile in enumerate(tiles):
+                place = f"{row},{column}"
+                other_reward = tile == "G" and rewards.get(place) != self.env.goal_rewards.get(place)
+                if before[row][column] != tile or other_reward:
+                    found.append((row, column, before[row][column]))
+        return found
+
+
+def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """Build the lake. With a schedule, it is slippery only if the schedule or an argument says so, and has no `prob`.
+
+    Args:
+        parts: the declaration of the environment.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of `FrozenLake`.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    if schedule is None:
+        return options.wrap(FrozenLake(options.base_mode(schedule), **arguments), None)
+    is_slippery = arguments.get("is_slippery", "success_rate" in arguments)
+    lake = FrozenLake(options.base_mode(schedule), **{**arguments, "is_slippery": is_slippery}, show_prob=False)
+    checked = load_checked(schedule, knob_table(lake), parts, arguments)
+    sizes = list(_map_sizes(checked))
+    lake.reserve_space(sizes if "map" in checked.base else [(lake.nrow, lake.ncol), *sizes])
+    return options.wrap(lake, checked)
+
+
+def _map_sizes(schedule: Schedule) -> Iterator[tuple[int, int]]:
+    """Rows and columns of every map that the schedule may set, the base's first."""
+    written = [schedule.base.get("map")]
+    for drift in schedule.drifts:
+        written += [drift.set.get("map"), *drift.choice.get("map", ())]
+    for value in written:
+        if isinstance(value, Mapping):
+            arguments = draw_arguments(value)
+            if "move" not in arguments:
+                size = arguments.get("size", NewMap.size)
+                yield size, size
+        elif value is not None:
+            yield len(value), len(value[0])

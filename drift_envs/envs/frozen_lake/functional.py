@@ -1,10 +1,4 @@
-"""The frozen lake as pure functions.
-
-* `FunctionalLake` - of `DriftFrozenLake-v0`
-* `LakeParams` - a schedule, and the transition tables of all maps that it leads to
-* `LakeState` - where the agent stands
-* `side_of` - the side of a slip
-"""
+"""The frozen lake as pure functions."""
 
 from __future__ import annotations
 

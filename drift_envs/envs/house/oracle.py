@@ -1,8 +1,4 @@
-"""The oracle of a drifting house: shortest plans by search over the symbolic state.
-
-* `HouseOracle` - exact responses, best commands and values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of a drifting house: shortest plans by search over the symbolic state."""
 
 from __future__ import annotations
 
@@ -11,12 +7,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from drift_envs.envs.house.episode import HouseEpisode, restore_episode
-from drift_envs.envs.house.model import HouseModel, make_model
-from drift_envs.envs.house.pool import find_task, number_tasks
-from drift_envs.envs.house.search import replay_plans, solve_task
-from drift_envs.envs.house.state import HouseState
-from drift_envs.envs.house.tasks import TASK_TYPES, WORDINGS, HouseTask, list_tasks
+from drift_envs.envs.house.model import HouseModel, HouseState, make_model
+from drift_envs.envs.house.tasks import (
+    TASK_TYPES,
+    WORDINGS,
+    HouseEpisode,
+    HouseTask,
+    find_task,
+    list_tasks,
+    number_tasks,
+    replay_plans,
+    restore_episode,
+    solve_task,
+)
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle, execute

@@ -1,21 +1,35 @@
-"""The tasks of a house: six types, as in ALFWorld, in words and as a rule.
+"""The tasks of a house, how they are solved, and one episode of them.
 
-* `TASK_TYPES`, `WORDINGS` - the names of the types, and how each is said
-* `HouseTask` - one task
-* `list_tasks` - every task of a house
-* `score_task` - the score of a state
-* `UNTIDY` - what a task is worth when a thing is put down where the household does not want it
+There are six types of tasks, as in ALFWorld. The search for shortest plans is exact: it leaves out only what no
+shortest plan contains, namely things that are neither wanted nor keys, furniture without a use for the task, and
+commands that change nothing.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from drift_envs.envs.house.blueprint import draw_house
-from drift_envs.envs.house.model import HouseModel
-from drift_envs.envs.house.state import NOWHERE, HouseState
-from drift_envs.envs.house.vocabulary import EFFECTS, FURNITURE, LAMPS, THINGS
+import numpy as np
+
+from drift_envs.envs.house.knobs import EFFECTS, FURNITURE, LAMPS, THINGS, draw_house
+from drift_envs.envs.house.model import (
+    NOTHING,
+    NOWHERE,
+    TREATMENTS,
+    Command,
+    HouseModel,
+    HouseState,
+    Verb,
+    make_model,
+    mark_thing,
+)
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
+from drift_envs.oracle.recurring import trace_plans
+from drift_envs.task_sequence import MOST_TASKS, Conditions, fill_pool, take_turns
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -174,3 +188,506 @@ def score_task(model: HouseModel, task: HouseTask, state: HouseState) -> float:
         return 0.0
     tidy = sum(model.is_tidy(thing, place) for thing, place in placed)
     return 1.0 if tidy >= task.number else UNTIDY
+
+
+LIMIT = 50
+"""The steps of an episode, as in ALFWorld."""
+
+START = HouseState()
+"""Before the first command."""
+
+
+class Plans(NamedTuple):
+    """All shortest plans of a task from one state.
+
+    Args:
+        score: the highest score that can be reached within the limit; 0 if none can.
+        length: the steps of the shortest plans that reach it.
+        best: by state on a shortest plan, the commands with which one goes on.
+        start: the state in which they begin.
+    """
+
+    score: float
+    length: int
+    best: dict[HouseState, tuple[Command, ...]]
+    start: HouseState
+
+    def first(self) -> list[Command]:
+        """One of the plans."""
+        return [] if not self.best else list(self.best[self.start])
+
+
+@lru_cache(maxsize=20_000)
+def solve_task(model: HouseModel, task: HouseTask, start: HouseState = START, limit: int = LIMIT) -> Plans:
+    """All plans that reach the highest score in the fewest steps.
+
+    Args:
+        model: the house; equal knob values share one object, see `make_model`.
+        task: the task.
+        start: the state in which the plans begin.
+        limit: the steps that are left.
+
+    Example:
+        >>> from drift_envs.envs.house.model import make_model
+        >>> house = make_model(7, {})
+        >>> plans = solve_task(house, HouseTask("pick_heat_then_place_in_recep", "mug", "bed"))
+        >>> plans.score, plans.length, len(plans.best[plans.start]) >= 1
+        (1.0, 6, True)
+    """
+    tried = (1.0, 0.0) if task.is_light else (1.0, 0.5)
+    for least in tried:
+        found = _search(model, task, start, limit, least)
+        if found is not None:
+            return found
+        if not _may_be_untidy(model):
+            break
+    return Plans(0.0, limit, {}, start)
+
+
+def _may_be_untidy(model: HouseModel) -> bool:
+    return any(not model.is_tidy(0, place) for place in model.shown)
+
+
+def _search(model: HouseModel, task: HouseTask, start: HouseState, limit: int, least: float) -> Plans | None:
+    """Breadth first, one layer a step; parents are kept for all shortest ways."""
+    choices = _Choices(model, task, start)
+    parents: dict[HouseState, list[tuple[HouseState, Command]]] = {start: []}
+    layer = [start]
+    for length in range(1, limit + 1):
+        ends: dict[HouseState, float] = {}
+        fresh: dict[HouseState, list[tuple[HouseState, Command]]] = {}
+        for state in layer:
+            for command in choices.of(state):
+                after = model.apply(state, command)
+                if after is None or after in parents:
+                    continue
+                fresh.setdefault(after, []).append((state, command))
+                if after not in ends and command.verb in (Verb.PUT, Verb.USE):
+                    ends[after] = score_task(model, task, after)
+        goals = [state for state, score in ends.items() if score > least or score == 1.0 == least]
+        parents |= fresh
+        if goals:
+            return Plans(max(ends[goal] for goal in goals), length, trace_plans(parents, goals), start)
+        # a task that is done ends the episode: states behind it cannot be reached
+        layer = [state for state in fresh if not ends.get(state)]
+        if not layer:
+            return None
+    return None
+
+
+class _Choices:
+    """The commands that a shortest plan may contain.
+
+    Args:
+        model: the house.
+        task: the task.
+        start: the state in which the plan begins.
+    """
+
+    def __init__(self, model: HouseModel, task: HouseTask, start: HouseState) -> None:
+        self._model, self._task = model, task
+        kind = model.words.get(task.thing, task.thing)
+        self._wanted = {index for index, one in enumerate(model.things) if one.kind == kind}
+        places = {model.place_of(start, thing) for thing in self._wanted} - {NOWHERE}
+        self._targets: set[int] = set()
+        self._treating: set[int] = set()
+        if task.is_light:
+            places |= {model.starts[index] for index, one in enumerate(model.things) if one.kind == task.target}
+        else:
+            self._targets = {place for place in model.shown if model.furniture[place].kind == task.target}
+            self._treating = {place for place, effect in model.effects.items() if effect == task.need}
+        locked = places | self._targets
+        self._keys = {key for place, key in model.keys.items() if key != NOWHERE and place in locked}
+        places |= {model.place_of(start, key) for key in self._keys} - {NOWHERE}
+        shown = set(model.shown)
+        self._places = sorted((places | self._targets | self._treating) & shown)
+        self._gos = [Command(Verb.GO, NOWHERE, place) for place in self._places]
+
+    def of(self, state: HouseState) -> Iterator[Command]:
+        """The commands in a state."""
+        model, at, held = self._model, state.at, state.held
+        if at != NOWHERE:
+            if at in model.opens and at not in state.opened:
+                yield Command(Verb.OPEN, NOWHERE, at)
+            for thing in model.visible(state):
+                if held == NOWHERE and (thing in self._wanted or thing in self._keys):
+                    yield Command(Verb.TAKE, thing, at)
+                elif self._task.is_light and model.things[thing].kind == self._task.target:
+                    yield Command(Verb.USE, thing)
+            if held != NOWHERE:
+                # A key, or whatever is in the hand by mistake, is put down anywhere.
+                if at in self._targets or held in self._keys or held not in self._wanted or self._task.is_light:
+                    yield Command(Verb.PUT, held, at)
+                verb = model.verbs.get(at)
+                if at in self._treating and verb is not None and TREATMENTS[verb] in model.takes[held]:
+                    yield Command(verb, held, at)
+        yield from self._gos
+
+
+@lru_cache(maxsize=50_000)
+def replay_plans(old: HouseModel, new: HouseModel, task: HouseTask, limit: int = LIMIT) -> float:
+    """The best score that the shortest plans of one house reach in another, command by command.
+
+    Args:
+        old: the house whose plans are replayed.
+        new: the house in which they are replayed.
+        task: the task.
+        limit: the steps of an episode.
+    """
+    plans = solve_task(old, task, limit=limit)
+    best = 0.0
+    layer = {(plans.start, START)}
+    while layer:
+        following = set()
+        for here, there in layer:
+            for command in plans.best.get(here, ()):
+                after = old.apply(here, command)
+                executed = new.parse(old.write(command))
+                other = new.apply(there, executed) or there
+                score = score_task(new, task, other) if other != there else 0.0
+                best = max(best, score)
+                if after is not None and not score:
+                    following.add((after, other))
+        layer = following
+    return best
+
+
+TITLE = "-= Welcome to TextWorld, ALFRED! =-"
+"""The first line of every episode, by which clients of ALFWorld separate the texts."""
+
+_LASTING = frozenset({Verb.TAKE, Verb.PUT, Verb.USE, Verb.SLICE, *TREATMENTS})
+"""The commands that `done` lists."""
+
+_SHOWN = frozenset({Verb.EXAMINE, Verb.INVENTORY, Verb.HELP})
+"""The commands whose answer a JSON state repeats, since nothing else in it shows it."""
+
+
+class HouseEpisode:
+    """The state of an episode, with what was seen and done so far.
+
+    Args:
+        model: the house; replaced from outside when knobs change.
+        task: the task.
+        wording: which of `WORDINGS` says it.
+
+    Example:
+        >>> from drift_envs.envs.house.model import make_model
+        >>> episode = HouseEpisode(make_model(7, {}), HouseTask("pick_and_place_simple", "mug", "bed"))
+        >>> episode.act("go to bed 1"), episode.score
+        ('You arrive at bed 1. On the bed 1, you see a pillow 3, and a basketball 1.', 0.0)
+    """
+
+    def __init__(self, model: HouseModel, task: HouseTask, wording: int = 0) -> None:
+        self.model, self.task, self.wording = model, task, wording
+        self.state = HouseState()
+        self.done: tuple[Command, ...] = ()
+        self.seen: dict[int, tuple[int, ...]] = {}
+        """What was seen in or on furniture when the agent last looked, in the order of the first looks."""
+        self.answer = ""
+        self._says = ""
+        self.score = 0.0
+
+    @property
+    def task_text(self) -> str:
+        """The task in words."""
+        return self.task.text(self.model, self.wording)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task is done."""
+        return self.score > 0.0
+
+    def introduce(self) -> str:
+        """The first observation, with the task."""
+        return f"{TITLE}\n\n{self.model.introduce()}\n\nYour task is to: {self.task_text}."
+
+    def act(self, text: str) -> str:
+        """Execute a command.
+
+        Args:
+            text: the command.
+
+        Returns:
+            The answer in words.
+        """
+        model, before = self.model, self.state
+        command = model.parse(text)
+        after = model.apply(before, command)
+        answer = model.describe(before, command, after)
+        self._says = answer if after is None or command is None or command.verb in _SHOWN else ""
+        if after is not None and command is not None and after is not before:
+            self.state = after
+            if command.verb in _LASTING:
+                self.done = (*self.done, command)
+                self.score = score_task(model, self.task, after)
+            if model.is_accessible(after, after.at):
+                self.seen[after.at] = model.contents(after, after.at)
+        self.answer = answer
+        return answer
+
+    def lose(self) -> str:
+        """Answer as if a command had had no effect."""
+        self.answer = self._says = NOTHING
+        return NOTHING
+
+    def list_slices(self) -> list[str]:
+        """The commands that slice something, which the admissible ones leave out."""
+        return self.model.slices(self.state)
+
+    def plan(self, limit: int) -> list[str]:
+        """The commands of a shortest plan from here; none where the task cannot be done any more. For evaluators.
+
+        Args:
+            limit: the steps that are left.
+        """
+        state: HouseState | None = self.state
+        plans, commands = solve_task(self.model, self.task, self.state, limit), []
+        while state is not None and state in plans.best:
+            command = plans.best[state][0]
+            commands.append(self.model.write(command))
+            state = self.model.apply(state, command)
+        return commands
+
+    def write_answer(self) -> str:
+        """The last answer; before the first command, what is seen first."""
+        return self.answer
+
+    def write_state(self) -> str:
+        """The state as JSON."""
+        model, state = self.model, self.state
+        at = state.at
+        door = "none"
+        if at in model.opens:
+            door = "open" if at in state.opened else "locked" if at in model.locked else "closed"
+        things, names = model.things, model.names
+        return json.dumps(
+            {
+                "house": model.number,
+                "task": self.task_text,
+                "at": "nothing" if at == NOWHERE else names[at],
+                "door": door,
+                "sees": [things[one].name for one in model.visible(state)],
+                "holds": "nothing" if state.held == NOWHERE else things[state.held].name,
+                "done": [model.write(one) for one in self.done],
+                "opened": [names[one] for one in sorted(state.opened)],
+                "visited": [names[one] for one in self.seen],
+                "says": self._says,
+            }
+        )
+
+    def save(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {
+            "task": tuple(self.task),
+            "wording": self.wording,
+            "state": tuple(self.state),
+            "done": self.done,
+            "seen": dict(self.seen),
+            "answer": self.answer,
+            "says": self._says,
+            "score": self.score,
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Restore a state.
+
+        Args:
+            saved: from `save`.
+        """
+        self.task, self.wording = HouseTask(*saved["task"]), saved["wording"]
+        self.state = HouseState(*saved["state"])
+        self.done, self.seen = saved["done"], dict(saved["seen"])
+        self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
+
+
+def restore_episode(
+    model: HouseModel, task: HouseTask, text: str, names: HouseModel | None = None, wording: int = 0
+) -> HouseEpisode:
+    """An episode at the state that a JSON text shows.
+
+    The commands of `done` count as executed even where this house would refuse them now: what was carried is
+    carried, and appliances did what they do in this house.
+
+    Args:
+        model: the house.
+        task: the task.
+        text: the JSON text.
+        names: the same house with the names of furniture that the text has; by default those of `model`.
+        wording: which of `WORDINGS` the text has.
+
+    Raises:
+        ArgumentError: if it is no state of this house.
+    """
+    episode = HouseEpisode(model, task, wording)
+    names = model if names is None else names
+    try:
+        shown = json.loads(text)
+        state = HouseState(opened=frozenset(names.by_name[name] for name in shown["opened"] if name in names.by_name))
+        done = []
+        for line in shown["done"]:
+            command = names.parse(line)
+            if command is None:  # the furniture is gone, or has another name
+                continue
+            done.append(command)
+            state = _force(model, state, command)
+        at = names.by_name.get(shown["at"], NOWHERE)
+        visited = [names.by_name[name] for name in shown["visited"] if name in names.by_name]
+        says = str(shown["says"])
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise ArgumentError(f"`state` should be a state of a house as JSON. Received {str(text)[:200]!r}") from error
+    episode.state = state._replace(at=at)
+    episode.done, episode._says = tuple(done), says
+    episode.seen = {place: model.contents(episode.state, place) for place in visited}
+    return episode
+
+
+def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState:
+    """The state after a command that was executed, wherever the agent would have to be for it."""
+    verb, thing, place = command
+    if verb is Verb.TAKE:
+        others = tuple(pair for pair in state.moved if pair[0] != thing)
+        return state._replace(held=thing, moved=tuple(sorted((*others, (thing, NOWHERE)))))
+    if verb is Verb.PUT:
+        others = tuple(pair for pair in state.moved if pair[0] != thing)
+        return state._replace(held=NOWHERE, moved=tuple(sorted((*others, (thing, place)))))
+    if verb is Verb.USE:
+        return state._replace(lit=state.lit ^ {thing})
+    if verb is Verb.SLICE:
+        return mark_thing(state, thing, state.marks_of(thing) | {"sliced"})
+    return model.apply(state._replace(at=place, held=thing), command) or state
+
+
+LEAST_LOSS = 0.05
+"""The least loss of the plans that were best before a drift, for a task that counts as affected."""
+
+_HOUSES = 0x07E3
+"""The stream of other houses."""
+
+
+def number_task(house: int, index: int) -> int:
+    """A task of a house as one number.
+
+    Args:
+        house: the number of the house.
+        index: the position in `list_tasks`.
+
+    Example:
+        >>> number_task(7, 12), find_task(number_task(7, 12))[0]
+        (70012, 7)
+    """
+    return house * MOST_TASKS + index
+
+
+def number_tasks(house: int) -> range:
+    """The numbers of all tasks of a house.
+
+    Args:
+        house: the number of the house.
+    """
+    return range(number_task(house, 0), number_task(house, len(list_tasks(house))))
+
+
+def find_task(number: int) -> tuple[int, HouseTask]:
+    """The house and the task of a number.
+
+    Args:
+        number: from `number_task`.
+
+    Raises:
+        ArgumentError: if there is no such task.
+    """
+    house, index = divmod(number, MOST_TASKS)
+    tasks = list_tasks(house)
+    if index >= len(tasks):
+        raise ArgumentError(f"`goal_index` should be a task of house {house}, which has {len(tasks)}. Received {index}")
+    return house, tasks[index]
+
+
+@lru_cache(maxsize=512)
+def draw_tasks(
+    house: int,
+    count: int,
+    seed: int,
+    without: tuple[int, ...] = (),
+    *,
+    conditions: Conditions,
+    affected: bool = True,
+) -> tuple[int, ...]:
+    """Draw tasks of a house that can be done with score 1.0 under all conditions.
+
+    Tasks that every drift affects come first: between two successive conditions, the plans that were best before
+    reach at most 95 % of the best score after. For a control, tasks that no drift affects come first. If there are
+    too few, others fill the pool. Types take turns.
+
+    Args:
+        house: the number of the house.
+        count: how many.
+        seed: of the stream.
+        without: the numbers of tasks that are excluded.
+        conditions: knob values under which each can be done, in temporal order.
+        affected: whether every drift has to affect the tasks that come first, or none.
+
+    Returns:
+        The numbers of the tasks.
+
+    Raises:
+        ArgumentError: if the house has too few such tasks.
+    """
+    rng = np.random.default_rng(seed)
+    tasks = list_tasks(house)
+    order = take_turns([task.type for task in tasks], TASK_TYPES, rng)
+    models = [_model_of(house, condition) for condition in conditions]
+    found = fill_pool(
+        (number_task(house, index) for index in order),
+        count,
+        lambda number: (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected),
+    )
+    if len(found) < count:
+        raise ArgumentError(
+            f"house {house} should have {count} tasks that can be done at 1.0 in every phase of the schedule. "
+            f"Found {len(found)}"
+        )
+    return found
+
+
+def _model_of(house: int, condition: tuple[tuple[str, Value], ...]) -> HouseModel:
+    return make_model(house, dict(condition))
+
+
+def _check(task: HouseTask, models: Sequence[HouseModel], affected: bool) -> tuple[bool, bool]:
+    """Whether a task can be done at 1.0 in all models, and whether every change affects it, or none."""
+    is_first = True
+    for number, model in enumerate(models):
+        if solve_task(model, task).score < 1.0:
+            return False, False
+        if number and is_first and model is not models[number - 1]:
+            is_first = (replay_plans(models[number - 1], model, task) <= 1.0 - LEAST_LOSS) == affected
+    return True, is_first
+
+
+def draw_elsewhere(
+    house: int, count: int, houses: int, conditions: Conditions, stream: Callable[[int], int]
+) -> tuple[int, ...]:
+    """Draw tasks of other houses, by the rules of `draw_tasks`.
+
+    Args:
+        house: the number of the house that is left out.
+        count: how many tasks.
+        houses: in how many houses they are.
+        conditions: knob values under which each can be done, in temporal order.
+        stream: returns the seed of the random stream of a key.
+
+    Returns:
+        The numbers of the tasks; the houses take turns.
+    """
+    rng = np.random.default_rng(stream(_HOUSES))
+    numbers: list[int] = []
+    while len(numbers) < min(houses, count):
+        number = int(rng.integers(1, MOST_TASKS))
+        if number != house and number not in numbers:
+            numbers.append(number)
+    found = []
+    for place, number in enumerate(numbers):
+        share = count // len(numbers) + (place < count % len(numbers))
+        found.append(draw_tasks(number, share, stream(_HOUSES + place), conditions=conditions))
+    return tuple(tasks[place] for place in range(max(map(len, found))) for tasks in found if place < len(tasks))

@@ -1,10 +1,5 @@
 """The rules of Minigrid's environments over the full state, for search and for oracles, without Minigrid.
 
-* `GridState` - where the agent is, what it carries, and the cells that it has changed
-* `GridTask` - what ends an episode with a reward
-* `GridModel` - a map with its rules: what each action leads to
-* `GridResult` - a state, and whether the episode is over and paid
-
 A cell is a pair of column and row; what stands in it is a text such as `wall`, `locked red door` or `blue key`, and
 `nothing` where it is empty. Source: `minigrid.minigrid_env.MiniGridEnv.step` and `minigrid.core.world_object`.
 """
@@ -15,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from drift_envs.envs.minigrid.knobs import ACTIONS
+from drift_envs.envs.minigrid import ACTIONS
 
 Cell = tuple[int, int]
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))

@@ -1,10 +1,4 @@
-"""The oracle of Minigrid's environments: shortest plans by search over the full state.
-
-* `GridOracle` - exact responses, best actions and values at any tick, for maps that have a number
-* `plan_grid`, `GridPlans` - all shortest plans from a state, by breadth-first search
-* `replay_grid` - whether a shortest plan for one map pays on another one
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of Minigrid's environments: shortest plans by search over the full state."""
 
 from __future__ import annotations
 
@@ -15,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
 from drift_envs.checks import check_integer
-from drift_envs.envs.minigrid.knobs import ACTIONS, read_cell
+from drift_envs.envs.minigrid import ACTIONS, read_cell
 from drift_envs.envs.minigrid.model import GridModel, GridState
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value

@@ -1,8 +1,4 @@
-"""Task pages of MiniWoB++ with knobs.
-
-* `MiniWoB` - a task page in Chromium, with a drifting layer between page and agent
-* `PageRoute` - how a page was reached
-"""
+"""Task pages of MiniWoB++ with knobs."""
 
 from __future__ import annotations
 
@@ -16,17 +12,30 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
+from drift_envs.chromium import find_chromium
 from drift_envs.drawing import read_png
-from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS, to_layer
-from drift_envs.envs.miniwob.page import PageReading, PageTruth, TaskPage, keep_alive
-from drift_envs.envs.miniwob.tasks import TASKS
-from drift_envs.envs.miniwob.text import MAX_LENGTH, find_action, list_actions, write_state
+from drift_envs.envs.miniwob import MINIWOB_KNOBS, to_layer
+from drift_envs.envs.miniwob.page import (
+    MAX_LENGTH,
+    TASKS,
+    PageReading,
+    PageTruth,
+    TaskPage,
+    find_action,
+    find_pages,
+    keep_alive,
+    list_actions,
+    write_state,
+)
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.task_sequence import ORDERS
 from drift_envs.tunable import KnobAttribute
+from drift_envs.wrappers.binding import knob_table
+from drift_envs.wrappers.drift import Source
+from drift_envs.wrappers.options import WrapperOptions, load_checked
 
 OBSERVATION_MODES = ("package", "state")
 """The package's own observations and actions, or the page as JSON and actions in words."""
@@ -393,3 +402,27 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         if page is not None:
             page.close()
             self._reading, self.goal_index = None, None
+
+
+def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """Build the task page.
+
+    Args:
+        parts: the declaration of the environment.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of `MiniWoB`.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        MissingDependencyError: if the pages or the browser are not installed.
+        ScheduleError: if the schedule cannot be used.
+    """
+    find_pages()
+    find_chromium()
+    task = parts.fixed["task"]
+    if schedule is None:
+        return options.wrap(MiniWoB(options.base_mode(schedule), task=task, **arguments), None)
+    checked = load_checked(schedule, knob_table(MiniWoB(task=task)), parts, arguments)
+    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
+    return options.wrap(MiniWoB(options.base_mode(checked), task=task, **{**tasks, **arguments}), checked)

@@ -1,7 +1,4 @@
-"""Observations and actions as the package `miniwob` has them.
-
-* `PackageForm` - reads and drives a page through the package's own functions
-"""
+"""Observations and actions as the package `miniwob` has them."""
 
 from __future__ import annotations
 

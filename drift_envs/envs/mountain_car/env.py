@@ -1,9 +1,4 @@
-"""Mountain cars with knobs.
-
-* `MountainCar` - Gymnasium's mountain car with knobs for force, gravity, goal position and transient responses
-* `MountainCarContinuous` - the continuous mountain car with the same knobs, `power` instead of `force`
-* `MOUNTAIN_CAR_KNOBS`, `MOUNTAIN_CAR_CONTINUOUS_KNOBS` - their knob tables
-"""
+"""The mountain cars with knobs, in words, and their marks on pictures."""
 
 from __future__ import annotations
 
@@ -18,11 +13,14 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from drift_envs.checks import check_action, check_force, check_number
+from drift_envs.drawing import load_pygame
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
+from drift_envs.wrappers.overlay.marks import GHOST, MOST, TRAIL, DrawnMarks
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
 _TRANSIENT = Knob(
@@ -418,3 +416,152 @@ _MARGIN = 1e-6
 """More than the rounding to single precision changes a position."""
 _PUSHES = {0: -1, 1: 0, 2: 1}
 _OTHER_PUSHES = {-1: (0, 1), 0: (-1, 1), 1: (-1, 0)}
+
+
+FORCES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""The forces that the continuous car's text form offers."""
+
+
+class CarDescriber:
+    """The words for the cars.
+
+    Args:
+        env: the car.
+        actions: its admissible actions.
+        meaning: what they do.
+    """
+
+    max_length = MAX_LENGTH
+    characters = TEXT_CHARACTERS
+
+    def __init__(self, env: MountainCar | MountainCarContinuous, actions: tuple[str, ...], meaning: str) -> None:
+        self.env = env
+        self.actions = actions
+        self._meaning = meaning
+        self._cached_task = ""
+
+    def state(self, observation: np.ndarray, score: float) -> str:
+        """Position and velocity with six decimals, so that a change of 0.0002 in the force stays visible.
+
+        Args:
+            observation: position and velocity, shape `(2,)`.
+            score: not used.
+        """
+        position, velocity = observation.tolist()
+        return f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}'
+
+    def task(self, best: float | None) -> str:
+        """What to do in this valley; the position of the flag is left out, since it may move.
+
+        Args:
+            best: the highest score there is.
+        """
+        if not self._cached_task:
+            self._cached_task = (
+                "You drive a car in a valley. Its engine may be too weak to climb straight up. Reach the flag, "
+                f"somewhere to the right; the valley goes from {self.env.min_position:g} to "
+                f"{self.env.max_position:g}. The highest score is {write_number(best or 0.0)}, for reaching the flag. "
+                f"Actions: {self._meaning}."
+            )
+        return self._cached_task
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """One at the flag.
+
+        Args:
+            before: the score before the transition.
+            reward: its reward.
+            terminated: whether it ended the episode, which only the flag does.
+        """
+        return 1.0 if terminated else before
+
+    def best_score(self, knobs: Mapping[str, Value]) -> float:
+        """One, for reaching the flag.
+
+        Args:
+            knobs: the car's knobs.
+        """
+        return 1.0
+
+
+def describe_car(env: MountainCar) -> CarDescriber:
+    """The words for the car with three actions."""
+    return CarDescriber(env, ("0", "1", "2"), "0 push left, 1 do nothing, 2 push right")
+
+
+def describe_continuous_car(env: MountainCarContinuous) -> CarDescriber:
+    """The words for the car with a force between -1 and 1."""
+    forces = tuple(f"{force:.1f}" for force in FORCES)
+    return CarDescriber(env, forces, "the force of a push, from -1.0 (full left) to 1.0 (full right)")
+
+
+FORCE = (11, 60, 111)
+REACH = 70
+"""Pixels of the arrow at Gymnasium's own force."""
+
+
+class CarMarks(DrawnMarks):
+    """An arrow for what the engine does, a ghost of a flag that has moved, and the car's trajectory.
+
+    Args:
+        env: the car.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._places: list[float] = []
+        self._push = 0.0
+
+    def begin(self) -> None:
+        """Start a new trail; no force acts."""
+        self._places, self._push = [float(self.env.state[0])], 0.0
+
+    def note(self, action: Any) -> None:
+        """Extend the trail, and store the force."""
+        self._places = [*self._places[1 - MOST :], float(self.env.state[0])]
+        self._push = self._force(action)
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """One at the flag, as in the text form."""
+        return float(terminated)
+
+    def _force(self, action: Any) -> float:
+        """The force of an action, relative to the engine of Gymnasium's car."""
+        return (int(action) - 1) * float(self.env.force) / 0.001
+
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        pygame = load_pygame()
+        width, height = surface.get_size()
+        flag = float(self.env.goal_position)
+        before = flag if old is None else float(old.get("goal_position", flag))
+        if before != flag:
+            x, y = self._pixel(before, width, height)
+            for part in range(0, 50, 10):
+                pygame.draw.line(surface, GHOST, (x, y - part), (x, y - part - 5), 3)
+        if len(self._places) > 1:
+            # Above the car, where the way back does not hide the way there behind the hill's line.
+            points = [(x, y - 30) for x, y in (self._pixel(place, width, height) for place in self._places)]
+            pygame.draw.lines(surface, TRAIL, False, points, 3)
+        if self._push:
+            x, y = self._pixel(self._places[-1], width, height)
+            tip, side = x + REACH * self._push, 1 if self._push > 0 else -1
+            pygame.draw.line(surface, FORCE, (x, y - 50), (tip - 8 * side, y - 50), 5)
+            pygame.draw.polygon(surface, FORCE, [(tip, y - 50), (tip - 12 * side, y - 58), (tip - 12 * side, y - 42)])
+
+    def _pixel(self, position: float, width: int, height: int) -> tuple[float, float]:
+        """Where Gymnasium draws the ground at a position."""
+        scale = width / (self.env.max_position - self.env.min_position)
+        ground = np.sin(3 * position) * 0.45 + 0.55
+        return (position - self.env.min_position) * scale, height - ground * scale - 10
+
+
+class ContinuousCarMarks(CarMarks):
+    """The same for the continuous car.
+
+    Args:
+        env: the car.
+    """
+
+    def _force(self, action: Any) -> float:
+        """The force of an action, relative to the engine of Gymnasium's car."""
+        return float(np.clip(np.ravel(action)[0], -1, 1)) * float(self.env.power) / 0.0015

@@ -1,10 +1,4 @@
-"""The mountain cars as pure functions.
-
-* `FunctionalCar` - of `DriftMountainCar-v0`
-* `FunctionalCarContinuous` - of `DriftMountainCarContinuous-v0`
-* `CarParams` - a schedule and the step limit
-* `CarState` - position and velocity
-"""
+"""The mountain cars as pure functions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The oracle of MuJoCo's environments: exact responses, and reference controllers that are no optima.
-
-* `balance_pole`, `reach`, `run` - controllers of undisturbed environments
-* `REFERENCES` - the controllers that read the knobs of a tick, by the name of the class
-* `make_oracle` - the oracle of a drifting environment, as its declaration names it
-"""
+"""The oracle of MuJoCo's environments: exact responses, and reference controllers that are no optima."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.mujoco.text import TEXTS
+from drift_envs.envs.mujoco.env import TEXTS
 from drift_envs.oracle.transitions import Knobs, Reference, TransitionOracle, scale_action
 
 GAITS = Path(__file__).with_name("gaits.json")

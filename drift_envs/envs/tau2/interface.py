@@ -1,8 +1,4 @@
-"""The tools as clients see them: present names, schemas and errors, and calls to and from those of the package.
-
-* `Tau2Interface` - the tools of a domain under knob values
-* `make_interface` - the interface for knob values; equal values share one
-"""
+"""The tools as clients see them: present names, schemas and errors, and calls to and from those of the package."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from drift_envs.envs.tau2.knobs import CONFIRM, DOMAINS, RULES, TAU2_KNOBS, UNITS
+from drift_envs.envs.tau2 import CONFIRM, DOMAINS, RULES, TAU2_KNOBS, UNITS
 from drift_envs.envs.tau2.package import FINISH, PackageCall, Tau2Tool, load_policy, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw

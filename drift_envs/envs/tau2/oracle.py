@@ -1,18 +1,20 @@
-"""The oracle of tau2-bench's domains: the published actions, carried through every drift.
-
-* `Tau2Oracle` - exact responses, the published actions and their values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of tau2-bench's domains: the published actions, carried through every drift."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from drift_envs.envs.tau2.env import Tau2Tools
-from drift_envs.envs.tau2.episode import Tau2Episode, carry_reference, plan_reference, replay
+from drift_envs.envs.tau2.env import (
+    Tau2Episode,
+    Tau2Tools,
+    carry_reference,
+    find_task,
+    list_tasks,
+    plan_reference,
+    replay,
+)
 from drift_envs.envs.tau2.interface import Tau2Interface, make_interface
-from drift_envs.envs.tau2.pool import find_task, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse, execute

@@ -1,26 +1,362 @@
-"""A service desk under given knob values: executes calls, and lists those that what was looked up allows.
+"""A service desk under given knob values: what each tool does, and which calls are possible.
 
-* `Desk` - database, rules and interface together
-* `Answer` - the answer to a call
-* `make_desk` - the desk for a shop's number and knob values; equal values share one
+Arguments are ids as numbers, amounts in the unit of the rules, and `datetime.date`. Every id was looked up before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from drift_envs.envs.tools.catalogue import REASONS, RULES, SPEEDS, Argument
-from drift_envs.envs.tools.database import NO_RECORD, Database, RecordKind, draw_database, kind_of
+from drift_envs.envs.tools.database import (
+    MOST_STALE,
+    NO_RECORD,
+    OPEN,
+    POLICY,
+    REASONS,
+    RULE_KNOBS,
+    RULES,
+    SPEEDS,
+    TODAY,
+    UNITS,
+    Argument,
+    Database,
+    DeskRules,
+    DeskState,
+    RecordKind,
+    Transaction,
+    draw_database,
+    kind_of,
+    make_rules,
+    write_page,
+)
 from drift_envs.envs.tools.interface import INTERFACE_KNOBS, ParsedCall, ToolInterface, make_interface
-from drift_envs.envs.tools.operations import OPERATIONS
-from drift_envs.envs.tools.page import write_page
-from drift_envs.envs.tools.rules import POLICY, RULE_KNOBS, UNITS, DeskRules, make_rules
-from drift_envs.envs.tools.state import MOST_STALE, DeskState, Transaction
 from drift_envs.knobs import FrozenMapping, Value, freeze
 from drift_envs.tool_calls import Refusal
+
+Arguments = Mapping[str, Any]
+Operation = Callable[[Transaction, Arguments], dict[str, Any]]
+
+PAGE = 2
+"""How many orders a page has."""
+
+CREDIT = 0
+"""The destination of a refund that is paid as store credit."""
+
+_OK = {"ok": True}
+
+
+def _euros(cents: int) -> float:
+    return round(cents / 100, 2)
+
+
+def _deny(rule: str) -> Refusal:
+    return Refusal("policy", f"the rule {rule} does not allow this")
+
+
+def _find_customer(call: Transaction, args: Arguments) -> dict[str, Any]:
+    key = call.database.emails.get(args["email"].strip().lower())
+    if key is None:
+        raise Refusal(*NO_RECORD)
+    fields = ("name", "email", "street", "city")
+    return call.note(key, {"customer_id": key, **{name: call.shown(key, name) for name in fields}})
+
+
+def _list_orders(call: Transaction, args: Arguments) -> dict[str, Any]:
+    customer, page = args["customer_id"], args.get("page", 1)
+    orders = call.database.records[customer]["orders"]
+    orders = orders if call.rules.newest_first else orders[::-1]
+    pages = -(-len(orders) // PAGE)
+    if not 1 <= page <= pages:
+        raise Refusal("not_found", f"there are {pages} pages")
+    shown = [_note_order(call, one) for one in orders[(page - 1) * PAGE : page * PAGE]]
+    call.note(customer, {"customer_id": customer, "pages_of_orders": pages})
+    return {"orders": shown, "page": page, "pages": pages}
+
+
+def _note_order(call: Transaction, order: int) -> dict[str, Any]:
+    return call.note(order, {"order_id": order, **{name: call.shown(order, name) for name in ("date", "status")}})
+
+
+def _open_account(call: Transaction, args: Arguments) -> dict[str, Any]:
+    customer = _find_customer(call, args)
+    return {**customer, **_list_orders(call, {**args, "customer_id": customer["customer_id"]})}
+
+
+def _find_order(call: Transaction, args: Arguments) -> dict[str, Any]:
+    for order in call.database.records[args["customer_id"]]["orders"]:
+        if call.database.records[order]["date"] == args["date"]:
+            return _note_order(call, order)
+    raise Refusal("not_found", "the customer placed no order on this day")
+
+
+def _get_order(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order = args["order_id"]
+    record, shown = call.database.records[order], call.shown
+    return call.note(
+        order,
+        {
+            "order_id": order,
+            **{name: shown(order, name) for name in ("date", "status", "street", "city", "declined")},
+            "items": [_show_item(call, one) for one in record["items"]],
+            "payments": [_show_payment(call, one) for one in record["payments"]],
+            "shipments": [
+                {"shipment_id": one, "status": shown(one, "status")}
+                for one in record["shipments"]
+                if shown(one, "exists")
+            ],
+            "sent": [
+                {"name": call.database.records[product]["name"], "speed": speed}
+                for product, speed in shown(order, "sent")
+            ],
+        },
+    )
+
+
+def _show_item(call: Transaction, item: int) -> dict[str, Any]:
+    fields = {name: call.shown(item, name) for name in ("name", "status", "reason")}
+    return {
+        "item_id": item,
+        **fields,
+        "price": _euros(call.database.records[item]["price"]),
+        "shipment_id": call.shown(item, "shipment"),
+    }
+
+
+def _show_payment(call: Transaction, payment: int) -> dict[str, Any]:
+    record = call.database.records[payment]
+    return {
+        "payment_id": payment,
+        "amount": _euros(record["amount"]),
+        "card_id": record["card"],
+        "refunded": [
+            {
+                "to": "store credit" if place == CREDIT else call.database.records[place]["label"],
+                "amount": _euros(cents),
+            }
+            for place, cents in call.shown(payment, "refunds")
+        ],
+    }
+
+
+def _list_cards(call: Transaction, args: Arguments) -> dict[str, Any]:
+    customer = args["customer_id"]
+    cards = [
+        {"card_id": card, "label": call.database.records[card]["label"]}
+        for card in call.database.records[customer]["cards"]
+    ]
+    return call.note(customer, {"customer_id": customer, "cards": cards})
+
+
+def _find_product(call: Transaction, args: Arguments) -> dict[str, Any]:
+    name = args["name"].strip().lower()
+    key = call.database.products.get(name)
+    if key is None:
+        raise Refusal("not_found", "there is no product of this name")
+    return call.note(key, {"product_id": key, "name": name, "price": _euros(call.database.records[key]["price"])})
+
+
+def _track_shipment(call: Transaction, args: Arguments) -> dict[str, Any]:
+    key = args["shipment_id"]
+    fields = ("status", "sent", "delivered")
+    return call.note(key, {"shipment_id": key, **{name: call.shown(key, name) for name in fields}})
+
+
+def _cancel_order(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order = args["order_id"]
+    status = call.get(order, "status")
+    if status == "cancelled":
+        raise Refusal("conflict", "the order is cancelled")
+    if not call.rules.may_cancel(status):
+        raise _deny("cancel_until")
+    call.set(order, "status", "cancelled")
+    return _OK
+
+
+def _check_returnable(call: Transaction, item: int, meaning: str | None) -> None:
+    order = call.database.records[item]["order"]
+    delivered: date | None = call.database.records[call.database.records[order]["shipments"][0]]["delivered"]
+    if call.get(item, "status") != "kept" or delivered is None:
+        raise Refusal("conflict", "the item was not delivered, or is returned")
+    if meaning not in (None, "damaged") and not call.rules.is_within("return_days", delivered):
+        raise _deny("return_days")
+
+
+def _return_item(call: Transaction, args: Arguments) -> dict[str, Any]:
+    item, meaning = args["item_id"], call.rules.reasons[args["reason"]]
+    _check_returnable(call, item, meaning)
+    call.set(item, "status", "returned")
+    call.set(item, "reason", meaning)
+    return _OK
+
+
+def _register_return(call: Transaction, args: Arguments) -> dict[str, Any]:
+    _check_returnable(call, args["item_id"], None)
+    call.set(args["item_id"], "announced", True)
+    return _OK
+
+
+def _complete_return(call: Transaction, args: Arguments) -> dict[str, Any]:
+    if not call.get(args["item_id"], "announced"):
+        raise Refusal("conflict", "the return was not announced")
+    _return_item(call, args)
+    call.set(args["item_id"], "announced", None)
+    return _OK
+
+
+def _send_item(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order, default = args["order_id"], call.rules.defaults["send_item"]
+    speed = args.get("speed")
+    if speed == default:
+        raise Refusal("redundant", "this is the default: leave `speed` out")
+    if call.get(order, "status") == "cancelled":
+        raise Refusal("conflict", "the order is cancelled")
+    call.set(order, "sent", tuple(sorted((*call.get(order, "sent"), (args["product_id"], speed or default)))))
+    return _OK
+
+
+def _refund(call: Transaction, args: Arguments) -> dict[str, Any]:
+    return _pay(call, args, round(args["amount"] * call.rules.unit))
+
+
+def _pay(call: Transaction, args: Arguments, cents: int) -> dict[str, Any]:
+    payment = args["payment_id"]
+    record = call.database.records[payment]
+    own = record["card"]
+    default = own if call.rules.defaults["refund"] == "original" else CREDIT
+    card = args.get("card_id")
+    if card == default:
+        raise Refusal("redundant", "this is the default: leave `card_id` out")
+    if card is not None and call.database.owners[card] != call.database.owners[payment]:
+        raise Refusal("conflict", "the card belongs to another customer")
+    if card not in (None, own) and not call.rules.policy["other_card"]:
+        raise _deny("other_card")
+    refunds = dict(call.get(payment, "refunds"))
+    total = cents + sum(refunds.values())
+    if not 0 < cents <= total <= record["amount"]:
+        raise Refusal("conflict", "the amount should be positive, and no more than what is left of the payment")
+    if call.rules.needs_person(total):
+        raise _deny("approval_limit")
+    place = default if card is None else card
+    call.set(payment, "refunds", tuple(sorted({**refunds, place: refunds.get(place, 0) + cents}.items())))
+    return _OK
+
+
+def _draft_refund(call: Transaction, args: Arguments) -> dict[str, Any]:
+    call.set(args["payment_id"], "draft", round(args["amount"] * call.rules.unit))
+    return _OK
+
+
+def _send_refund(call: Transaction, args: Arguments) -> dict[str, Any]:
+    draft = call.get(args["payment_id"], "draft")
+    if draft is None:
+        raise Refusal("conflict", "no refund was prepared")
+    _pay(call, args, draft)
+    call.set(args["payment_id"], "draft", None)
+    return _OK
+
+
+def _update_address(call: Transaction, args: Arguments) -> dict[str, Any]:
+    for field in ("street", "city"):
+        if field in args:
+            call.set(args["customer_id"], field, args[field])
+    return _OK
+
+
+def _redirect_order(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order = args["order_id"]
+    if call.get(order, "status") not in OPEN:
+        raise Refusal("conflict", "the order was shipped or cancelled")
+    call.set(order, "street", args["street"])
+    call.set(order, "city", args["city"])
+    return _OK
+
+
+def _create_shipment(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order = args["order_id"]
+    added = call.database.records[order]["shipments"][1]
+    if call.get(order, "status") not in OPEN or call.get(added, "exists"):
+        raise Refusal("conflict", "the order was shipped or cancelled, or has two shipments")
+    if args["date"] <= TODAY:
+        raise Refusal("conflict", "the day should be in the future")
+    call.set(added, "exists", True)
+    call.set(added, "date", args["date"])
+    return _OK
+
+
+def _move_item(call: Transaction, args: Arguments) -> dict[str, Any]:
+    item, shipment = args["item_id"], args["shipment_id"]
+    order = call.database.records[item]["order"]
+    if shipment not in call.database.records[order]["shipments"] or not call.get(shipment, "exists"):
+        raise Refusal("conflict", "item and shipment should belong to the same order")
+    if call.get(order, "status") not in OPEN:
+        raise Refusal("conflict", "the order was shipped or cancelled")
+    call.set(item, "shipment", shipment)
+    return _OK
+
+
+def _ship_item(call: Transaction, args: Arguments) -> dict[str, Any]:
+    order = call.database.records[args["item_id"]]["order"]
+    _create_shipment(call, {"order_id": order, "date": args["date"]})
+    added = call.database.records[order]["shipments"][1]
+    return _move_item(call, {"item_id": args["item_id"], "shipment_id": added})
+
+
+def _report_lost(call: Transaction, args: Arguments) -> dict[str, Any]:
+    shipment = args["shipment_id"]
+    sent = call.database.records[shipment]["sent"]
+    if call.get(shipment, "status") != "shipped" or sent is None:
+        raise Refusal("conflict", "the shipment is not under way")
+    if not call.rules.is_lost(sent):
+        raise _deny("lost_days")
+    call.set(shipment, "status", "lost")
+    return _OK
+
+
+def _decline(call: Transaction, args: Arguments) -> dict[str, Any]:
+    if call.get(args["order_id"], "declined"):
+        raise Refusal("conflict", "a request about this order was declined")
+    call.set(args["order_id"], "declined", args["rule"])
+    return _OK
+
+
+def _end(call: Transaction, args: Arguments) -> dict[str, Any]:
+    return _OK
+
+
+OPERATIONS: dict[str, Operation] = {
+    "find_customer": _find_customer,
+    "list_orders": _list_orders,
+    "open_account": _open_account,
+    "find_order": _find_order,
+    "get_order": _get_order,
+    "list_cards": _list_cards,
+    "find_product": _find_product,
+    "track_shipment": _track_shipment,
+    "cancel_order": _cancel_order,
+    "return_item": _return_item,
+    "register_return": _register_return,
+    "complete_return": _complete_return,
+    "send_item": _send_item,
+    "refund": _refund,
+    "draft_refund": _draft_refund,
+    "send_refund": _send_refund,
+    "update_address": _update_address,
+    "update_street": _update_address,
+    "update_city": _update_address,
+    "redirect_order": _redirect_order,
+    "create_shipment": _create_shipment,
+    "move_item": _move_item,
+    "ship_item": _ship_item,
+    "report_lost": _report_lost,
+    "decline": _decline,
+    "hand_over": _end,
+    "finish": _end,
+}
+
 
 DESK_KNOBS = (*INTERFACE_KNOBS, *RULE_KNOBS, "page")
 """The knobs on which a desk depends, beside the number of the shop."""

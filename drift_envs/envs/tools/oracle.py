@@ -1,8 +1,4 @@
-"""The oracle of a drifting service desk: cheapest plans of calls by search.
-
-* `DeskOracle` - exact responses, best calls and values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The oracle of a drifting service desk: cheapest plans of calls by search."""
 
 from __future__ import annotations
 
@@ -11,12 +7,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from drift_envs.envs.tools.database import DeskState
 from drift_envs.envs.tools.desk import DESK_KNOBS, Desk, make_desk
-from drift_envs.envs.tools.episode import DeskEpisode, restore_episode
-from drift_envs.envs.tools.pool import find_request, number_requests
+from drift_envs.envs.tools.episode import (
+    START,
+    DeskEpisode,
+    find_request,
+    key_of,
+    number_requests,
+    replay_plans,
+    restore_episode,
+    solve_request,
+)
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
-from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
-from drift_envs.envs.tools.state import DeskState
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import ChangeEffect, KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle

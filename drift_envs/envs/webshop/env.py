@@ -1,12 +1,13 @@
-"""A web shop with knobs.
-
-* `WebShop` - an instruction to buy something, pages to read, `search[words]` and `click[label]`
-"""
+"""A web shop with knobs: its pages as observations and actions, and how a schedule's shop is built."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -14,26 +15,203 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
-from drift_envs.drawing import read_png
-from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
-from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
-from drift_envs.envs.webshop.picture import draw_page
+from drift_envs.drawing import load_pygame, read_png
+from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, make_backend
+from drift_envs.envs.webshop.picture import draw_page, lay_out
 from drift_envs.envs.webshop.tasks import GoalSequence, open_inventory
-from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format_state, list_actions
-from drift_envs.errors import ArgumentError, StateError
-from drift_envs.knobs import KnobTable, Value
+from drift_envs.errors import ArgumentError, KnobError, StateError
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
 from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.schedule.model import TaskPool
 from drift_envs.tunable import KnobAttribute
-from drift_envs.visits import PoisonedEnv
+from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.wrappers.drift import Source
+from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
+from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
 from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
 from webshop_server.catalogue import KINDS
-from webshop_server.errors import ShopError
+from webshop_server.errors import SettingsError, ShopError
 from webshop_server.page_model import MAX_LENGTH, ShownPage
 from webshop_server.picture import draw_picture, find_colored_choice
-from webshop_server.settings import Settings
+from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 from webshop_server.shop import Shop
 from webshop_server.urls import PageKind, parse_path
+
+_DEFAULT = Settings()
+_NAMES = frozenset(item.name for item in dataclasses.fields(Settings) if item.init)
+_NAMED = re.compile(r"`(\w+)[^`]*` (.*)", re.DOTALL)
+
+
+def to_settings(values: Mapping[str, Value]) -> Settings:
+    """Return knob values as the shop's settings; equal values return the same object.
+
+    Args:
+        values: canonical values of some or all knobs; the others have their default.
+
+    Raises:
+        SettingsError: values contradict each other.
+
+    Example:
+        >>> to_settings({"ad_page": True, "ad_right_button": "C", "transient": 0.1}).ad_right_button
+        'C'
+    """
+    return _settings(tuple((name, value) for name, value in values.items() if name in _NAMES))
+
+
+@lru_cache(maxsize=256)
+def _settings(values: tuple[tuple[str, Value], ...]) -> Settings:
+    return _DEFAULT.replace(**dict(values))
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return a setting's value in the shop's canonical form.
+
+    Raises:
+        KnobError: the shop refuses it.
+    """
+    changes = {name: thaw(value)}
+    if name == "ad_labels" and value:  # rules between settings are checked by the table
+        changes |= {"ad_buttons": 2, "ad_right_button": value[0]}
+    try:
+        return getattr(_DEFAULT.replace(**changes), name)
+    except SettingsError as error:
+        raise KnobError(str(error)) from None
+
+
+def _parse_labels(value: Mapping[str, Any]) -> FrozenMapping:
+    return FrozenMapping(dict(_checked("button_labels", value)))
+
+
+def _parse_classes(value: Mapping[str, Any]) -> FrozenMapping:
+    """Return the colours of each class; classes that are not given keep their default."""
+    return FrozenMapping(dict(_checked("color_classes", {**dict(_DEFAULT.color_classes), **value})))
+
+
+def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    yield from poison_rule(values)
+    try:
+        to_settings(values)
+    except SettingsError as error:
+        found = _NAMED.fullmatch(str(error))
+        yield (found[1], found[2]) if found else ("", str(error))
+
+
+WEBSHOP_KNOBS = KnobTable(
+    (
+        Knob("ad_page", False, None, "whether an advertisement comes between Buy Now and the order", "boolean"),
+        Knob("ad_right_button", "A", None, "the label of the button that leads to the order", "string"),
+        Knob("ad_buttons", 5, (2, MAX_BUTTONS), "how many buttons an advertisement has", "integer"),
+        Knob(
+            "ad_labels", _DEFAULT.ad_labels, None, "their labels in order", "rows", parse=partial(_checked, "ad_labels")
+        ),
+        Knob("ad_depth", 3, (0, 1000), "further advertisements behind a wrong button", "integer"),
+        Knob("ad_escape", False, None, "whether the right button leads out of those as well", "boolean"),
+        Knob(
+            "color_classes",
+            FrozenMapping(dict(_DEFAULT.color_classes)),
+            None,
+            "class of colours: the colours that count as such",
+            "mapping",
+            parse=_parse_classes,
+        ),
+        Knob("button_labels", FrozenMapping(), None, "button: its new label", "mapping", parse=_parse_labels),
+        Knob("result_order", "relevance", ORDERS, "the order of the best 50 listings", "string"),
+        Knob(
+            "demoted",
+            (),
+            None,
+            "targets that stand behind all other results",
+            "rows",
+            parse=partial(_checked, "demoted"),
+        ),
+        Knob("price_factor", 1.0, (0.01, 100.0), "by how much prices are multiplied"),
+        Knob(
+            "price_targets",
+            (),
+            None,
+            "targets that it applies to; none means all",
+            "rows",
+            parse=partial(_checked, "price_targets"),
+        ),
+        Knob("sold_out", (), None, "targets that cannot be bought", "rows", parse=partial(_checked, "sold_out")),
+        Knob(
+            "injected",
+            (),
+            None,
+            "targets whose title demands to be bought",
+            "rows",
+            parse=partial(_checked, "injected"),
+        ),
+        Knob("theme", THEMES[0], THEMES, "the era of the web after which documents look; texts stay", "string"),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
+        poison_knob("sell a listing out"),
+    ),
+    rule=_rule,
+)
+"""Targets are asins, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers."""
+
+
+OBSERVATION_MODES = ("text", "text_rich", "html", "url+text")
+"""The visible texts; the same with marks for buttons; the HTML; a JSON state of texts and URL."""
+
+HOST = "http://127.0.0.1:3000"
+"""The host of URLs in observations, as in the GLOVE paper, for all backends."""
+
+LENGTHS = {"text": 1, "text_rich": 2, "html": 8, "url+text": 3}
+"""The maximum length of an observation by mode, as a multiple of `max_length`."""
+
+
+def format_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
+    """Return a page as a JSON state: its visible texts, one a line, and its URL (GLOVE, appendix B.3).
+
+    Args:
+        page: the page.
+        max_length: the maximum length of its text, in characters.
+    """
+    state = {"html": "\n".join(page.parts)[:max_length], "url": HOST + hide_session(page.path)}
+    return json.dumps(state, ensure_ascii=False)
+
+
+def list_actions(page: ShownPage, words: str) -> list[str]:
+    """Return the valid actions of a page: a search first if it has a search bar, then every click, in order.
+
+    Args:
+        page: the page.
+        words: the query.
+    """
+    clicks = [f"click[{label}]" for label, target in page.clickables.items() if target is not None]
+    return [f"search[{words}]", *clicks] if page.has_search_bar else clicks
+
+
+def fit(text: str, charset: Container[str]) -> str:
+    """Replace the characters of a text outside a character set by `?`.
+
+    Args:
+        text: the text.
+        charset: the character set.
+
+    Example:
+        >>> fit("tea €5", "tea 5")
+        'tea ?5'
+    """
+    return "".join(char if char in charset else "?" for char in text)
+
+
+def hide_session(path: str) -> str:
+    """Replace the session in a path, so that equal pages have equal URLs.
+
+    Args:
+        path: the path of a URL of the shop.
+
+    Example:
+        >>> hide_session("/search_results/7f3a/red+shoes/1"), hide_session("/7f3a")
+        ('/search_results/<session_id>/red+shoes/1', '/<session_id>')
+    """
+    parts = path.split("/")
+    parts[1 if len(parts) == 2 else 2] = "<session_id>"
+    return "/".join(parts)
+
 
 _SEED_BELOW = 2**63
 _LISTINGS = tuple(f"/{kind.value}/" for kind in (PageKind.ITEM, PageKind.SUB))
@@ -402,3 +580,59 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
             "score": self._score,
             "last_action_error": None if self._error is None else fit(self._error, self.shop.charset),
         }
+
+
+def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """Build the shop. A browser's pages have no overlay unless it is asked for.
+
+    Args:
+        parts: the declaration of the environment.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of `WebShop`.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    if options.overlay is None and arguments.get("backend") == "browser":
+        options = options._replace(overlay=False)
+    if schedule is None:
+        return options.wrap(WebShop(options.base_mode(schedule), **arguments), None)
+    checked, conditions = load_with_conditions(schedule, parts, arguments)
+    tasks = (checked.tasks or TaskPool()).model_dump()
+    own = {**tasks, **arguments, "conditions": conditions}
+    return options.wrap(WebShop(options.base_mode(checked), **own), checked)
+
+
+class ShopMarks(DrawnMarks):
+    """Frames around what a drift is about: an advertisement's right button, and options of a class of colours.
+
+    Args:
+        env: the shop; pages of a browser stay as they are.
+    """
+
+    def __init__(self, env: WebShop) -> None:
+        self.env = env
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks, but that of a browser as it is."""
+        return picture if self.env.backend_name == "browser" else super().draw(picture, old)
+
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        pygame = load_pygame()
+        labels = self._labels()
+        kind = parse_path(self.env.page.path).kind
+        for placed in lay_out(kind, self.env.page.elements):
+            if placed.element.label in labels:
+                pygame.draw.rect(surface, CHANGED, pygame.Rect(placed.box).inflate(8, 8), 3, border_radius=8)
+
+    def _labels(self) -> set[str]:
+        """The labels that get a frame: the right button, or the colours that the task's class means now."""
+        if self.env.page.path.startswith("/ad/"):
+            return {str(self.env.ad_right_button).lower()}
+        goal = None if self.env.goal_index is None else self.env.shop.goals[self.env.goal_index]
+        if goal is None or not goal.color_class:
+            return set()
+        colors = set(self.env.color_classes.get(goal.color_class, ()))
+        return {element.label for element in self.env.page.elements if element.kind == "option"} & colors

@@ -1,8 +1,4 @@
-"""The shop's oracle, which reads the goals and the settings.
-
-* `ShopOracle` - exact responses, the best known actions and values at any tick
-* `make_oracle` - the same for a drifting environment, as its declaration names it
-"""
+"""The shop's oracle, which reads the goals and the settings."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from drift_envs.envs.webshop.knobs import to_settings
-from drift_envs.envs.webshop.text import format_state
+from drift_envs.envs.webshop.env import format_state, to_settings
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse

@@ -1,9 +1,4 @@
-"""Rendering of shop pages with pygame, which only `render` needs.
-
-* `draw_page` - a page as an RGB array, in the colours of the shop's own pages
-* `lay_out`, `PlacedElement` - where its elements stand
-* `TextStyle` - how an element is drawn
-"""
+"""Rendering of shop pages with pygame, which only `render` needs."""
 
 from __future__ import annotations
 

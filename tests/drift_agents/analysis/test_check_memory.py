@@ -18,8 +18,7 @@ from drift_agents.envs.facts.statements import read_claim
 from drift_agents.errors import UnknownNameError
 from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
 
-from drift_envs.envs.facts.knobs import KINDS
-from drift_envs.envs.facts.model import FACTS_OF_A_KIND, make_model
+from drift_envs.envs.facts.model import FACTS_OF_A_KIND, KINDS, make_model
 
 
 def check(make: Any, **options: Any) -> MemoryCheck:

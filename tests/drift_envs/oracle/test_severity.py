@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.envs.frozen_lake.oracle_plan import LakeSetting, met_share
+from drift_envs.envs.frozen_lake.oracle import LakeSetting, met_share
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle import measure_drifts

@@ -8,8 +8,7 @@ import gymnasium as gym
 import pytest
 
 from drift_envs.entry_points import knob_table_of
-from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
-from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
+from drift_envs.envs.mountain_car.oracle import CarSetting, measure, pump, solve_car
 from tests.core_ids import CORE_IDS, DAILY
 from website.shipped import listed, make_row, read_table
 

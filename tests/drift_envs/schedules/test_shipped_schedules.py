@@ -9,19 +9,18 @@ from itertools import chain, pairwise
 import pytest
 
 from drift_envs.cli.scheduled import open_schedule
-from drift_envs.envs.facts.knobs import FACTS_KNOBS
+from drift_envs.envs.facts.model import FACTS_KNOBS
 from drift_envs.envs.facts.oracle import FactsOracle
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import share_of_open_paths
-from drift_envs.envs.frozen_lake.oracle import LakeOracle
-from drift_envs.envs.frozen_lake.oracle_plan import carried_value, lake_responses, solve_lake
+from drift_envs.envs.frozen_lake.oracle import LakeOracle, carried_value, lake_responses, solve_lake
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.oracle import HouseOracle
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.mountain_car.oracle import CarOracle
-from drift_envs.envs.tools.knobs import TOOLS_KNOBS
+from drift_envs.envs.tools.interface import TOOLS_KNOBS
 from drift_envs.envs.tools.oracle import DeskOracle
-from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
+from drift_envs.envs.webshop.env import WEBSHOP_KNOBS
 from drift_envs.envs.webshop.oracle import ShopOracle
 from drift_envs.oracle import ChangeEffect, PlannedKnobs
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules

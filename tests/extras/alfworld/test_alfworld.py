@@ -20,14 +20,29 @@ import textworld
 from textworld.envs.pddl.pddl import PddlEnv
 
 from drift_envs import twin
-from drift_envs.envs.alfworld.episode import AlfworldEpisode
-from drift_envs.envs.alfworld.game import make_game, write_domain, write_grammar, write_problem
-from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, SPLITS
-from drift_envs.envs.alfworld.package import list_plans, load_kinds
-from drift_envs.envs.alfworld.pool import find_task, number_tasks
-from drift_envs.envs.alfworld.room import make_layout
-from drift_envs.envs.alfworld.search import Move, apply, replay_plans, solve_task, start_of, write_move
-from drift_envs.envs.alfworld.tasks import TASK_TYPES, AlfworldTask, is_done, list_tasks
+from drift_envs.envs.alfworld.episode import (
+    AlfworldEpisode,
+    Move,
+    apply,
+    find_task,
+    number_tasks,
+    replay_plans,
+    solve_task,
+    start_of,
+    write_move,
+)
+from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, SPLITS, list_plans, load_kinds
+from drift_envs.envs.alfworld.room import (
+    TASK_TYPES,
+    AlfworldTask,
+    is_done,
+    list_tasks,
+    make_game,
+    make_layout,
+    write_domain,
+    write_grammar,
+    write_problem,
+)
 from drift_envs.errors import ArgumentError, KnobError, ScheduleError
 from drift_envs.integrations.alfworld import HouseGames
 from drift_envs.schedule import load_schedule

@@ -18,12 +18,17 @@ pytest.importorskip("bfcl_eval", reason="needs the extra `bfcl`")
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 
 from drift_envs import twin
-from drift_envs.envs.bfcl.engines import replay_reference
-from drift_envs.envs.bfcl.episode import BfclEpisode
+from drift_envs.envs.bfcl import QUANTITIES, UNITS
+from drift_envs.envs.bfcl.env import BfclEpisode, list_tasks
 from drift_envs.envs.bfcl.interface import make_interface
-from drift_envs.envs.bfcl.knobs import QUANTITIES, UNITS
-from drift_envs.envs.bfcl.package import EngineCall, load_tasks, load_tools, make_engine, parse_published_call
-from drift_envs.envs.bfcl.pool import list_tasks
+from drift_envs.envs.bfcl.package import (
+    EngineCall,
+    load_tasks,
+    load_tools,
+    make_engine,
+    parse_published_call,
+    replay_reference,
+)
 from drift_envs.errors import ArgumentError, KnobError, ScheduleError
 from drift_envs.schedule import load_schedule
 from tests.documents import read_code, run_code
@@ -361,10 +366,10 @@ def test_the_example_of_the_page_meets_every_request():
 
 CODE = """
 import hashlib
-from drift_envs.envs.bfcl.episode import BfclEpisode
+from drift_envs.envs.bfcl.env import BfclEpisode
 from drift_envs.envs.bfcl.interface import make_interface
 from drift_envs.envs.bfcl.package import load_tasks, load_tools
-from drift_envs.envs.bfcl.pool import draw_tasks
+from drift_envs.envs.bfcl.env import draw_tasks
 import json
 seen = hashlib.sha256()
 plain, cents = make_interface({}), make_interface({"units": {"money": "cents"}})

@@ -20,8 +20,8 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 from drift_envs import twin
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.minigrid import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.env import GoToLocalGrid
-from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
 from drift_envs.lazy import load_object

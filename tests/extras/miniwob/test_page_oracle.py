@@ -17,8 +17,8 @@ from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.runner import run_experiment
 
 from drift_envs.cli.scheduled import open_schedule
-from drift_envs.envs.miniwob.oracle_pages import PageSolver, read_words
-from drift_envs.envs.miniwob.tasks import TASKS
+from drift_envs.envs.miniwob.oracle import PageSolver, read_words
+from drift_envs.envs.miniwob.page import TASKS
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.schedule import load_schedule, shipped_schedules
 

@@ -14,8 +14,8 @@ from miniwob.environment import MiniWoBEnvironment
 from miniwob.reward import get_raw_reward
 
 from drift_envs.envs.miniwob.env import MiniWoB
-from drift_envs.envs.miniwob.oracle_pages import PageSolver
-from drift_envs.envs.miniwob.tasks import TASKS
+from drift_envs.envs.miniwob.oracle import PageSolver
+from drift_envs.envs.miniwob.page import TASKS
 from drift_envs.errors import ArgumentError, DrivenKnobError, KnobError, MissingDependencyError, StateError
 from webshop_server.settings import THEMES
 
@@ -283,6 +283,6 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_missing(name: str) -> Any:
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr("drift_envs.envs.miniwob.server.resources.files", is_missing)
+    monkeypatch.setattr("drift_envs.envs.miniwob.page.resources.files", is_missing)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[miniwob]"')):
         gym.make("DriftMiniWoBLoginUser-v0")

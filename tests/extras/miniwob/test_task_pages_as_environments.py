@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv
 
 from drift_envs import snapshot, twin
-from drift_envs.envs.miniwob.oracle_pages import PageSolver
+from drift_envs.envs.miniwob.oracle import PageSolver
 from drift_envs.errors import HiddenError
 from tests.processes import children_of, is_alive, wait_until
 

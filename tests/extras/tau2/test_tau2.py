@@ -22,11 +22,18 @@ from tau2.evaluator.evaluator_env import EnvironmentEvaluator
 
 from drift_envs import twin
 from drift_envs.envs.tau2 import package
-from drift_envs.envs.tau2.engine import Engine, play_published, reads_before
-from drift_envs.envs.tau2.episode import Tau2Episode, carry_reference, list_choices
+from drift_envs.envs.tau2.env import Tau2Episode, carry_reference, list_choices, list_tasks
 from drift_envs.envs.tau2.interface import make_interface
-from drift_envs.envs.tau2.package import AIRLINE, PackageCall, load_database, load_tasks, load_tools
-from drift_envs.envs.tau2.pool import list_tasks
+from drift_envs.envs.tau2.package import (
+    AIRLINE,
+    Engine,
+    PackageCall,
+    load_database,
+    load_tasks,
+    load_tools,
+    play_published,
+    reads_before,
+)
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError, ScheduleError
 from drift_envs.schedule import load_schedule
 from tests.documents import read_code, run_code

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.envs.alfworld import package
+from drift_envs.envs.alfworld import knobs as package
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS
 from drift_envs.errors import KnobError, MissingDependencyError
 

@@ -10,9 +10,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from drift_envs.envs.bfcl import package
-from drift_envs.envs.bfcl.knobs import BFCL_KNOBS, QUANTITIES, UNITS
-from drift_envs.envs.tools.knobs import TOOLS_KNOBS
+from drift_envs.envs.bfcl import BFCL_KNOBS, QUANTITIES, UNITS, package
+from drift_envs.envs.tools.interface import TOOLS_KNOBS
 from drift_envs.errors import KnobError, MissingDependencyError
 
 TEXT = (Path(__file__).parents[4] / "docs" / "bfcl.md").read_text(encoding="utf-8")

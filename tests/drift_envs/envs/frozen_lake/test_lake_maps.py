@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from drift_envs.envs.frozen_lake.maps import HORIZON, draw_map, ice_value
+from drift_envs.envs.frozen_lake.knobs import HORIZON, draw_map, ice_value
 from drift_envs.envs.frozen_lake.model import breaks_shortest_paths, distances, horizon_values, tiles, transitions
 from drift_envs.errors import KnobError
 

@@ -8,11 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.frozen_lake.maps import draw_map
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS, draw_map
 from drift_envs.envs.frozen_lake.model import distances, tiles
-from drift_envs.envs.frozen_lake.oracle import LakeOracle
-from drift_envs.envs.frozen_lake.oracle_plan import (
+from drift_envs.envs.frozen_lake.oracle import (
+    LakeOracle,
     LakeSetting,
     carried_value,
     lake_magnitude,

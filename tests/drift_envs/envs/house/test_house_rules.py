@@ -10,14 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.envs import House
-from drift_envs.envs.house.blueprint import FEWEST, MOST, draw_house
-from drift_envs.envs.house.episode import HouseEpisode, restore_episode
-from drift_envs.envs.house.knobs import HOUSE_KNOBS
-from drift_envs.envs.house.model import make_model
-from drift_envs.envs.house.search import replay_plans, solve_task
-from drift_envs.envs.house.state import HouseState
-from drift_envs.envs.house.tasks import TASK_TYPES, UNTIDY, HouseTask, list_tasks
-from drift_envs.envs.house.vocabulary import LAMPS
+from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, draw_house
+from drift_envs.envs.house.model import HouseState, make_model
+from drift_envs.envs.house.tasks import (
+    TASK_TYPES,
+    UNTIDY,
+    HouseEpisode,
+    HouseTask,
+    list_tasks,
+    replay_plans,
+    restore_episode,
+    solve_task,
+)
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping
 

@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
-from drift_envs.envs.mountain_car.oracle import CarOracle
-from drift_envs.envs.mountain_car.oracle_physics import CarSetting, car_magnitude, drive, drive_one, pump
-from drift_envs.envs.mountain_car.oracle_plan import carried_success, measure, replayed_success, solve_car
+from drift_envs.envs.mountain_car.oracle import (
+    CarOracle,
+    CarSetting,
+    car_magnitude,
+    carried_success,
+    drive,
+    drive_one,
+    measure,
+    pump,
+    replayed_success,
+    solve_car,
+)
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import PlannedKnobs
 from drift_envs.schedule import Schedule, Timeline

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from drift_envs.envs.mountain_car import vector as car
-from drift_envs.envs.mountain_car.slope import SlopeTable
+from drift_envs.envs.mountain_car.vector import SlopeTable
 from drift_envs.errors import ArgumentError
 
 pytestmark = pytest.mark.integration

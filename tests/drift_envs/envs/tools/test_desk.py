@@ -9,16 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.envs.tools.catalogue import CATALOGUE, MERGERS, SPLITS
-from drift_envs.envs.tools.database import RecordKind, draw_database
+from drift_envs.envs.tools.database import CATALOGUE, MERGERS, SPLITS, DeskState, RecordKind, draw_database
 from drift_envs.envs.tools.desk import make_desk
 from drift_envs.envs.tools.env import ServiceDesk
-from drift_envs.envs.tools.episode import DeskEpisode
-from drift_envs.envs.tools.knobs import TOOLS_KNOBS
-from drift_envs.envs.tools.pool import find_request
+from drift_envs.envs.tools.episode import START, DeskEpisode, find_request, key_of, solve_request
+from drift_envs.envs.tools.interface import TOOLS_KNOBS
 from drift_envs.envs.tools.requests import KINDS, find_goal, list_requests, score
-from drift_envs.envs.tools.search import START, key_of, solve_request
-from drift_envs.envs.tools.state import DeskState
 from drift_envs.errors import KnobError
 from drift_envs.knobs import thaw
 

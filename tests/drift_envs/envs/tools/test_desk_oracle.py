@@ -9,9 +9,9 @@ import pytest
 
 from drift_envs.envs.tools.desk import make_desk
 from drift_envs.envs.tools.env import ServiceDesk
+from drift_envs.envs.tools.episode import START, key_of, replay_plans, solve_request
 from drift_envs.envs.tools.oracle import DeskOracle
 from drift_envs.envs.tools.requests import find_goal, list_requests, score
-from drift_envs.envs.tools.search import START, key_of, replay_plans, solve_request
 from drift_envs.errors import ArgumentError
 from drift_envs.schedule import load_schedule, shipped_schedules
 from tests.core_ids import by_file

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from drift_envs.envs.tools.catalogue import CATALOGUE, EXTRAS, MERGERS, REASONS, SPLITS
-from drift_envs.envs.tools.interface import TYPES, make_interface
-from drift_envs.envs.tools.knobs import DEFAULT_CHOICES, MOST_SILENT, POLICY_BOUNDS, TOOLS_KNOBS
-from drift_envs.envs.tools.requests import KINDS
-from drift_envs.envs.tools.rules import POLICY
-from drift_envs.envs.tools.wordings import HELD_OUT, WORDINGS
+from drift_envs.envs.tools.database import CATALOGUE, EXTRAS, MERGERS, POLICY, REASONS, SPLITS
+from drift_envs.envs.tools.interface import (
+    DEFAULT_CHOICES,
+    MOST_SILENT,
+    POLICY_BOUNDS,
+    TOOLS_KNOBS,
+    TYPES,
+    make_interface,
+)
+from drift_envs.envs.tools.requests import HELD_OUT, KINDS, WORDINGS
 
 TEXT = (Path(__file__).parents[4] / "docs" / "tools.md").read_text(encoding="utf-8")
 

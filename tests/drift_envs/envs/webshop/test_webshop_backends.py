@@ -19,7 +19,7 @@ import pytest
 
 import drift_envs
 from drift_envs import chromium as chromium_module
-from drift_envs.envs.webshop.text import hide_session
+from drift_envs.envs.webshop.env import hide_session
 from drift_envs.errors import MissingDependencyError, StateError
 from webshop_server.oracle import solve
 

@@ -9,8 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.envs.webshop.env import WebShop
-from drift_envs.envs.webshop.knobs import to_settings
+from drift_envs.envs.webshop.env import WebShop, to_settings
 from drift_envs.envs.webshop.oracle import ShopOracle
 from drift_envs.envs.webshop.tasks import check_goal, score_repetition
 from drift_envs.errors import ArgumentError, DriftWarning

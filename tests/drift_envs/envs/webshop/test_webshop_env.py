@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import drift_envs
-from drift_envs.envs.webshop.env import WebShop
-from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
-from drift_envs.envs.webshop.text import OBSERVATION_MODES
+from drift_envs.envs.webshop.env import OBSERVATION_MODES, WEBSHOP_KNOBS, WebShop
 from drift_envs.errors import ArgumentError, KnobError, ScheduleError
 from webshop_server.generate import generate
 from webshop_server.oracle import best_purchase, solve

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.envs import WebShop
-from drift_envs.envs.webshop.clusters import group_texts
+from drift_envs.envs.webshop.tasks import group_texts
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.schedule.loader import load_schedule
 

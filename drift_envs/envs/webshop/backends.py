@@ -1,26 +1,22 @@
-"""The interface of the shop's environment to its backends.
-
-* `Backend` - the protocol of a backend
-* `BrowserOptions` - the options of the browser backend
-* `require_started` - refuses the use of a session before `reset`
-* `BACKENDS`, `make_backend` - the backends by name
-"""
+"""What plays the shop's pages: the protocol of a backend, and the one without a socket, which alone can be copied."""
 
 from __future__ import annotations
 
+import copy
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drift_envs.errors import ArgumentError, StateError
 from webshop_server.action import ActionResult
-from webshop_server.page_model import ShownPage
+from webshop_server.page_model import PageModel, ShownPage
+from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
-from webshop_server.shop import Shop
+from webshop_server.shop import Session, Shop
 
 BACKENDS = {
-    "in_process": "drift_envs.envs.webshop.backends.in_process:InProcessBackend",
-    "http": "drift_envs.envs.webshop.backends.http:HttpBackend",
-    "browser": "drift_envs.envs.webshop.backends.browser:BrowserBackend",
+    "in_process": "drift_envs.envs.webshop.backends:InProcessBackend",
+    "http": "drift_envs.envs.webshop.served:HttpBackend",
+    "browser": "drift_envs.envs.webshop.served:BrowserBackend",
 }
 """The backends, as `module:class`; imported on first use, so that Selenium is needed by `browser` alone."""
 
@@ -113,3 +109,81 @@ def require_started(value: T | None) -> T:
     if value is None:
         raise StateError("there is no page before `reset`; call `reset` first")
     return value
+
+
+class InProcessBackend:
+    """A session of the shop's state machine.
+
+    Args:
+        shop: inventory, kind of goals and lengths; its settings are copied.
+        options: not used.
+    """
+
+    def __init__(self, shop: Shop, options: BrowserOptions) -> None:
+        self._shop = Shop(shop.inventory, shop.settings, goal_kind=shop.goal_kind, max_length=shop.max_length)
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The current session.
+
+        Raises:
+            StateError: before the first `start`.
+        """
+        return require_started(self._session)
+
+    @property
+    def page(self) -> PageModel:
+        """The current page."""
+        return self.session.page
+
+    def configure(self, settings: Settings) -> None:
+        """Change the settings, from the next page on.
+
+        Args:
+            settings: the new settings.
+        """
+        self._shop.settings = settings
+
+    def start(self, goal: int) -> None:
+        """Start a session.
+
+        Args:
+            goal: the number of its goal.
+        """
+        self._session = self._shop.start(goal)
+
+    def act(self, action: str) -> ActionResult:
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
+
+        Args:
+            action: the action; case is ignored.
+        """
+        return self.session.act(action)
+
+    def html(self) -> str:
+        """The document of the page."""
+        return render_html(self.page)
+
+    def screenshot(self) -> bytes | None:
+        """`None`: the page is not displayed."""
+        return None
+
+    def save(self) -> Session | None:
+        """Return the session, without the settings; `None` before the first `start`."""
+        shop = self._shop
+        return copy.deepcopy(self._session, {id(shop): shop})
+
+    def load(self, saved: Session | None) -> None:
+        """Restore a session.
+
+        Args:
+            saved: the result of `save`, of this or of another backend.
+        """
+        if saved is None:
+            self._session = None
+            return
+        self._session = copy.deepcopy(saved, {id(saved.shop): self._shop})
+
+    def close(self) -> None:
+        """Do nothing: the inventory is shared."""

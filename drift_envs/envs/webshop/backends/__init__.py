@@ -1,1 +1,0 @@
-"""The backends of the shop: in this process, over HTTP, or in a browser."""
