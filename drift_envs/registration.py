@@ -355,11 +355,11 @@ IDS: dict[str, EnvParts] = {
         ".:RUNNER_KNOBS",
         1000,
         "half_cheetah",
-        text=".env:describe",
+        text=".:describe",
         extra="mujoco",
     ),
     "DriftHopper-v0": _physics(
-        "mujoco", ".env:Hopper", ".:RUNNER_KNOBS", 1000, "hopper", text=".env:describe", extra="mujoco"
+        "mujoco", ".env:Hopper", ".:RUNNER_KNOBS", 1000, "hopper", text=".:describe", extra="mujoco"
     ),
     "DriftInvertedPendulum-v0": _physics(
         "mujoco",
@@ -367,7 +367,7 @@ IDS: dict[str, EnvParts] = {
         ".:BALANCER_KNOBS",
         1000,
         "inverted_pendulum",
-        text=".env:describe",
+        text=".:describe",
         controls=Controls(
             {"left": (-3.0,), "right": (3.0,), "a": (-3.0,), "d": (3.0,)},
             (0.0,),
@@ -382,7 +382,7 @@ IDS: dict[str, EnvParts] = {
         ".:REACHER_KNOBS",
         50,
         "reacher",
-        text=".env:describe",
+        text=".:describe",
         controls=Controls(
             {"left": (0.3, 0.0), "right": (-0.3, 0.0), "up": (0.0, 0.3), "down": (0.0, -0.3)},
             (0.0, 0.0),

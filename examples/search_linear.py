@@ -24,7 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 import drift_envs  # noqa: F401 - registers the ids
-from drift_envs.envs.mujoco.env import describe
+from drift_envs.envs.mujoco import describe
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "drift_envs/oracle/gaits.json"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from drift_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from drift_envs.envs.facts.model import FACTS_KNOBS, Facts
+    from drift_envs.envs.facts.env import Facts
+    from drift_envs.envs.facts.model import FACTS_KNOBS
     from drift_envs.envs.frozen_lake.env import FrozenLake
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
     from drift_envs.envs.house.env import House

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.mujoco.env import TEXTS
+from drift_envs.envs.mujoco import TEXTS
 from drift_envs.oracle.transitions import Knobs, Reference, TransitionOracle, scale_action
 
 GAITS = Path(__file__).with_name("gaits.json")
