@@ -40,7 +40,7 @@ def _show(output: dict[str, Any], name: str, pictures: dict[str, bytes]) -> str:
     data = output.get("data", {})
     if "image/png" in data:
         pictures[name] = base64.b64decode("".join(data["image/png"]))
-        return f'<p><img src="{name}" alt="{"".join(data.get("text/plain", ""))}" loading="lazy"></p>'
+        return f'<p><img src="{name}" alt="Output of the cell above" loading="lazy"></p>'
     if "text/html" in data:
         lines = "".join(data["text/html"]).splitlines()
         return "\n".join(['<div class="output">', *(line.strip() for line in lines if line.strip()), "</div>"])
@@ -53,7 +53,7 @@ def _fenced(text: str, language: str) -> str:
 
 
 def run_notebook(path: Path) -> None:
-    """Run a notebook, and store it with its outputs, without times and versions.
+    """Run a notebook, and store it with its outputs, without times, versions and texts beside pictures.
 
     Args:
         path: the file.
@@ -63,6 +63,9 @@ def run_notebook(path: Path) -> None:
 
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, record_timing=False, coalesce_streams=True).execute()
+    for output in (one for cell in notebook.cells for one in cell.get("outputs", [])):
+        if len(output.get("data", {})) > 1:
+            output.data.pop("text/plain", None)  # beside a picture or a table it says nothing
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     nbformat.write(notebook, path)
 
