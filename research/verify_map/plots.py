@@ -13,7 +13,7 @@ from typing import Any
 
 from drift_agents.analysis.colours import FAMILY_COLOURS, OTHER
 from drift_agents.analysis.plots.style import style_of
-from drift_agents.analysis.price import BUDGETS, UNLIMITED
+from drift_agents.analysis.ranking import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate
 from research.pictures import PlotFile, make_folder, write_panels

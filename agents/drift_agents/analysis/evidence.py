@@ -1,13 +1,7 @@
 """The lines of runs as columns, and as compressed Parquet files that can be shipped.
 
-* `EvidenceTable` - cells and their episodes, with what is known of schedules and agents
-* `gather_evidence` - from rows in memory
-* `read_evidence` - from folders of runs, Parquet files and folders of them
-* `write_evidence` - one Parquet file an environment; what is there already is kept
-* `Key`, `AXES` - the labels of an agent's parts
-
-A file has the columns that `drift_agents.analysis.price` needs and no other. Equal lines give equal bytes, in whatever
-order runs are added, as long as the version of pyarrow is the same.
+A file has the columns that `drift_agents.analysis.ranking` needs and no other. Equal lines give equal bytes, in
+whatever order runs are added, as long as the version of pyarrow is the same.
 """
 
 from __future__ import annotations

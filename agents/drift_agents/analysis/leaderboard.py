@@ -14,9 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, read_evidence
-from drift_agents.analysis.price import AREA, UNLIMITED
-from drift_agents.analysis.ranking import BOARD, Standing, Standings, rank_agents
-from drift_agents.analysis.resampling import RESAMPLES
+from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import (
     MISSING,

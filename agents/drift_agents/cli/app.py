@@ -1,8 +1,4 @@
-"""The command line `drift-agents`: all groups of commands; the work of each is imported when the command runs.
-
-* `main` - runs a command and returns its exit status
-* `app` - the Typer application
-"""
+"""The command line `drift-agents`: all groups of commands; the work of each is imported when the command runs."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from drift_agents.cli.root import app, make_console, refuse, verbosity_of
+from drift_agents.cli.root import app, make_console, read_summaries, refuse, verbosity_of
 
 PLAYED, HOW = "What is played", "How it is played"
 """Headings of options in the help."""
@@ -46,8 +46,6 @@ def _parse_trackers(text: str) -> tuple[str, ...]:
 
 
 def _complete_experiments(incomplete: str) -> list[str]:
-    from drift_agents.cli.listing import read_summaries
-
     return [name for name in read_summaries() if name.startswith(incomplete)]
 
 
@@ -201,8 +199,7 @@ def _run(
     """
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")
-    from drift_agents.cli.run import RunOptions, run
-    from drift_agents.cli.settings import read_experiment
+    from drift_agents.cli.run import RunOptions, read_experiment, run
     from drift_agents.experiment.players import needs_model
 
     overrides: dict[str, object] = {}

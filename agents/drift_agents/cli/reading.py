@@ -117,8 +117,7 @@ def _inspect(
         raise refuse("--allow-host", "`--allow-host` should stand with `--serve`", allow_host)
     if out is not None and serve:
         raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
-    from drift_agents.analysis.inspect.page import LARGE, write_page
-    from drift_agents.analysis.inspect.serve import make_server
+    from drift_agents.analysis.inspect.page import LARGE, make_server, write_page
 
     if serve:
         with make_server(folder, port or 0, allow_host or ()) as server:

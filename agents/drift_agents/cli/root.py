@@ -1,16 +1,12 @@
 """The application of `drift-agents`, to which the groups of commands add theirs, and what they share.
 
-* `app` - the Typer application
-* `main` - runs a command and returns its exit status
-* `make_console` - where tables are printed
-* `FolderArgument` - the argument of commands that read a run
-
 `drift-agents list` and the options of the program itself are here too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,9 +86,70 @@ def make_console() -> Console:
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")
 def _list(json: Json = False) -> None:
     """List the names for experiment files: experiments, memories, verifiers, controllers, teams, policies."""
-    from drift_agents.cli.listing import print_list, read_sections
-
+    sections = read_sections()
     if json:
-        print_json(read_sections())
-    else:
-        print_list(make_console())
+        print_json(sections)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for title, rows in sections.items():
+        table.add_row(Text(title, style="bold underline"), "")
+        for name, about in rows.items():
+            table.add_row(Text(f"  {name}"), Text(about))
+        table.add_row("", "")
+    make_console().print(table)
+
+
+_REFERENCES = {
+    "oracle_truth": "An agent whose memory loses every false record at once, also those of false responses.",
+    "oracle_realign": "An agent whose memory loses exactly the false records at the tick of the drift.",
+    "oracle_reset": "An agent whose memory is emptied at the tick of the drift.",
+    "clairvoyant": "The optimal policy of every tick.",
+}
+
+
+def read_sections() -> dict[str, dict[str, str]]:
+    """All names for experiment files by kind, with one line about each.
+
+    Example:
+        >>> read_sections()["references"]["clairvoyant"]
+        'The optimal policy of every tick.'
+    """
+    from drift_agents.registry import CONTROLLERS, ENVIRONMENTS, MEMORIES, POLICIES, TEAMS, VERIFIERS
+
+    return {
+        "experiments": read_summaries(),
+        "memories": MEMORIES.summaries(),
+        "verifiers": VERIFIERS.summaries(),
+        "controllers": CONTROLLERS.summaries(),
+        "teams": TEAMS.summaries(),
+        "policies": POLICIES.summaries(),
+        "environments": ENVIRONMENTS.summaries(),
+        "references": _REFERENCES,
+    }
+
+
+_ABOUT = re.compile(r"^about: *(.+)$", re.MULTILINE)
+"""The line of an experiment file that `list` prints. Checking a whole file would take a hundred times as long."""
+
+
+def read_summaries() -> dict[str, str]:
+    """The line `about` of every shipped experiment, by name.
+
+    Example:
+        >>> read_summaries()["false-alarms"]
+        'slippery lakes without and with drift - alarms in 1,000 interactions, drifts found, delays'
+    """
+    from importlib import resources
+
+    folder = resources.files("drift_agents") / "experiment" / "experiments"
+    found = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.name.removesuffix(".yaml")):
+        if file.name.endswith(".yaml"):
+            match = _ABOUT.search(file.read_text("utf-8"))
+            found[file.name.removesuffix(".yaml")] = "" if match is None else match[1]
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.analysis.price import (
+from drift_agents.analysis.ranking import (
     AREA,
     BUDGETS,
     CHARGES,

@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.cli.listing import read_summaries
+from drift_agents.cli.root import read_summaries
 from drift_agents.cli.run import ProgressBars
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.cli.settings import read_experiment
+from drift_agents.cli.run import read_experiment
 from drift_agents.experiment import runner
 from drift_agents.experiment.config import RecallOptions, TrainingSettings
 from drift_agents.experiment.folder import REPLIES, read_manifest

@@ -1,13 +1,8 @@
-"""The inspection page: one self-contained HTML file.
-
-* `write_page` - the page of a run, as a file
-* `page_parts` - the page piece by piece
-* `gather`, `InspectData` - its data: an index of all episodes, and the files with their steps
-* `LARGE` - from how many bytes of steps `--serve` is the better way
-* `hash_source` - what a `Content-Security-Policy` allows instead of all inline code
+"""The inspection page: one self-contained HTML file, or the same page from a local server.
 
 The page refers to nothing outside itself, and its `Content-Security-Policy` forbids the browser to fetch anything.
-Steps stay compressed as they were written; the browser unpacks those of a cell when it is opened.
+Steps stay compressed as they were written; the browser unpacks those of a cell when it is opened. The server is for
+runs whose file would be too large.
 """
 
 from __future__ import annotations
@@ -15,8 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PAGE, TRACES
 from drift_agents.experiment.logs import TRAIN
 from drift_agents.experiment.trace import SUFFIX, read_header, read_trace
+from drift_envs.command_line import HostRule
 
 LARGE = 200 * 2**20
 """Bytes of steps from which a browser is slow to open the file."""
@@ -225,3 +224,77 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _short(value: Any) -> Any:
     """Four digits: as many as the page shows."""
     return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+HOST = "127.0.0.1"
+"""Requests from this machine alone are served."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves the page at `/` and the steps of a cell at `/chunk/N`; nothing else of the machine.
+
+    Args:
+        port: 0 for any that is free.
+        page: the page.
+        chunks: the files with the steps.
+        hosts: decides which `Host` headers are answered.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int, page: bytes, chunks: tuple[Path, ...], hosts: HostRule) -> None:
+        self.page, self.chunks, self.hosts = page, chunks, hosts
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+
+def make_server(folder: Path, port: int = 0, allow_hosts: Iterable[str] = ()) -> PageServer:
+    """A server for a run's folder; `serve_forever` runs it.
+
+    Args:
+        folder: the run's folder.
+        port: 0 for any that is free.
+        allow_hosts: names under which the server is addressed, beside `localhost`, this machine's name and IP
+            addresses; requests to other names are refused.
+
+    Raises:
+        ExperimentError: if the folder holds no finished run, or the port cannot be used.
+    """
+    contents = gather(folder)
+    contents.check_steps()
+    page = "".join(page_parts(contents, served=True)).encode()
+    try:
+        return PageServer(port, page, contents.chunks, HostRule(allow_hosts))
+    except OSError as error:
+        raise ExperimentError(f"port {port}: cannot be used: {error.strerror}") from error
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+
+    def do_GET(self) -> None:
+        """Answer with the page, the steps of a cell, or nothing."""
+        if not self.server.hosts.allows(self.headers.get("Host")):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, explain="See --allow-host.")
+            return
+        chunk = re.fullmatch(r"/chunk/(\d{1,9})", self.path)
+        if self.path == "/":
+            self._answer(self.server.page, "text/html; charset=utf-8")
+        elif chunk is not None and int(chunk[1]) < len(self.server.chunks):
+            self._answer(self.server.chunks[int(chunk[1])].read_bytes(), "application/octet-stream")
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def _answer(self, body: bytes, kind: str) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.inspect.page import write_page
-from drift_agents.analysis.inspect.serve import make_server
+from drift_agents.analysis.inspect.page import make_server, write_page
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment

@@ -13,8 +13,7 @@ from shutil import copytree
 from urllib.error import HTTPError
 
 import pytest
-from drift_agents.analysis.inspect.page import gather, page_parts, script_json, write_page
-from drift_agents.analysis.inspect.serve import make_server
+from drift_agents.analysis.inspect.page import gather, make_server, page_parts, script_json, write_page
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES, PAGE, TRACES
