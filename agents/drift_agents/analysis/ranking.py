@@ -34,7 +34,6 @@ from drift_agents.errors import ArgumentError, EvidenceError
 from drift_agents.experiment.logs import SUCCESS
 from drift_envs.metrics import Estimate
 
-
 BOARD = "board@2"
 """The version of the board's rules; figures of another one are not comparable."""
 

@@ -47,7 +47,6 @@ from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
 from drift_envs.schedule.yaml import YamlError, parse_yaml, split_suffix
 
-
 OF_SCHEDULES = ("recall", "matching")
 """Keys that a file has for single schedules alone; `--set` gives them to all."""
 
