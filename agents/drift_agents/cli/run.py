@@ -279,7 +279,7 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
     logged = folder.absolute() / TRACKING
     trackers = load_all(partial(make_tracker, name, logged / name, experiment.name) for name in options.trackers)
     is_quiet = options.verbosity is Verbosity.QUIET
-    service = make_service(experiment, options.replay, _print_nothing if is_quiet else _print_note)
+    service = make_service(experiment, options.replay, None if is_quiet else _print_note)
     begun = time.monotonic()
     jobs = options.jobs
     if service is not None:
@@ -381,10 +381,6 @@ def _describe_resume(options: RunOptions, folder: Path) -> str:
 
 def _print_note(text: str) -> None:
     print(f"drift-agents: {text}", file=sys.stderr)
-
-
-def _print_nothing(_: str) -> None:
-    pass
 
 
 class ProgressBars(Callbacks):

@@ -274,14 +274,11 @@ def _test(setup: CellSetup, seed: int) -> Iterator[_PlayedEpisode]:
         number = number + 1 if env.phase == phase else 1
         phase = env.phase
         yield _PlayedEpisode(TEST, number, episode)
-        if planned.tick is None and setup.schedule.clock == "episode" and _next_tick(env) >= len(setup.episodes):
-            # Probes in the environment itself have passed the time of the episodes that are left.
-            return
-
-
-def _next_tick(env: EvaluationWrapper) -> int:
-    """The tick of the next episode, if it is not jumped to and the clock counts episodes."""
-    return int(env.get_wrapper_attr("drift_state").tick) + 1
+        if planned.tick is None and setup.schedule.clock == "episode":
+            next_tick = int(env.get_wrapper_attr("drift_state").tick) + 1
+            if next_tick >= len(setup.episodes):
+                # Probes in the environment itself have passed the time of the episodes that are left.
+                return
 
 
 def _row(

@@ -351,9 +351,6 @@ class DetectionTracker:
         if phase.index != self._phase.index:
             self._phase, self._since, self._noticed = phase, 0, False
 
-    def _gone(self, verdict: Verdict) -> list[RecordId]:
-        return [record_id for record_id in verdict.removed.records if record_id in self._written]
-
     def _changed(self, about: _Written, tick: int) -> bool:
         """Whether the response is another one than at the last tick before the drift."""
         return bool(self._env.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
@@ -363,7 +360,7 @@ class DetectionTracker:
         if not verdict.realigned:
             return False
         state, action = verdict.about or (experience.state, experience.action)
-        touched = [self._written[gone] for gone in self._gone(verdict)] or [
+        touched = [self._written[gone] for gone in verdict.removed.records if gone in self._written] or [
             about for about in self._written.values() if (about.state, about.action) == (state, action)
         ]
         return any(about.tick < self._phase.start and self._changed(about, tick) for about in touched)

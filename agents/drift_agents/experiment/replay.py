@@ -27,7 +27,7 @@ from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import WorkPlace, describe, play_cells
 from drift_agents.llm.service import ReplyStore, Service
-from drift_agents.types import Episode, Record
+from drift_agents.types import Episode
 from drift_envs.checks import check_count
 
 
@@ -142,7 +142,16 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
                     f"{folder}: {cell.key} gives other lines now. Use the versions that {MANIFEST} names"
                 )
             for record in setups[-1].memory.records():
-                yield {"cell": cell.key, **_describe(record)}
+                yield {
+                    "cell": cell.key,
+                    "episode": record.now.episode,
+                    "step": record.now.step,
+                    "state": record.state,
+                    "action": record.action,
+                    "outcomes": [{**outcome._asdict(), "p": p} for outcome, p in record.outcomes],
+                    "n": record.n,
+                    "verified": record.verified,
+                }
 
 
 def _keep(setups: list[CellSetup], setup: CellSetup, index: int, episode: Episode) -> None:
@@ -157,15 +166,3 @@ def _recorded_replies(experiment: Experiment, folder: Path) -> Iterator[Service 
         return
     with ReplyStore(folder / REPLIES, read_only=True) as replies, closing(Service(replies=replies)) as service:
         yield service
-
-
-def _describe(record: Record) -> dict[str, Any]:
-    return {
-        "episode": record.now.episode,
-        "step": record.now.step,
-        "state": record.state,
-        "action": record.action,
-        "outcomes": [{**outcome._asdict(), "p": p} for outcome, p in record.outcomes],
-        "n": record.n,
-        "verified": record.verified,
-    }

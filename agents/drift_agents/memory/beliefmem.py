@@ -305,7 +305,8 @@ class BeliefMem(TransitionStoreMemory):
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
         attribute = attributes[0] if attributes else BeliefAttribute(self.transitions.new_id())
         attribute.learn(Event(record, strength, adds, extracted), self.rule, self.transitions.matching.same_outcome)
-        self._store(attribute)
+        self._attributes[attribute.id] = attribute
+        self._index.setdefault(self.transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
         self._cited[record_id] = attribute.id
         self._relevance.add_words(attribute, [record])
         self._bank = None
@@ -314,10 +315,6 @@ class BeliefMem(TransitionStoreMemory):
         else:
             self._cache.pop(self.transitions.matching.state_key(record.state), None)
         return record_id
-
-    def _store(self, attribute: BeliefAttribute) -> None:
-        self._attributes[attribute.id] = attribute
-        self._index.setdefault(self.transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, recompute beliefs from the rest, and remove attributes without evidence."""

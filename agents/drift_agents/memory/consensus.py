@@ -28,7 +28,6 @@ from drift_agents.types import (
     RecordId,
     Removed,
     Retrieved,
-    Transition,
 )
 from drift_envs.checks import check_count, check_interval
 
@@ -415,7 +414,7 @@ class ConsensusMemory(TransitionStoreMemory):
     def _write(self, candidate: ProposedItem, task: str, owners: Sequence[str], now: AgentClock) -> None:
         wrong, evidence = bool(candidate.forged), candidate.evidence
         if wrong:
-            evidence = tuple(self._write_false(one, now) for one in candidate.forged)
+            evidence = tuple(self.transitions.append(Experience(*one, 0.0, now), now) for one in candidate.forged)
         present = tuple(dict.fromkeys(number for number in evidence if number in self.transitions))
         if not present:
             return
@@ -439,10 +438,6 @@ class ConsensusMemory(TransitionStoreMemory):
         self._correct, self._wrong = self._correct + (not wrong), self._wrong + wrong
         self._focus = None
         self._clear_cache()
-
-    def _write_false(self, claim: Transition, now: AgentClock) -> RecordId:
-        """Write a transition that was not experienced."""
-        return self.transitions.append(Experience(*claim, 0.0, now), now)
 
     def _note_written(self, record_id: RecordId) -> RecordId:
         (record,) = self.transitions.select([record_id])

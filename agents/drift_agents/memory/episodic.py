@@ -123,27 +123,22 @@ class EpisodicMemory(TransitionStoreMemory):
 
     def _update_choice(self, state: str, k: int | None, now: AgentClock) -> None:
         """Choose items, if that is due."""
-        if self._is_due(now):
+        last = self._chosen_at
+        if last is None or (last.episode != now.episode if self.once_per_episode else last != now):
             self._chosen_at = now
             chosen = self._choose(state, self.k if k is None else min(k, MOST), now)
             if chosen != self._chosen:
                 self._chosen, self._shown = chosen, None
 
-    def _is_due(self, now: AgentClock) -> bool:
-        last = self._chosen_at
-        return last is None or (last.episode != now.episode if self.once_per_episode else last != now)
-
     def _shown_by_state(self) -> dict[Hashable, tuple[Record, ...]]:
         if self._shown is None:
-            ids = {*self._written, *self._verified(), *self._retrieved_records()}
+            verified = (record.id for record in self.transitions.verified())
+            ids = {*self._written, *verified, *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
             for record in self.transitions.select(sorted(ids)):
                 groups.setdefault(self.transitions.matching.state_key(record.state), []).append(record)
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
-
-    def _verified(self) -> Iterator[RecordId]:
-        return (record.id for record in self.transitions.verified())
 
     def _note_written(self, number: RecordId) -> RecordId:
         self._written[number] = None

@@ -161,7 +161,7 @@ class StoreMemory(TransitionStoreMemory):
         number = self.transitions.new_id()
         stated = _STATEMENT.search(text)
         if stated is not None:
-            known = {quote_state(one.state): one for record in self.transitions for one in _ends_of(record)}
+            known = {quote_state(one.state): one for record in self.transitions for one, _ in record.outcomes}
             outcome = known.get(stated["after"])
             if stated["score"] is not None:
                 state = stated["after"] if outcome is None else outcome.state
@@ -231,10 +231,6 @@ class StoreMemory(TransitionStoreMemory):
         for number in removed:
             del self._entries[number], self._places[number], self._statements[number]
         return Removed(removed)
-
-
-def _ends_of(record: Record) -> list[Outcome]:
-    return [outcome for outcome, _ in record.outcomes]
 
 
 def _render(record: Record) -> str:
