@@ -205,18 +205,13 @@ def play(
     """
     setup = make_setup(cell, settings, service)
     try:
-        yield from _play(cell, setup, on_episode)
+        evaluator = EpisodeEvaluator(setup.env, setup.matching)
+        for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
+            if on_episode is not None:
+                on_episode(setup, index, played.episode)
+            yield _row(cell, setup, played, index, evaluator)
     finally:
         setup.close()
-
-
-def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
-    evaluator = EpisodeEvaluator(setup.env, setup.matching)
-    for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
-        episode = played.episode
-        if on_episode is not None:
-            on_episode(setup, index, episode)
-        yield _row(cell, setup, played, index, evaluator)
 
 
 class _PlayedEpisode(NamedTuple):

@@ -336,43 +336,37 @@ def describe(
         ExperimentError: if a part cannot be made, or two schedules have one name.
         PartError: if a part of one's own cannot be used.
     """
-    with ExitStack() as environments:
-        return _describe(experiment, cells, service, environments)
-
-
-def _describe(
-    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None, environments: ExitStack
-) -> tuple[dict[str, Any], dict[str, int]]:
     schedules: dict[str, dict[str, Any]] = {}
     players: list[dict[str, Any]] = []
     lengths: dict[str, int] = {}
     made: dict[str, EvaluationWrapper] = {}
-    for cell in cells:
-        if cell.seed != experiment.seeds_of(cell.schedule)[0]:
-            continue
-        # One environment a place: a browser takes seconds to start.
-        player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
-        schedule = player.schedule
-        if cell.place not in made:
-            made[cell.place] = player.env
-            environments.callback(player.env.close)
-            if schedule.name in schedules:
-                raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
-            lengths[cell.place] = len(player.episodes)
-            schedules[schedule.name] = describe_schedule(experiment, cell, schedule, len(player.episodes))
-        memory, verifier, policy = cell.labels
-        players.append(
-            {
-                "schedule": schedule.name,
-                "memory": memory,
-                "verifier": verifier,
-                "policy": policy,
-                "controller": cell.decision.labels[0],
-                "team": cell.decision.labels[1],
-                "reference": cell.reference,
-                "supervision": player.supervision,
-            }
-        )
+    with ExitStack() as environments:
+        for cell in cells:
+            if cell.seed != experiment.seeds_of(cell.schedule)[0]:
+                continue
+            # One environment a place: a browser takes seconds to start.
+            player = _make(cell, experiment.settings_of(cell.schedule), service, made.get(cell.place))
+            schedule = player.schedule
+            if cell.place not in made:
+                made[cell.place] = player.env
+                environments.callback(player.env.close)
+                if schedule.name in schedules:
+                    raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
+                lengths[cell.place] = len(player.episodes)
+                schedules[schedule.name] = describe_schedule(experiment, cell, schedule, len(player.episodes))
+            memory, verifier, policy = cell.labels
+            players.append(
+                {
+                    "schedule": schedule.name,
+                    "memory": memory,
+                    "verifier": verifier,
+                    "policy": policy,
+                    "controller": cell.decision.labels[0],
+                    "team": cell.decision.labels[1],
+                    "reference": cell.reference,
+                    "supervision": player.supervision,
+                }
+            )
     manifest = {
         "name": experiment.name,
         "config_hash": experiment.config_hash(),
