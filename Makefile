@@ -110,11 +110,11 @@ RL_BOARD := .venvs/baselines/bin/python -m baselines
 .PHONY: rl-board rl-board-sb3 rl-board-short
 rl-board: .venvs/baselines/.installed  ## learners under drift: about an hour on two idle cores, goes on where it was
 	$(RL_BOARD) run --jobs 2 --out runs/rl_board
-	$(RL_BOARD) table runs/rl_board --page docs/rl_board.md --pictures docs/pictures
+	$(RL_BOARD) table runs/rl_board --page docs/research/rl_board.md --pictures docs/pictures
 
 rl-board-sb3: .venvs/baselines/.installed  ## its second table, on MiniGrid and MuJoCo: half an hour on two idle cores, goes on where it was
 	$(RL_BOARD) sb3 --jobs 2 --out runs/rl_board_sb3
-	$(RL_BOARD) table --page docs/rl_board.md
+	$(RL_BOARD) table --page docs/research/rl_board.md
 
 rl-board-short: .venvs/baselines/.installed  ## its short form: one cell, two lifetimes
 	$(RL_BOARD) run --short --jobs 2 --out runs/rl_board_short

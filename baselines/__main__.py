@@ -17,7 +17,7 @@ from baselines.exit_status import run
 from drift_envs.command_line import Debug, make_app
 
 PROGRAM = "python -m baselines"
-RESULTS, PAGE, PICTURES = Path("baselines/results/rl_board"), Path("docs/rl_board.md"), Path("docs/pictures")
+RESULTS, PAGE, PICTURES = Path("baselines/results/rl_board"), Path("docs/research/rl_board.md"), Path("docs/pictures")
 
 app = make_app(
     "Learners under drift: play the board in parts, and make its tables and figures.",
@@ -110,7 +110,7 @@ def _table(
 ) -> None:
     """Print the tables of a board.
 
-    With a folder of parts, writes them as Parquet first. `--page docs/rl_board.md --pictures docs/pictures` makes the
+    With a folder of parts, writes them as Parquet first. `--page docs/research/rl_board.md --pictures docs/pictures` makes the
     page of the documents.
     """
     import pandas as pd

@@ -252,8 +252,8 @@ def make_blocks(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
         "scores": "\n\n".join(score_table(cells, references, name) for name in environments),
         "adaptation": adaptation_table(cells),
         "measures": measure_table(cells, references),
-        "curves": "![Mean score around the drifts of the regime `recurring`](pictures/rl_board_curves.png)",
-        "times": "![Mean adaptation time by regime](pictures/rl_board_adaptation.png)",
+        "curves": "![Mean score around the drifts of the regime `recurring`](../pictures/rl_board_curves.png)",
+        "times": "![Mean adaptation time by regime](../pictures/rl_board_adaptation.png)",
         "speed": speed_table(tables["speed"], tables.get("tune")),
     }
 

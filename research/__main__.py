@@ -127,7 +127,7 @@ def _experience(
 @app.command(
     "prompts",
     short_help="Write the page of the formats of prompts.",
-    epilog=f"Example: {PROGRAM} prompts --out docs/prompts.md",
+    epilog=f"Example: {PROGRAM} prompts --out docs/research/prompts.md",
 )
 def _prompts(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
@@ -141,25 +141,23 @@ def _prompts(
 
 @app.command(
     "readers",
-    short_help="Write the page about rule-based message policies.",
-    epilog=f"Example: {PROGRAM} readers --out docs/research/readers.md",
+    short_help="Fill the page about rule-based message policies.",
+    epilog=f"Example: {PROGRAM} readers runs/readers",
 )
 def _readers(
     folders: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN...", help="Runs whose figures are stored first.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
 ) -> None:
-    """Write how policies that parse the messages of a language model play, as one Markdown page.
+    """Fill the tables of docs/research/readers.md on policies that parse the messages of a language model.
 
-    The page is made from the figures in research/results/readers, which finished runs of readers, readers-brief,
+    They are made from the figures in research/results/readers, which finished runs of readers, readers-brief,
     readers-kinds and readers-formats replace.
     """
     from research.readers import store_figures, write_readers
 
     store_figures(folders or [])
-    text = write_readers(out)
-    print(text if out is None else f"wrote {out}")
+    print(f"wrote {write_readers()}")
 
 
 @app.command(
@@ -170,7 +168,7 @@ def _readers(
 def _learned_reader(
     folder: Annotated[Path | None, typer.Argument(metavar="RUN", help="A run whose figures are stored first.")] = None,
 ) -> None:
-    """Fill the tables of docs/research/learned_reader.md from stored figures, which a run replaces."""
+    """Fill the tables of docs/research/readers.md from stored figures, which a run replaces."""
     from research.learned_reader import store_figures, write_page
 
     if folder is not None:

@@ -1,4 +1,4 @@
-"""How the learned reader plays: the tables of docs/research/learned_reader.md, from `results/learned_reader`.
+"""How the learned reader plays: the tables of docs/research/readers.md, from `results/learned_reader`.
 
 * `store_figures` - reads a finished run of one of `EXPERIMENTS` and stores its figures
 * `write_page` - fills the tables of the page from these
@@ -19,13 +19,13 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 
 from research.readers import read_whole
-from research.verify_map.pages import fill_page
+from research.verify_map.pages import fill_page, named_tables
 
 EXPERIMENTS = {"learned-reader": "", "learned-reader-together": "together-"}
 """What the names of each experiment's tables begin with."""
 HERE = Path(__file__).resolve().parent
 FIGURES = HERE / "results" / "learned_reader"
-PAGE = HERE.parent / "docs" / "research" / "learned_reader.md"
+PAGE = HERE.parent / "docs" / "research" / "readers.md"
 SOURCE = "source"
 AGENT = ("schedule", "policy", "memory", "verifier")
 
@@ -90,7 +90,8 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
             raise ExperimentError(f"{file}: is missing; `python -m research learned-reader RUN` stores those of a run")
         own = make_tables(json.loads(file.read_text("utf-8"))["agents"])
         tables.update({f"{prefix}{name}": text for name, text in own.items()})
-    write_text(page, fill_page(page.read_text("utf-8"), tables, page.name))
+    text = page.read_text("utf-8")
+    write_text(page, fill_page(text, tables, page.name, kept=named_tables(text) - tables.keys()))
     return page
 
 

@@ -1,4 +1,4 @@
-"""What a language model reads, one example of each format: the page docs/prompts.md.
+"""What a language model reads, one example of each format: the page docs/research/prompts.md.
 
 * `write_prompts` - plays the episodes and writes the page
 
@@ -45,8 +45,8 @@ def write_prompts(out: Path | None = None) -> str:
     parts = [
         "# Prompts",
         "For people who choose a format of the prompt, or want to see what a language model reads: an example of each "
-        "format of the policy [`llm`](language_models.md#what-the-model-reads), at the last decision with known "
-        "outcomes. `python -m research prompts --out docs/prompts.md` writes this page: "
+        "format of the policy [`llm`](../language_models.md#what-the-model-reads), at the last decision with known "
+        "outcomes. `python -m research prompts --out docs/research/prompts.md` writes this page: "
         f"{len(TICKS)} episodes of `{SCHEDULE}` with seed {SEED} and vanilla memory, the first drift after 20, played "
         "by rules. The default format is shown with both messages, the others with the first lines of the user "
         "message.",

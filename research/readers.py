@@ -1,8 +1,8 @@
-"""How rule-based message policies play: docs/research/readers.md, from the figures in `results/readers`.
+"""How rule-based message policies play: tables of docs/research/readers.md, from the figures in `results/readers`.
 
 * `store_figures` - reads finished runs and stores the figures of the page, a small file a run
 * `read_whole` - reads a finished run of a whole experiment
-* `write_readers` - writes the page from these files
+* `write_readers` - fills the tables of the page from these files
 * `summarise` - the figures of a run
 * `tabulate_phases` - success by phase, of the default format
 * `tabulate_verifiers` - success after the drifts by verifier, and the share of steps in loops, of other policies
@@ -28,6 +28,7 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment
 
 from drift_envs.metrics.statistics import paired_difference
+from research.verify_map.pages import fill_page, named_tables
 
 EXPERIMENTS = ("readers", "readers-brief", "readers-kinds", "readers-formats")
 """The experiments of the page."""
@@ -54,57 +55,8 @@ Figures = Mapping[str, Any]
 """Of one schedule: `rounds`, `seeds`, `phases`, and `agents` with `policy`, `verifier`, `successes` (by phase, of every
 instance in the order of the seeds), `steps` and `loop_steps`."""
 
-HEAD = """# Rule-based message policies
-
-**Played by a rule-based planner, no language model.**
-
-Do the messages to a language model contain what it needs? For people who design prompts or memories, this page \
-answers that without a model: the policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known \
-outcomes) and `erring_reader` (5 % other actions) read the [messages](../prompts.md) by rules. They take the action \
-with the highest score that the messages show, among equal ones the one with the fewest steps where these are shown \
-(else `ties`: `first`, `last` or `random`), and otherwise follow rules of common sense. A format with which they move \
-in circles gives a deterministic model little chance.
-
-The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
-success rates in percent, means over instances. `python -m research readers --out docs/research/readers.md` \
-writes the page from the figures in [`research/results/readers`](../../research/results/readers), which these commands \
-replace:
-
-```sh
-{commands}
-python -m research readers {folders} --out docs/research/readers.md
-```
-"""
-
-NOTES = {
-    "readers": (
-        '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
-        "the plain agent wins nine of ten episodes of the car without a verifier, since the policy then trusts its "
-        "newest pushes. On the lake and in the shop the line does not help it, since the records that it recalls first "
-        "are the oldest.",
-        "`overwrite` plays GLOVE's episodes here: every response is true. `announce_only` changes no record, so "
-        "it shows what the line alone does.",
-    ),
-    "readers-brief": (
-        "The house has other instances (seeds from 2000): on the first ones `brief` lost 1.0 [0.2, 2.0] points after "
-        "the drifts, since it did not show what stood where an episode had ended, which it now does.",
-        "No policy has more than 0.4 % of its steps on a schedule in loops.",
-    ),
-    "readers-kinds": (
-        "`ties: last` tries the right button of the advertisements last, so that after a drift no button is untried. "
-        "The policy then prefers buttons that failed before the contradiction, a rule that was found on the seeds 0 "
-        "and 1 after a first run of this table, in which GLOVE stayed at 0.",
-    ),
-    "readers-formats": (
-        "`paper` and `react` do not show the steps to a score, and this policy does not read the episode that `react` "
-        'shows. A step against the wall, a step back and the right way all read "Max score achievable 1.0", '
-        "so a policy with a fixed rule for ties repeats them until time runs out. In the shop these formats do not "
-        "show which options are chosen, and the policy chooses the first one again and again.",
-        "Four rounds on the lakes are hardly more than the search for a way: compare rows with each other, not with "
-        "the twenty rounds of `readers`.",
-    ),
-}
-"""What the figures say, by experiment."""
+PAGE = HERE.parent / "docs" / "research" / "readers.md"
+"""The page, of which `research.learned_reader` fills other tables."""
 
 
 def find_experiment(name: str) -> Path:
@@ -172,11 +124,11 @@ def read_whole(folder: Path, names: Collection[str]) -> tuple[str, str, Rows]:
     return name, whole.config_hash(), [{**row, "policy": short_label(row["policy"])} for row in rows]
 
 
-def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
-    """Make the page from the figures.
+def write_readers(page: Path = PAGE, results: Path = RESULTS) -> Path:
+    """Fill the tables of the page that are about rules.
 
     Args:
-        out: where it is written, if anywhere.
+        page: the page.
         results: the folder of the figures.
 
     Returns:
@@ -185,20 +137,15 @@ def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
     Raises:
         ExperimentError: if figures are missing.
     """
-    names = [name for name in EXPERIMENTS if (results / f"{name}.json").is_file()]
-    if EXPERIMENTS[0] not in names:
-        raise ExperimentError(f"{results}: has no figures of `{EXPERIMENTS[0]}`, give the folder of its run")
-    commands = "\n".join(f"drift-agents run research/experiments/{name}.yaml --trace none" for name in names)
-    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
-    for name in names:
-        schedules = json.loads((results / f"{name}.json").read_text("utf-8"))["schedules"]
-        parts.append(f"## `{name}`\n\n{_played(schedules)}")
-        parts += [to_markdown(table) for table in TABLES[name](schedules)]
-        parts.append("\n".join(f"- {note}" for note in NOTES[name]))
-    text = "\n\n".join(parts) + "\n"
-    if out is not None:
-        write_text(out, text)
-    return text
+    text, tables = page.read_text("utf-8"), {}
+    for name in EXPERIMENTS:
+        file = results / f"{name}.json"
+        if not file.is_file():
+            raise ExperimentError(f"{results}: has no figures of `{name}`, give the folder of its run")
+        schedules = json.loads(file.read_text("utf-8"))["schedules"]
+        tables[name] = "\n\n".join([_played(schedules), *map(to_markdown, TABLES[name](schedules))])
+    write_text(page, fill_page(text, tables, page.name, kept=named_tables(text) - tables.keys()))
+    return page
 
 
 def summarise(rows: Rows) -> dict[str, Figures]:

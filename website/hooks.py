@@ -2,7 +2,7 @@
 
 * `on_config` - adds the pages of environments to `nav`, and pages that it does not name under "More"
 * `on_files` - adds the start page, documents of the root, notebooks, environments, schedules, the board and own files
-* `on_page_markdown` - rewrites links to files outside `docs/`, shows thumbnails, gives wide tables room
+* `on_page_markdown` - rewrites links to files outside `docs/`, and shows thumbnails
 * `on_page_content` - marks the cells that hold sentences
 """
 
@@ -41,11 +41,6 @@ ENVIRONMENTS = {f"environments/{env_id}.md": env_id for env_id in IDS}
 GENERATED = {*FROM_ROOT.values(), *ENVIRONMENTS, SCHEDULES}
 THUMBNAILS = "<!-- thumbnails -->"
 """Where the pictures of all environments stand in `environments.md`."""
-WIDE = {
-    "rl_board.md",
-    *(f"research/{name}.md" for name in ("leaderboard", "papers", "tools_results", "when_to_verify")),
-}
-"""Pages whose tables get the place of the table of contents."""
 SENTENCE = 40
 """Characters of a cell that holds more than a name."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -137,8 +132,6 @@ def link(page: str, target: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite links to files outside `docs/`, and of pages that come from the root."""
     name = page.file.src_uri
-    if name in WIDE:
-        page.meta["hide"] = ["toc"]
     if name in GENERATED - set(FROM_ROOT.values()):
         return markdown
 

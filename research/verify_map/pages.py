@@ -144,6 +144,11 @@ def fill_page(text: str, tables: Mapping[str, str] | None, where: str, kept: Col
     return _BLOCK.sub(replace, text)
 
 
+def named_tables(text: str) -> set[str]:
+    """The names of the tables of a page."""
+    return {match["name"] for match in _BLOCK.finditer(text)}
+
+
 def write_map(sources: Sequence[Path], out: Path) -> Path:
     """Write the map of some lines, with its pictures.
 

@@ -2,7 +2,7 @@
 
 Source: Zhong et al., "MemoryBank: Enhancing large language models with long-term memory" (AAAI
 2024), as GLOVE uses it (appendix B.1): retention decays the retrieval weights of older experiences.
-`docs/memories/memory_bank.md` says what is faithful and what was decided here.
+`docs/memories/records.md` says what is faithful and what was decided here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ReasoningBank: a few items of reasoning about every episode, retrieved once, when an episode begins.
 
 Source: Ouyang et al., "ReasoningBank: scaling agent self-evolving with reasoning memory" (2025), as
-AdaMEM compares with it (section 4.1). `docs/memories/reasoning_bank.md` says what was decided here.
+AdaMEM compares with it (section 4.1). `docs/memories/items.md` says what was decided here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: Wang et al., "Voyager: an open-ended embodied agent with large language models" (TMLR 2024),
 section 2, as GLOVE uses it (appendix B.1): "we utilize its feedback-based refinement capability to
-evaluate experience entries". `docs/memories/voyager.md` says what is faithful and what was decided here.
+evaluate experience entries". `docs/memories/items.md` says what is faithful and what was decided here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/metrics.md documents all public functions, and its examples run."""
+"""docs/measures.md documents all public functions, and its examples run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drift_envs import metrics
 
-PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "measures.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

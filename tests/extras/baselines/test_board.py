@@ -24,7 +24,7 @@ from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parents[3]
 SHIPPED = ROOT / "baselines" / "results" / "rl_board"
-PAGE = (ROOT / "docs" / "rl_board.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "research" / "rl_board.md").read_text("utf-8")
 TINY = board.Plan(2, {"corners": ("none", "recurring")}, 1, 1, 10)
 
 
@@ -142,7 +142,7 @@ def test_the_page_is_what_the_shipped_files_give():
 
 @pytest.mark.integration
 def test_the_agent_of_the_page_joins(short_regime, tmp_path, monkeypatch, capsys):
-    (code,) = [code for code in read_code("docs/rl_board.md") if "class QLearning" in code]
+    (code,) = [code for code in read_code("docs/research/rl_board.md") if "class QLearning" in code]
     (tmp_path / "my_agent.py").write_text(code, "utf-8")
     monkeypatch.chdir(tmp_path)
     options = ["my_agent:make", "--environment", "holes", "--regime", "tiny", "--seeds", "2", "--out", "mine.parquet"]

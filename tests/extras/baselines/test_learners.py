@@ -56,7 +56,7 @@ def test_q_learning_finds_the_values_of_value_iteration_and_the_scores_of_numpy(
     row = find_row("q_learning")
     given = {"rate": 0.6, "explore": 0.05, "hope": 1.0}
     settings = row.settings(*(jnp.full(LIFETIMES, given[name]) for name in row.settings._fields))
-    (code,) = [code for code in read_code("docs/rl_board.md") if "class QLearning" in code]
+    (code,) = [code for code in read_code("docs/research/rl_board.md") if "class QLearning" in code]
     monkeypatch.setitem(REGIMES, "tiny", Regime("tiny", (0,), (ROUNDS,), 1))
     agents, make = [], run_code(code)["make"]
     lines = evaluate(

@@ -260,7 +260,7 @@ def test_a_port_that_is_taken_and_a_short_token_are_refused():
 
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = read_code("docs/mcp.md")
+    code, _ = read_code("docs/mcp.md")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "cur_pos" in done.stdout

@@ -33,7 +33,7 @@ def test_the_examples_of_the_module():
 
 
 def test_the_code_of_the_document():
-    (code,) = read_code("docs/stable_baselines3.md")
+    code, _ = read_code("docs/stable_baselines3.md")
     names = run_code(code.replace("100_000", "200").replace("5_000", "50"))
     assert names["callback"].evaluations_phases
 

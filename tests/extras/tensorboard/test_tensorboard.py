@@ -35,7 +35,7 @@ class TestTensorBoard(TrackerContract):
 
 def test_the_code_of_the_page_runs_and_phases_are_texts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = read_code("docs/tracking.md")
+    *_, code = read_code("docs/logs.md")
     run_code(code)
     (path,) = {file.parent for file in (tmp_path / "runs" / "tracking").rglob("events.out.*")}
     names = [event.tensor_proto.string_val[0].decode() for event in load(path).Tensors("phase/text_summary")]

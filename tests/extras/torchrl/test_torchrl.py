@@ -103,7 +103,7 @@ def test_the_example_trains_and_draws(tmp_path, capsys):
 
 
 def test_the_code_of_the_page_runs(tmp_path):
-    (code,) = read_code("docs/ppo.md")
+    _, code = read_code("docs/stable_baselines3.md")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )

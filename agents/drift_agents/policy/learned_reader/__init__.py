@@ -1,1 +1,1 @@
-"""A small trained network that reads the messages to a language model (docs/research/learned_reader.md)."""
+"""A small trained network that reads the messages to a language model (docs/research/readers.md)."""

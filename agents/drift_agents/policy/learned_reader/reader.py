@@ -67,7 +67,7 @@ class LearnedReader:
     """A small trained network that reads the messages to a language model, in the format `brief`.
 
     It was trained on decisions of a rule-based policy on lakes that no experiment plays
-    (docs/research/learned_reader.md). It has never seen messages of other environments.
+    (docs/research/readers.md). It has never seen messages of other environments.
 
     Args:
         weights: the path of an `.npz` file with other weights.
