@@ -110,8 +110,8 @@ def _table(
 ) -> None:
     """Print the tables of a board.
 
-    With a folder of parts, writes them as Parquet first. `--page docs/research/rl_board.md --pictures docs/pictures` makes the
-    page of the documents.
+    With a folder of parts, writes them as Parquet first. `--page docs/research/rl_board.md --pictures
+    docs/pictures` makes the page of the documents.
     """
     import pandas as pd
 
