@@ -69,7 +69,8 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "research": [
         ["experiments", "pictures"],
-        ["belief", "detectors", "experience", "injection", "readers", "verify_map"],
+        ["belief", "detectors", "experience", "injection", "verify_map"],
+        ["readers"],
         [
             "coverage",
             "glove_figures",
