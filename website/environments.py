@@ -19,6 +19,7 @@ import gymnasium as gym
 from drift_envs.cli.listing import show_bounds
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
+from website.desk import show_desk
 from website.pictures import FOLDER, describe_film
 from website.schedules import KINDS, read_shipped, section
 
@@ -104,6 +105,8 @@ def _lines(env_id: str) -> Iterator[str]:
     yield from ("## Knobs", "", *show_knobs(env_id), "")
     yield "Every schedule may also drive the [effects](../effects.md) on observations, actions and rewards."
     yield ""
+    if env_id == "DriftTools-v0":
+        yield from show_desk()
     yield from _arguments(env_class, rest, parts.arguments)
     yield from _schedules(env_id)
 
