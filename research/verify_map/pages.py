@@ -45,7 +45,7 @@ STUDY = Path(__file__).parent
 EVIDENCE = "research/results/verify_map"
 PICTURES, MAP, CURVES = "docs/pictures", "verify_map", "verify_map_curves"
 BOARD = "docs/research/leaderboard.md"
-PAGES = ("README.md", BOARD, "docs/research/when_to_verify.md")
+PAGES = ("README.md", BOARD, "docs/research/when_to_verify.md", "docs/research/map_method.md")
 NETWORK = "research/results/verify_map_network"
 """The lines of a trained network in the planner's place, without references."""
 OF_NETWORK = ("newest 5", "newest one", "overwrite", "forget(2)", "GLOVE(1)")
