@@ -26,12 +26,6 @@ def rows(start: str) -> list[list[str]]:
     ]
 
 
-def test_every_knob_of_the_shop_is_documented() -> None:
-    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in ("webshop.md", "webshop_server.md"))
-    for name in knob_table_of("DriftWebShop-v0"):
-        assert f"`{name}`" in text, name
-
-
 def test_arguments_are_those_of_the_ids() -> None:
     for argument in ("schedule", "notify", "text", "overlay", "render_mode"):
         assert f"`{argument}=`" in TEXT
