@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import is_number
-from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError, StateError
+from drift_envs.errors import DeclaredKnobsError, DriftEnvsError, DrivenKnobError, KnobError, StateError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
 from drift_envs.schedule.attribute_path import AttributePath, round_numbers
 from drift_envs.tunable import TunableEnv
@@ -248,6 +248,11 @@ class AttributeKnobs:
                 held, model = self._put(name, written)
             except (ValueError, TypeError, AttributeError, OverflowError) as error:
                 raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {error}") from error
+            except DriftEnvsError:
+                raise
+            except Exception as error:  # of the environment's own property or setter
+                kind = type(error).__name__
+                raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {kind}: {error}") from error
             models.append(model)
             self._set[name] = value
             if name not in self._hidden:

@@ -6,7 +6,7 @@ import copy
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from operator import attrgetter
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
@@ -117,19 +117,31 @@ class AttributePath:
         Returns:
             The canonical value in the precision of the attribute.
         """
-        *parents, last = self.steps
-        place = self._walk(env, tuple(parents))
-        if isinstance(place, tuple):  # rebuilt, and written to what contains it
-            items: list[Any] = list(place)
-            items[last[0]] = new = _like(items[last[0]], value)
-            AttributePath(self.text, tuple(parents)).write(env, tuple(items))
-        elif isinstance(last, str):
-            new = _like(getattr(place, last), value)
-            setattr(place, last, new)
-        else:
-            key = self._key(env, parents, place, last)
-            place[key] = new = _like(place[key], value)
+        new = _like(self._walk(env, self.steps), value)
+        self._assign(env, self.steps, new)
         return _canonical(new)
+
+    def _assign(self, env: Any, steps: tuple[Any, ...], new: Any) -> None:
+        """Put an object at a path; a tuple or a frozen data class on the way is made anew, and put where it was."""
+        *parents, last = steps
+        place = self._walk(env, tuple(parents))
+        if _is_frozen(place):
+            rebuilt = replace(place, **{last: new})
+            _replace(env, place, rebuilt)
+        elif isinstance(place, tuple) and isinstance(last, str):
+            rebuilt = place._replace(**{last: new})  # type: ignore[attr-defined]
+        elif isinstance(place, tuple):
+            items: list[Any] = list(place)
+            items[last[0]] = new
+            rebuilt = type(place)(*items) if hasattr(place, "_fields") else tuple(items)
+        else:
+            if isinstance(last, str):
+                setattr(place, last, new)
+            else:
+                place[self._key(env, parents, place, last)] = new
+            return
+        if self._walk(env, tuple(parents)) is not rebuilt:
+            self._assign(env, tuple(parents), rebuilt)
 
     def call(self, env: Any, value: Any) -> None:
         """Call the method at the end of the path with a value.
@@ -164,7 +176,10 @@ class AttributePath:
         """
         found = self._walk(env, self.steps)
         place = self._walk(env, self.steps[:-1])
-        if isinstance(self.steps[-1], str):
+        if isinstance(last := self.steps[-1], str):
+            kind = getattr(type(place), last, None)
+            if isinstance(kind, property) and kind.fset is None:
+                raise KnobError(f"`{self.text}` should be an attribute that can be set. Received a read-only property")
             if isinstance(found, np.ndarray) and found.dtype.kind not in "biuf":
                 raise KnobError(f"`{self.text}` should be an array of numbers. Received {found.dtype}")
         elif isinstance(place, np.ndarray) and not place.flags.writeable:
@@ -181,29 +196,27 @@ class AttributePath:
             env: the environment.
             owned: the copies that it has already; new ones are appended.
         """
-        place = env
-        for depth, step in enumerate(self.steps[:-1]):
-            found = self._walk(env, self.steps[: depth + 1])
+        for depth in range(1, len(self.steps)):
+            found = self._walk(env, self.steps[:depth])
             if not any(found is one for one in owned) and (_may_be_shared(found) or _is_default(found, env)):
-                key = step if isinstance(step, str) else self._key(env, list(self.steps[:depth]), place, step)
                 new = _copy(found)
                 _replace(env, found, new)
-                if self._walk(env, self.steps[: depth + 1]) is not new:
-                    if isinstance(key, str) and isinstance(step, str):
-                        setattr(place, key, new)
-                    elif not isinstance(place, tuple):
-                        place[key] = new
+                if self._walk(env, self.steps[:depth]) is not new:
+                    self._assign(env, self.steps[:depth], new)
                 owned.append(new)
-                found = self._walk(env, self.steps[: depth + 1])
-            place = found
 
     def _walk(self, env: Any, steps: tuple[Any, ...]) -> Any:
         found: Any = env
         for depth, step in enumerate(steps):
             if isinstance(step, str):
-                if not hasattr(found, step):
-                    raise KnobError(f"{type(env).__name__} has no attribute `{self.text}`{_similar(found, step)}")
-                found = getattr(found, step)
+                try:
+                    found = getattr(found, step)
+                except AttributeError:
+                    similar = _similar(found, step)
+                    raise KnobError(f"{type(env).__name__} has no attribute `{self.text}`{similar}") from None
+                except Exception as error:  # of a property of the environment
+                    kind = type(error).__name__
+                    raise KnobError(f"`{self.text}` of {type(env).__name__} can't be read: {kind}: {error}") from error
             else:
                 try:
                     found = found[self._key(env, list(steps[:depth]), found, step)]
@@ -261,17 +274,22 @@ def round_numbers(value: Any) -> Any:
     return tuple(map(round_numbers, value)) if isinstance(value, tuple) else round(value)
 
 
+def _is_frozen(found: Any) -> bool:
+    """Whether an object is one of a frozen data class."""
+    return is_dataclass(type(found)) and bool(type(found).__dataclass_params__.frozen)
+
+
 def _may_be_shared(found: Any) -> bool:
     """Whether an object is of a kind in which configurations are handed around."""
     if isinstance(found, np.ndarray):
         return found.base is None and bool(found.flags.owndata)  # a view has to stay one
     kinds = (MutableMapping, MutableSequence, SimpleNamespace, ModuleType, type)
-    return isinstance(found, kinds) or is_dataclass(found)
+    return isinstance(found, kinds) or (is_dataclass(found) and not _is_frozen(found))
 
 
 def _is_default(found: Any, env: Any) -> bool:
     """Whether a module or a class of the environment, or a default of its constructor, has this very object."""
-    if isinstance(found, (tuple, np.ndarray, np.generic)):
+    if isinstance(found, (tuple, np.ndarray, np.generic)) or _is_frozen(found):
         return False
     classes = {*type(env).__mro__, *type(found).__mro__} - {object}
     spaces: list[Iterator[Any]] = []
@@ -316,7 +334,7 @@ def _replace(env: Any, old: Any, new: Any) -> None:
             continue
         if hasattr(one, "__dict__") and isinstance(vars(one), dict):
             held = [name for name, value in vars(one).items() if value is old]
-            if held and (one is env or not _is_default(one, env)):
+            if held and not _is_frozen(one) and (one is env or not _is_default(one, env)):
                 vars(one).update(dict.fromkeys(held, new))
             found.extend(value for name, value in vars(one).items() if name not in _DESCRIPTIONS)
 

@@ -5,6 +5,7 @@ import dataclasses
 import pickle
 import re
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -349,6 +350,112 @@ def test_parts_that_share_a_configuration_still_share_it():
     env.reset(seed=0)
     assert env.unwrapped.vehicles[0].config["wind"] == env.unwrapped.physics["wind"] == 6.0
     assert DEFAULTS["physics"]["wind"] == 1.0
+
+
+# --- configurations that cannot be changed ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Settled:
+    """Made anew with another value; what is derived from it follows."""
+
+    wind: float = 1.0
+    inner: "Settled | None" = None
+    table: dict = dataclasses.field(default_factory=lambda: {"wind": 1.0})
+    double: float = dataclasses.field(init=False, default=0.0)
+
+    def __post_init__(self):
+        object.__setattr__(self, "double", 2 * self.wind)
+
+
+class Pair(NamedTuple):
+    wind: float
+    table: dict
+
+
+OUTER, PAIR = Settled(inner=Settled()), Pair(1.0, {"wind": 1.0})
+
+
+class Holds(Field):
+    def __init__(self):
+        super().__init__()
+        self.outer, self.own, self.pair, self.pairs = OUTER, Settled(), PAIR, (PAIR, PAIR)
+        self.listed = [Settled(), self.own]
+        self.vehicle = Vehicle(self.own)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "own.wind",
+        "outer.inner.wind",
+        'outer.table["wind"]',
+        'outer.inner.table["wind"]',
+        "pair.wind",
+        'pair.table["wind"]',
+        "pairs[1].wind",
+        'pairs[0].table["wind"]',
+        "listed[0].wind",
+    ],
+)
+def test_a_frozen_configuration_is_made_anew_in_one_environment_alone(attribute):
+    before, path, other = copy.deepcopy((OUTER, PAIR)), AttributePath.parse(attribute), Holds()
+    env = DriftWrapper(Holds(), plan(attribute, t1=4.0, t2=5.0))
+    found = []
+    for number in range(4):
+        env.reset(seed=None if number else 0)
+        found.append(path.read(env.unwrapped))
+    assert found == [1.0, 4.0, 5.0, 5.0]
+    assert path.read(copy.deepcopy(env).unwrapped) == 5.0
+    assert path.read(other) == path.read(Holds()) == 1.0
+    assert before == (OUTER, PAIR)
+    assert len(env.drift_log) == 2
+
+
+def test_all_parts_have_a_frozen_configuration_that_was_made_anew():
+    env = DriftWrapper(Holds(), plan("own.wind", base={"knob": 6.0}))
+    env.reset(seed=0)
+    inner = env.unwrapped
+    assert inner.vehicle.config is inner.own
+    assert (inner.own.wind, inner.own.double) == (6.0, 12.0)
+
+
+class Guarded(Field):
+    def __init__(self):
+        super().__init__()
+        self._speed = 1.0
+
+    @property
+    def fixed(self):
+        return 1.0
+
+    @property
+    def broken(self):
+        raise RuntimeError("not connected")
+
+    @property
+    def speed(self):
+        return self._speed
+
+    @speed.setter
+    def speed(self, value):
+        if value > 3:
+            raise RuntimeError("too fast")
+        self._speed = value
+
+
+def test_properties_that_refuse_are_told_by_name_and_value():
+    for attribute, message in (
+        ("fixed", "`fixed` should be an attribute that can be set. Received a read-only property"),
+        ("broken", "`broken` of Guarded can't be read: RuntimeError: not connected"),
+    ):
+        with pytest.raises(ScheduleError, match=re.escape(message)):
+            DriftWrapper(Guarded(), plan(attribute))
+    env = DriftWrapper(Guarded(), plan("speed", t1=2.0, t2=4.0))
+    env.reset(seed=0)
+    env.reset()
+    with pytest.raises(KnobError, match=re.escape("`speed` can't be set to 4.0: RuntimeError: too fast")):
+        env.reset()
 
 
 # --- integer arrays --------------------------------------------------------------------------------------------------
