@@ -7,6 +7,7 @@ after which the next form is requested, and parameters, which are renamed or lef
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -257,11 +258,15 @@ def read_reply(
 
 
 def _read_content(content: Any) -> str:
-    """The text of a message: one text, or the texts of a list of parts."""
-    if not isinstance(content, (list, tuple)):
-        return content if isinstance(content, str) else ""
-    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
-    return "".join(text for text in texts if isinstance(text, str))
+    """The text of a message: one text, the texts of a part or a list of parts, or the text of JSON that was parsed."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, (list, tuple)):
+        return "".join(_read_content(part) for part in content if isinstance(part, (str, Mapping)))
+    if isinstance(content, Mapping):
+        inner = next((content[key] for key in ("text", "value") if key in content), None)
+        return _read_content(inner) if inner is not None or "type" in content else json.dumps(content)
+    return json.dumps(content) if is_number(content) else ""
 
 
 def _read_call(message: Any, called: str | None) -> str:

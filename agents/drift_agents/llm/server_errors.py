@@ -158,7 +158,7 @@ def find_error(status: int, content: bytes) -> ServerError | None:
     choice = _choice_of(body)
     found = list(_walk([body.get("error"), choice.get("error")] if choice else body))
     words = [text for key, text in found if key in _WORDS] or [text for key, text in found if key in _MORE_WORDS]
-    codes = [text for key, text in found if key in _CODES]
+    codes = [text for key, text in found if key in _CODES or _is_status(text)]
     names = " ".join(code for code in codes if not code.isdigit())
     message = ": ".join(dict.fromkeys(words))[:_LONGEST_WORDS] or names
     param = next((text for key, text in found if key == "param"), "")
@@ -168,9 +168,10 @@ def find_error(status: int, content: bytes) -> ServerError | None:
     if not is_json and content.lstrip()[:1] == b"<":
         return error._replace(status=400, message=f"it answers with a page, is the address right? {message}")
     own = next((int(code) for code in codes if _is_status(code)), None)
-    if own is None and not message:
+    if own is None and not words and not any(known.search(names) for _, known in _GUESSES):
         ended = choice.get("finish_reason")
-        reason = f"the reply ends with {ended!r}" if ended else f"the reply has no answer: {json.dumps(body)[:80]}"
+        failed = ended in _FAILED
+        reason = f"the reply ends with {ended!r}" if failed else f"the reply has no answer: {json.dumps(body)[:80]}"
         return error._replace(status=502, message=reason)
     return error._replace(status=_guess(error) if own is None else own, message=message or json.dumps(body)[:80])
 
@@ -214,7 +215,10 @@ def _choice_of(body: Any) -> Mapping[str, Any]:
 def _is_reply(body: Any) -> bool:
     """Whether a body is a reply of the model."""
     choice = _choice_of(body)
-    if not choice or choice.get("finish_reason") in _FAILED:
+    ended = choice.get("finish_reason")
+    # A filter may leave out the message; where the model's own end has none, it is not what was asked for.
+    has_message = isinstance(choice.get("message"), dict) or ended not in (None, "stop")
+    if not choice or ended in _FAILED or not has_message:
         return False
     return not any(key in _WORDS or _is_status(text) for key, text in _walk([body.get("error"), choice.get("error")]))
 
@@ -235,7 +239,7 @@ def _walk(value: Any, key: str = "error", depth: int = 0) -> Iterator[tuple[str,
             yield from _walk(inner, key, depth + 1)
     elif isinstance(value, str) and value.strip():
         yield key, value.strip()
-    elif isinstance(value, int) and not isinstance(value, bool) and key in _CODES:
+    elif isinstance(value, int) and not isinstance(value, bool) and (key in _CODES or _is_status(str(value))):
         yield key, str(value)
 
 

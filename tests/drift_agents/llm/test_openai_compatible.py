@@ -124,6 +124,28 @@ def test_an_answer_that_was_cut_off_says_nothing_of_a_server(chat: ModuleType) -
     assert not any("by this schema" in request["messages"][-1]["content"] for request in server.requests)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"action": "1"},
+        {"type": "text", "text": ONE},
+        [{"type": "text", "text": {"value": ONE}}],
+        [{"type": "reasoning", "summary": []}, {"type": "text", "text": ONE}],
+        ["{", '"action"', ': "1"}'],
+        1,
+    ],
+)
+def test_answers_in_other_shapes_than_a_text(chat: ModuleType, content: Any) -> None:
+    answer, server = ask(chat, chat.said(content))
+    assert answer.data == {"action": "1"}
+    assert len(server.requests) == 1
+
+
+def test_a_filter_may_leave_out_the_message(chat: ModuleType) -> None:
+    answer, _ = ask(chat, chat.Response({"choices": [{"index": 0, "finish_reason": "content_filter"}]}))
+    assert (answer.data, answer.finish) == (None, "refusal")
+
+
 def test_a_fixed_form_is_kept(chat: ModuleType) -> None:
     with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400): no json_schema here")):
         ask(chat, chat.refused(400, "no json_schema here"), form="json_schema")
@@ -198,10 +220,9 @@ def test_texts_and_reasons_for_their_end_are_read(
         ({"content": None, "refusal": "I can't."}, "I can't.", "refusal"),
         ({"content": [{"type": "text", "text": '{"action":'}, {"type": "text", "text": ' "1"}'}]}, ONE, "stop"),
         ({"content": [{"type": "image_url"}, 5, None]}, "", "empty"),
-        ({"content": {"text": "1"}}, "", "empty"),
+        ({"content": {"text": "1"}}, "1", "stop"),
         ({"content": "\ud800 1"}, "\ufffd 1", "stop"),
         ({"content": f"{ONE} {'<action>' * 100_000}"}, f"{ONE} {'<action>' * 100_000}"[:LONGEST_REPLY], "stop"),
-        (None, "", "empty"),
     ],
 )
 def test_messages_of_other_shapes(chat: ModuleType, message: Any, text: str, finish: str) -> None:
