@@ -377,7 +377,10 @@ def _policy(env: gym.Env, name: str, seed: int) -> _Act:
     if name == "random":
         if isinstance(env.action_space, gym.spaces.Text):
             draw = random.Random(seed)
-            return lambda observation, info: draw.choice(info["actions"])
+            env.action_space.seed(seed)
+            return lambda observation, info: (
+                draw.choice(info["actions"]) if "actions" in info else env.action_space.sample()
+            )
         env.action_space.seed(seed)
         return lambda observation, info: env.action_space.sample()
     oracle = env.get_wrapper_attr("oracle")

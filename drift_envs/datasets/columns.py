@@ -64,21 +64,30 @@ def encode(name: str, space: gym.Space[Any], values: Sequence[Any]) -> dict[str,
         values: one for each row.
 
     Raises:
-        ArgumentError: if the space has no form as columns.
+        ArgumentError: if the space has no form as columns, or a value has another shape or type.
         MissingDependencyError: without PyArrow.
     """
     pyarrow = load_pyarrow()
     if isinstance(space, gym.spaces.Dict):
         found: dict[str, Any] = {}
         for key, part in space.spaces.items():
-            found |= encode(f"{name}.{key}", part, [value[key] for value in values])
+            try:
+                inner = [value[key] for value in values]
+            except (LookupError, TypeError) as error:
+                raise ArgumentError(f"`{name}` should be dictionaries with the key {key!r}. One has none") from error
+            found |= encode(f"{name}.{key}", part, inner)
         return found
     _check(name, space)
-    if isinstance(space, gym.spaces.Text):
-        return {name: pyarrow.array(values, pyarrow.string())}
-    rows = np.asarray(values, space.dtype)
+    try:
+        if isinstance(space, gym.spaces.Text):
+            return {name: pyarrow.array(values, pyarrow.string())}
+        rows = np.asarray(values, space.dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"`{name}` should have values of its space, {space}. Received others: {error}") from error
+    if rows.size != len(values) * int(np.prod(space.shape or (), dtype=int)):
+        raise ArgumentError(f"`{name}` should have values of its space, {space}. Received ones of {rows.shape[1:]}")
     if isinstance(space, gym.spaces.Discrete):
-        return {name: pyarrow.array(rows)}
+        return {name: pyarrow.array(rows.reshape(-1))}
     size = int(np.prod(space.shape or (), dtype=int))
     return {name: pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.reshape(-1)), size)}
 

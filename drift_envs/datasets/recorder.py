@@ -71,7 +71,8 @@ def _make_random(env: gym.Env[Any, Any]) -> Policy:
 
         def begin_texts(seed: int) -> Act:
             rng = random.Random(seed)
-            return lambda observation, info, tick: rng.choice(info["actions"])
+            space.seed(seed)
+            return lambda observation, info, tick: rng.choice(info["actions"]) if "actions" in info else space.sample()
 
         return begin_texts
 

@@ -437,13 +437,22 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._apply_values()
         return self._reset_env(seed, options)
 
+    def _read_reset(self, result: Any) -> tuple[Any, dict[str, Any]]:
+        """What a reset has returned; of an environment of Gym's first interface it is an observation alone."""
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+            return result
+        raise ArgumentError(
+            f"`reset` of {type(self.unwrapped).__name__} should return an observation and a dictionary. "
+            f"Received {type(result).__name__}"
+        )
+
     def _reset_env(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment, and set again what it has lost by that."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = self._read_reset(self.env.reset(seed=seed, options=options))
         if self._keeps:
             if self._binder.set_again() and seed is not None:
                 # a reset with a seed may have built all anew, before the method was called; this one does not
-                observation, info = self.env.reset(options=options)
+                observation, info = self._read_reset(self.env.reset(options=options))
                 self._binder.set_again()
             self._check_knobs()
         observation, info = self._permute_masks(observation, info)

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
+from drift_envs.checks import check_reward
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.wrappers.drift import DriftWrapper
@@ -79,7 +80,9 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
             self._score = float(info["score"])
         else:
             # that of an environment of several objectives is a vector, and so is its score
-            self._score = self._marks.score(self._score, reward if np.size(reward) > 1 else float(reward), terminated)
+            self._score = self._marks.score(
+                self._score, reward if np.size(reward) > 1 else check_reward(reward), terminated
+            )
         self._marks.note(action)
         return result
 
@@ -108,6 +111,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
             return "\n".join((*self.lines(), picture))
         if not isinstance(picture, np.ndarray):
             return picture
+        picture = _as_rgb(picture)
         drift = self._drift
         strip = draw_strip(picture.shape[1], self.lines(), drift.timeline, drift.drift_state.tick)
         return np.concatenate([self._marks.draw(picture, self._before()), strip])
@@ -116,6 +120,14 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         """The knobs at the end of the phase before; `None` in the first one."""
         start = self._drift.phase.start
         return None if start == 0 else self._drift.timeline.values(start - 1)
+
+
+def _as_rgb(picture: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A picture with three channels, also of one in grey or with a channel of opacity."""
+    grey = picture[..., None] if picture.ndim == 2 else picture
+    if grey.ndim != 3 or grey.shape[2] not in (1, 3, 4):
+        raise ArgumentError(f"a picture should have the shape (height, width, 3). Received one of {picture.shape}")
+    return np.repeat(grey, 3, axis=2) if grey.shape[2] == 1 else grey[..., :3]
 
 
 def _show_score(score: Any) -> str:
