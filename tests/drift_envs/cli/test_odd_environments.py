@@ -155,9 +155,7 @@ def test_what_an_environment_does_not_keep_is_one_line(
     env: str, module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     env_id = f"{module}:{env}-{module}-v0"
-    text = (
-        f"version: 1\nenv: {env_id}\nknobs: {{gain: {{bounds: [0, 9]}}}}\ndrifts:\n  - {{at: 1, set: {{gain: 2.0}}}}\n"
-    )
+    text = f"version: 1\nenv: {env_id}\nknobs: {{gain: {{bounds: [0, 9]}}}}\ndrifts: [{{at: 1, set: {{gain: 2.0}}}}]\n"
     (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
     film = ["--policy", "random", "--steps", "3", "--phases", "2", "--out", "film.png"]
     commands = {
