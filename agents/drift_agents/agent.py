@@ -117,7 +117,6 @@ class Agent:
         """Reset an environment and play one episode to its end.
 
         Args:
-            env: the environment.
             seed: passed to `reset`; a drifting environment starts its schedule anew with a seed.
             options: passed to `reset`.
 
@@ -133,7 +132,6 @@ class Agent:
         """Play one episode to its end in an environment that has been reset.
 
         Args:
-            env: the environment.
             observation: of its `reset`.
             info: of its `reset`.
         """
@@ -238,7 +236,6 @@ class Agent:
         """Update `doubt_since`, and pass removed records on to the controller.
 
         Args:
-            verdict: of the verifier.
             newest: the step of the newest record about its state and action, before the verdict.
         """
         if verdict.contradicted:

@@ -60,9 +60,6 @@ def run_program(main: Callable[[], int]) -> int:
 
     It ends even where foreign code catches the exception, or a call in C does not return, and the interpreter does not
     free its memory first. Workers end with it.
-
-    Args:
-        main: returns the exit status.
     """
     interrupted: list[int] = []
     atexit.register(_end_at_once, interrupted)  # the first to be registered is the last to be called

@@ -121,7 +121,6 @@ def make_matching(name: str, **options: Any) -> Matching:
 
     Args:
         name: one of `matching_names()`.
-        options: its options.
 
     Raises:
         UnknownNameError: if there is no matching rule of that name.

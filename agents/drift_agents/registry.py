@@ -83,8 +83,6 @@ def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
     Args:
         kind: the kind, in the singular, for the error message.
         name: the part's name, for the error message.
-        part: the part.
-        protocol: a runtime-checkable protocol.
 
     Raises:
         PartError: if it lacks an attribute or a method, or its `supervision` is another text.
@@ -128,7 +126,6 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
         kind: the kind, in the singular, for the error message.
         name: the part's name, for the error message.
         factory: the class or function that makes the part.
-        options: its options.
 
     Raises:
         ArgumentError: if it does not take one of the options, or refuses its value.
@@ -239,7 +236,6 @@ class Registry:
 
         Args:
             name: one of `names()`.
-            options: its options.
 
         Raises:
             UnknownNameError: if there is no part of that name.

@@ -238,8 +238,6 @@ class _JointLanguagePolicy(_JointPolicy):
 
         Args:
             view: what all members decide by.
-            aside: the side question.
-            rng: for ties.
         """
         replies, votes = [], []
         for policy in self._policies:
@@ -257,10 +255,8 @@ class _JointLanguagePolicy(_JointPolicy):
         """Return the answer of the first member that is a language model.
 
         Args:
-            messages: the messages.
             schema: the form of the answer.
             rules: answer where the model's answer is invalid.
-            rng: for samples.
         """
         first = next(policy for policy in self._policies if isinstance(policy, LanguagePolicy))
         return first.answer(messages, schema, rules, rng)

@@ -242,7 +242,6 @@ def hash_lines(lengths: np.ndarray, episodes: pd.DataFrame) -> list[int]:
 
     Args:
         lengths: the number of episodes of each cell, shape (cells,).
-        episodes: those of all cells.
     """
     hashes = pd.util.hash_pandas_object(episodes, index=False).to_numpy()
     ends = np.cumsum(lengths)
@@ -253,7 +252,6 @@ def write_evidence(evidence: EvidenceTable, folder: Path) -> list[Path]:
     """Write the lines as one Parquet file an environment, together with those that the files hold already.
 
     Args:
-        evidence: the lines.
         folder: where to; it is made.
 
     Returns:

@@ -50,7 +50,6 @@ def write_leaderboard(sources: Sequence[Path], path: Path, charge: int = 0) -> P
 
     Args:
         sources: folders of finished runs, Parquet files, and folders of Parquet files.
-        path: the page.
         charge: interactions that a failed episode is charged.
 
     Returns:
@@ -69,8 +68,6 @@ def to_page(evidence: EvidenceTable, standings: Standings, charge: int = 0) -> s
     """The page as Markdown.
 
     Args:
-        evidence: the lines.
-        standings: their ranked agents.
         charge: interactions that a failed episode was charged.
     """
     hashes = ", ".join(f"`{name}` ({evidence.schedules[name]['hash']})" for name in standings.schedules)
@@ -153,7 +150,6 @@ def row_names(standings: Standings, names: Mapping[Key, str] | None = None) -> d
     """The agents that have a row, with their names: those who played the same episodes share the first one's.
 
     Args:
-        standings: the agents.
         names: names of some agents that replace those of their parts.
     """
     policies = {one.key[AXES.index("policy")] for one in (*standings.ranked, *standings.references)}
@@ -175,7 +171,6 @@ def tabulate_standings(standings: Standings, names: Mapping[Key, str] | None = N
     """The agents as a table of at most eight columns.
 
     Args:
-        standings: the agents.
         names: names of some agents that replace those of their parts.
         most: how many ranked rows are kept, the best ones; all if not given.
     """

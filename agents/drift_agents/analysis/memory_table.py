@@ -111,7 +111,6 @@ def check_wrapped(make: Callable[[], Any], name: str, **options: Any) -> list[Me
 
     Args:
         make: makes an empty service.
-        name: of the service.
         options: of `check_memory`.
     """
     checks = [check_memory(lambda w=w: w(make()), f"{name} + {told}", **options) for told, w in WRAPPERS.items()]  # type: ignore[misc]
@@ -162,7 +161,6 @@ def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
 
     Args:
         name: of a store, as `chroma`, or a class or function of a Python file, as `mine.py:MyMemory`.
-        embedding: of stores.
 
     Raises:
         UnknownNameError: if it is neither, or there is no embedding of that name.
@@ -192,11 +190,7 @@ def _write_rate(rate: tuple[float, float, float]) -> str:
 
 
 def tabulate_check(check: MemoryCheck) -> Table:
-    """The rows of a service by kind of change, with its times below.
-
-    Args:
-        check: its result.
-    """
+    """The rows of a service by kind of change, with its times below."""
     held = "" if check.entries is None else f", {check.entries:.0f} entries"
     times = f"{check.add_ms:.2f} ms an `add`, {check.search_ms:.2f} ms a `search`{held}"
     table = Table(title=check.name, caption=times, title_justify="left", caption_justify="left")
@@ -208,11 +202,7 @@ def tabulate_check(check: MemoryCheck) -> Table:
 
 
 def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
-    """A row for each service: changed facts, and the unchanged ones beside them.
-
-    Args:
-        checks: the results.
-    """
+    """A row for each service: changed facts, and the unchanged ones beside them."""
     table = Table(title="Changed facts, compared", title_justify="left")
     for column in ("memory", *_COLUMNS.values(), "unchanged: present value"):
         table.add_column(column, justify="left" if column == "memory" else "right")
@@ -228,7 +218,6 @@ def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     """Write the worst questions of each service: what was said when, and what came back.
 
     Args:
-        checks: the results.
         path: the file.
 
     Raises:

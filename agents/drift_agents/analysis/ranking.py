@@ -106,7 +106,6 @@ def rank_agents(evidence: EvidenceTable, charge: int = 0) -> Standings:
     """Rank the agents of stored lines.
 
     Args:
-        evidence: the lines.
         charge: interactions that a failed episode is charged, one of `drift_agents.analysis.ranking.CHARGES`.
 
     Raises:
@@ -248,7 +247,6 @@ class Resamples:
         """The mean of one schedule, of every resample.
 
         Args:
-            schedule: its name.
             values: one number an instance of all schedules, shape (..., instances).
 
         Returns:
@@ -319,9 +317,7 @@ def estimate(mean: float, draws: np.ndarray, n: int) -> Estimate:
     """A mean with the interval of its resamples.
 
     Args:
-        mean: of the instances themselves.
         draws: the means of the resamples, shape (resamples,).
-        n: the number of instances.
     """
     low, high = np.round(np.quantile(draws, _EDGES), 9)  # equal values leave no interval
     return Estimate(round(mean, 9), float(low), float(high), n)
@@ -347,9 +343,6 @@ def price_cells(evidence: EvidenceTable) -> pd.DataFrame:
 
     The success of an episode is 0 or 1 where the drift is explicit and its score in [0, 1] where it is implicit, as in
     the report. The area is the mean over the budgets from x1 to x3, by the trapezoidal rule.
-
-    Args:
-        evidence: the lines.
 
     Returns:
         One row a cell, in order, and the columns (charge, measure) of `CHARGES` and `MEASURES`. Where the clairvoyant
@@ -380,9 +373,6 @@ def price_cells(evidence: EvidenceTable) -> pd.DataFrame:
 
 def describe_cells(evidence: EvidenceTable) -> pd.DataFrame:
     """Further figures of every cell.
-
-    Args:
-        evidence: the lines.
 
     Returns:
         One row a cell, in order, with the columns `probes` (their share of all interactions, percent) and `chain` (100
@@ -417,7 +407,6 @@ def instance_values(evidence: EvidenceTable, values: pd.Series | np.ndarray) -> 
     """Values of cells by agent and instance.
 
     Args:
-        evidence: the lines.
         values: one a cell, in order.
 
     Returns:

@@ -157,12 +157,7 @@ def _height(console: Console, table: Table) -> int:
 
 
 def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Report:
-    """The report as tables.
-
-    Args:
-        manifest: what was played.
-        rows: what happened.
-    """
+    """The report as tables."""
     parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
     sections = [
         ReportSection(
@@ -199,12 +194,7 @@ def _stages(known: Mapping[str, Any]) -> str:
 
 
 def to_text(manifest: Mapping[str, Any], report: Report) -> str:
-    """The report as Markdown.
-
-    Args:
-        manifest: what was played.
-        report: its tables.
-    """
+    """The report as Markdown."""
     lines = [f"# {escape_html(manifest['name'])}", ""]
     lines += [*(f"- {escape_html(sentence)}" for sentence in report.headline), ""]
     if report.overview.rows:

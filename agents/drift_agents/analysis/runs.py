@@ -100,7 +100,6 @@ class Runs:
         """The rows of one phase, or only its last ones.
 
         Args:
-            phase: the phase's id.
             last: keep so many rounds at the end of the phase.
         """
         found = ([row for row in rows if row["phase"] == phase] for rows in self.rows)

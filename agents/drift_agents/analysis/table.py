@@ -99,10 +99,6 @@ def to_rich(table: Table) -> RichTable:
 def print_table(console: Console, table: Table) -> None:
     r"""Print a table; columns for which the console is too narrow follow in further parts with the same rows.
 
-    Args:
-        console: where to print.
-        table: the table.
-
     Example:
         >>> table = Table("Wide", ("method", "score of\nthe source", "score of\nthe drift"))
         >>> table.add("Vanilla", "100 [90, 100]", "50 [40, 60]")

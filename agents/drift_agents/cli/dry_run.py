@@ -326,7 +326,6 @@ def print_cost(experiment: Experiment, jobs: int | None, console: Console, verbo
     """Print what a run would cost, before anything is spent.
 
     Args:
-        experiment: the experiment.
         jobs: how many cells are played at the same time; `None` for one a core.
         console: where the table is printed.
         verbosity: quiet ones print no progress.

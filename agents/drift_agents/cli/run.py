@@ -268,8 +268,6 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
     """Play an experiment and print its report.
 
     Args:
-        experiment: the experiment.
-        options: the options.
         console: where the report is printed.
 
     Raises:
@@ -328,7 +326,6 @@ def make_service(
     """Make the service that sends the requests; `None` if the experiment has no language model.
 
     Args:
-        experiment: the experiment.
         replay: a file of recorded replies from which all replies come; no request is sent.
         note: called with a sentence about what a server refuses.
 
@@ -359,9 +356,6 @@ def make_service(
 
 def describe_totals(totals: Totals) -> str:
     """Requests, tokens and cost in one line.
-
-    Args:
-        totals: those of the service.
 
     Example:
         >>> describe_totals(Totals(120, 30, 45_000, 0.0123))

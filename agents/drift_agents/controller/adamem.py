@@ -107,9 +107,6 @@ class FollowedStrategy:
 def tell_exemplars(exemplars: Sequence[Exemplar]) -> str:
     """What was retrieved, in words: past state, past action, remaining trajectory, final outcome.
 
-    Args:
-        exemplars: the best first.
-
     Example:
         >>> from drift_agents.types import AgentClock, Outcome, Record
         >>> step = Record(0, "[1]", "0", (((Outcome("[2]", 1.0, True)), 1.0),), 1, AgentClock(0, 4))

@@ -71,15 +71,7 @@ class Controller(Protocol):
         """A new episode begins; nothing of the last one's strategy stays."""
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
-        """Decide.
-
-        Args:
-            state: the present state.
-            memory: the agent's.
-            policy: the agent's.
-            render: makes the view.
-            rng: the policy's generator.
-        """
+        """Decide."""
         ...
 
     def on_removed(self, removed: Removed) -> None:
@@ -94,7 +86,6 @@ def make_controller(name: str, **options: Any) -> Controller:
 
     Args:
         name: one of `registry.CONTROLLERS.names()`.
-        options: its options.
 
     Raises:
         UnknownNameError: if there is no controller of that name.

@@ -61,7 +61,6 @@ def make_embedding(name: str, **options: Any) -> Embedding:
 
     Args:
         name: one of `registry.EMBEDDINGS.names()`.
-        options: its options.
 
     Raises:
         UnknownNameError: if there is no embedding of that name.
@@ -132,9 +131,6 @@ class HashedEmbedding:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One vector of length one for each text; zeros for a text without a word (or whose features cancel out).
-
-        Args:
-            texts: the texts.
 
         Returns:
             Vectors, shape (len(texts), dimension).

@@ -73,9 +73,6 @@ class MiniLMEmbedding:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One vector of length one for each text.
 
-        Args:
-            texts: the texts.
-
         Returns:
             Vectors, shape (len(texts), 384).
 
@@ -224,7 +221,6 @@ def encode(weights: Weights, tokens: Sequence[int]) -> Array:
     """The vector of one text: the mean over its tokens after the last layer, scaled to length one.
 
     Args:
-        weights: the parameters.
         tokens: the ids of its tokens, with those of beginning and end; at least one.
 
     Returns:

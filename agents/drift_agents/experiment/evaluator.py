@@ -81,13 +81,7 @@ class EpisodeTruth(NamedTuple):
 
 
 def true_share(oracle: Any, record: Record, tick: int) -> float:
-    """The share of what a record says that the environment could answer at a tick: 1 if all of it, 0 if nothing.
-
-    Args:
-        oracle: of the environment.
-        record: what is remembered.
-        tick: of the interaction.
-    """
+    """The share of what a record says that the environment could answer at a tick: 1 if all of it, 0 if nothing."""
     return float(
         sum(
             p
@@ -153,7 +147,6 @@ class GroundTruth:
         """`true_share`, computed once for equal content until the environment changes.
 
         Args:
-            record: what is remembered.
             tick: the tick of the last evaluation.
         """
         content = (record.state, record.action, record.outcomes)
@@ -374,9 +367,6 @@ def answer_of(memory: Memory, state: str, action: str, now: AgentClock, matching
 
     Args:
         memory: the memory; nothing is changed.
-        state: the state.
-        action: the action.
-        now: the agent's clock.
         matching: when two states count as the same.
 
     Returns:
@@ -432,10 +422,6 @@ class BeliefTracker:
 
     def evaluate(self, memory: Memory, now: AgentClock) -> float | None:
         """The share after an episode.
-
-        Args:
-            memory: the agent's memory.
-            now: the agent's clock.
 
         Returns:
             `None` before the first drift, without an oracle, and where nothing that memory had has changed.

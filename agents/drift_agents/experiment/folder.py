@@ -140,8 +140,6 @@ class RunFolder:
         """Write what was played of a cell.
 
         Args:
-            key: the cell.
-            lines: all its lines.
             steps: the content of the file with its steps, if there is to be one.
 
         Raises:
@@ -303,7 +301,6 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
 
     Args:
         path: the file.
-        text: its content.
         make_folder: whether missing folders are made.
 
     Raises:
@@ -319,7 +316,6 @@ def check_merged(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Check the lines of a finished run, and what it played, against the hashes beside them.
 
     Args:
-        folder: of the run.
         manifest: the content of its `run.json`.
 
     Raises:
@@ -387,7 +383,6 @@ def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
     Args:
         there: what a folder holds.
         here: what is to be played.
-        path: where both stand.
 
     Example:
         >>> find_differences({"seeds": [0, 1], "rounds": 4}, {"seeds": [0, 1, 2], "rounds": 4})

@@ -109,7 +109,6 @@ def override(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str,
     """The file's content with other values for some keys.
 
     Args:
-        data: the content.
         overrides: top-level keys that replace the file's, as `load_experiment` describes them.
 
     Raises:
@@ -231,12 +230,7 @@ def part_files(data: Any) -> dict[str, PartFile]:
 
 
 def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """All keys and values of plain data that are texts, and where they stand.
-
-    Args:
-        data: plain data.
-        path: where it stands.
-    """
+    """All keys and values of plain data that are texts, and where they stand."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping):
@@ -369,7 +363,6 @@ def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
 
     Args:
         registry: the parts of that axis.
-        name: the part's name.
 
     Example:
         >>> options_of(MEMORIES, "vanilla")

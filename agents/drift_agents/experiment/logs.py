@@ -95,7 +95,6 @@ def from_line(line: str, where: str) -> dict[str, Any]:
     """The row of a line, with all fields of `FIELDS`.
 
     Args:
-        line: without the line's end.
         where: file and line number, for messages.
 
     Raises:
@@ -199,10 +198,6 @@ def read_rows(path: Path) -> list[LoggedRow]:
 
 def parse_rows(lines: bytes, where: str) -> list[dict[str, Any]]:
     """The rows of some lines.
-
-    Args:
-        lines: each with its end.
-        where: they stand, for messages.
 
     Raises:
         ExperimentError: if a line is not one of a run.

@@ -116,9 +116,6 @@ class Cell:
 def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
     """The cells of an experiment: by schedule and sweep, then agent by agent as the file has them, then by seed.
 
-    Args:
-        experiment: a checked experiment.
-
     Raises:
         ExperimentError: if two cells would write the same file, or there are more than `MOST_CELLS`.
     """
@@ -228,7 +225,6 @@ def parts_of(blocks: Iterable[Agents], axis: str) -> list[PartSpec]:
     """The distinct parts of one axis in all blocks of agents; their labels tell them apart.
 
     Args:
-        blocks: the blocks.
         axis: `memory`, `verifier`, `controller`, `team` or `policy`.
     """
     parts = [part for agents in blocks for part in getattr(agents, axis)]
@@ -242,7 +238,6 @@ def with_overrides(part: PartSpec, changes: Mapping[str, Options], label: str) -
         part: as a block of agents names it.
         changes: name or label -> options, as a schedule's `environments` entry gives them; options given for the label
             are laid over those given for the name.
-        label: the part's label.
 
     Example:
         >>> part = PartSpec(name="forget", options={"persistence": 2})
@@ -277,8 +272,6 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, settings: ScheduleSett
     phase of fifty episodes can be played for twenty. With `episodes` time goes on as it does.
 
     Args:
-        schedule: the schedule.
-        timeline: its timeline.
         settings: says how long it is played.
 
     Raises:

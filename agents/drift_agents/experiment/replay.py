@@ -117,7 +117,6 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
     A run keeps no memory, so each cell is played again; replies of language models come from the run's records.
 
     Args:
-        folder: of a run.
         name: only of the cells whose name contains this text.
 
     Yields:

@@ -100,7 +100,6 @@ class CellTrace:
         """Keep an episode that has ended; the callback of `drift_agents.experiment.episode.play`.
 
         Args:
-            setup: where it was played.
             index: its number in the cell.
             episode: what happened, with its steps.
         """
@@ -380,7 +379,6 @@ def pick(samples: Sequence[Sample], outcome_only: bool = False) -> list[Sample]:
     """Those that a filter keeps.
 
     Args:
-        samples: all of a run.
         outcome_only: keep strategies of successful episodes whether they changed the action or not, drawn
             without replacement down to as many as the dual filter keeps; the draw is always the same.
 

@@ -66,7 +66,6 @@ def play_in_pool(pool: Pool, play: Callable[..., T], calls: Iterable[tuple[Any, 
     """Call a function on a pool's workers; a call whose worker was lost is sent again.
 
     Args:
-        pool: the workers.
         play: the function, one of a module.
         calls: its arguments, a tuple a call.
         jobs: how many calls run at the same time.
@@ -251,7 +250,6 @@ def serve_calls(descriptor: int, lock: int) -> None:
     """Make the calls of a run's process, until that closes the connection or kills this process.
 
     Args:
-        descriptor: of the connection.
         lock: that of the run's folder, which programs that are started here do not keep; -1 if there is none.
     """
     for number in (descriptor, lock):

@@ -185,10 +185,6 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
 
     NaN and infinity are read as null, lone surrogates as the replacement character; the data can be encoded as UTF-8.
 
-    Args:
-        text: the answer.
-        schema: the form.
-
     Returns:
         The data, or the errors of the first candidate.
 

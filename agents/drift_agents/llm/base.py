@@ -79,7 +79,6 @@ class Model(Protocol):
         """Answer.
 
         Args:
-            messages: the conversation so far.
             schema: a JSON Schema with a `title`, when the answer must be JSON of that form.
             parameters: the model's own parameters, as in `{"temperature": 0}`.
             sample_index: distinguishes several answers to the same messages.
@@ -97,10 +96,7 @@ def ask(
     """Request an answer that must be JSON of a given form, and check it.
 
     Args:
-        model: the model that answers.
-        messages: the conversation so far.
         schema: the form; its `title` names the task, as in `importance`.
-        parameters: the model's own parameters.
         sample_index: distinguishes several answers to the same messages.
 
     Returns:
@@ -246,7 +242,6 @@ def violations(data: Any, schema: Mapping[str, Any], where: str = "answer") -> l
 
     Args:
         data: parsed JSON.
-        schema: its form.
         where: the name of the data in messages.
 
     Returns:

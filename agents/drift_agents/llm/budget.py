@@ -35,7 +35,6 @@ class Price(NamedTuple):
 
         Args:
             tokens_in: of prompts, with those from the server's cache.
-            tokens_out: of answers.
             tokens_cached: those of `tokens_in` that the server had in its cache.
         """
         if self.tokens_cached is None or not tokens_cached:

@@ -75,7 +75,6 @@ def read_key(base_url: str, file: str | os.PathLike[str] | None = None) -> tuple
     """Read a server's key.
 
     Args:
-        base_url: the server's address.
         file: a file with the key and nothing else; if not given, the key is read from the environment variable of the
             server, or from `OPENAI_API_KEY`.
 
@@ -124,10 +123,8 @@ def connect_client(base_url: str, key: str, seconds: float, retries: int) -> Any
     """The client of one server.
 
     Args:
-        base_url: the server's address.
         key: its key, empty if it needs none.
         seconds: the time to wait for an answer.
-        retries: repeated requests after failures.
 
     Raises:
         MissingDependencyError: if `openai` is not installed.

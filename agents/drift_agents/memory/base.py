@@ -118,9 +118,7 @@ def recall_exemplars(memory: Memory, state: str, k: int | None, now: AgentClock)
 
     Args:
         memory: its `retrieve` may have side effects.
-        state: the present state.
         k: how many; `None` leaves the number to the memory.
-        now: the agent's clock.
 
     Example:
         >>> from drift_agents.memory.base import NoMemory

@@ -103,10 +103,6 @@ class BeliefRule:
 def check_probability(name: str, value: float) -> float:
     """A probability above zero.
 
-    Args:
-        name: the argument's name.
-        value: the number.
-
     Raises:
         ArgumentError: if it is not in (0, 1].
     """
@@ -275,8 +271,6 @@ class BeliefAttribute:
         supported and new (equation 8).
 
         Args:
-            event: the observation.
-            rule: the constants.
             same: whether two outcomes count as the same.
         """
         record, now = event.record, event.record.now
@@ -352,7 +346,6 @@ class BeliefAttribute:
 
         Args:
             events: the evidence, in the order in which it was written.
-            rule: the constants.
             same: whether two outcomes count as the same.
         """
         self.events, self.candidates, self.archive = [], [], []
@@ -378,7 +371,6 @@ def supports(record: Record, conclusion: Record, same: Same) -> bool:
     distribution in which it occurs. A verified summary supports the conclusions with the same outcomes.
 
     Args:
-        record: the evidence.
         conclusion: a record that states the conclusion.
         same: whether two outcomes count as the same.
     """
@@ -391,7 +383,6 @@ def says_the_same(one: Record, other: Record, same: Same) -> bool:
     """Whether two records have the same outcomes.
 
     Args:
-        one: a record.
         other: another one of the same state and action.
         same: whether two outcomes count as the same.
     """
@@ -485,7 +476,6 @@ class Relevance:
 
         Args:
             attribute: the attribute; the words of its state and action are added when it is new.
-            evidence: the new evidence.
         """
         known = self._words.get(attribute.id)
         texts = [outcome.state for record in evidence for outcome, _ in record.outcomes]
@@ -537,7 +527,6 @@ class Relevance:
         common factor.
 
         Args:
-            columns: the attributes.
             similar: their similarities; shape (n,).
         """
         with np.errstate(divide="ignore"):

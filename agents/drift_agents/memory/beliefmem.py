@@ -231,12 +231,7 @@ class BeliefMem(TransitionStoreMemory):
         return self._bank, similar
 
     def alphas(self, state: str, now: AgentClock) -> tuple[tuple[str, str, float], ...]:
-        """The candidate attributes as (state, action, alpha), in ranked order; no side effect.
-
-        Args:
-            state: the queried state.
-            now: the agent's clock.
-        """
+        """The candidate attributes as (state, action, alpha), in ranked order; no side effect."""
         columns, similar = self._compare(state)
         ranked = [(columns.attributes[i], float(similar[i])) for i in self._relevance.rank(columns, similar)]
         return tuple((a.state, a.action, self._relevance.alpha(a, like, now)) for a, like in ranked)
@@ -245,8 +240,6 @@ class BeliefMem(TransitionStoreMemory):
         """The beliefs about an action now, or at an earlier time; the most probable first.
 
         Args:
-            state: the state.
-            action: the action.
             at: the time, the evidence of its own step included; now if not given.
         """
         beliefs = [belief for attribute in self._attributes_of(state, action) for belief in attribute.beliefs(at)]

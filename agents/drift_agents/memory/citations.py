@@ -80,7 +80,6 @@ class Citations:
         """Store the evidence of an item, in place of evidence stored before.
 
         Args:
-            item: its number.
             evidence: the numbers that it cites; duplicates count once.
 
         Raises:
@@ -184,7 +183,6 @@ def swap_outcomes(
     Args:
         records: the evidence, oldest first; of several records of one state and action the newest counts.
         key: the matching rule's key of a state.
-        rng: chooses the pair.
 
     Returns:
         Two claims, neither of which was experienced; none if no state has two actions with different outcomes.

@@ -116,9 +116,6 @@ class ItemBanks:
     def write(self, item: ConsensusItem) -> None:
         """Append an item.
 
-        Args:
-            item: the item.
-
         Raises:
             ArgumentError: if it cites nothing.
         """
@@ -127,14 +124,7 @@ class ItemBanks:
         self._index = None
 
     def similar(self, task: str, state: str, owners: Container[str], least: float) -> list[ConsensusItem]:
-        """The items above a similarity, the most similar first; of equal ones the newest.
-
-        Args:
-            task: the present task.
-            state: the present state.
-            owners: whose banks are searched.
-            least: the lowest similarity.
-        """
+        """The items above a similarity, the most similar first; of equal ones the newest."""
         if not self._items:
             return []
         if self._index is None:
@@ -152,7 +142,6 @@ class ItemBanks:
 
         Args:
             removed: the numbers of the records.
-            present: the records that remain.
 
         Returns:
             The numbers of the removed items.
@@ -363,12 +352,7 @@ class ConsensusMemory(TransitionStoreMemory):
         return self._cache[key] if not notes else self._cache[key]._replace(notes=notes)
 
     def choose(self, state: str, k: int) -> list[ConsensusItem]:
-        """The items for a state, by the hierarchy of banks; no side effect.
-
-        Args:
-            state: the state.
-            k: the largest number.
-        """
+        """The items for a state, by the hierarchy of banks; no side effect."""
         found = self._banks.similar(self._task, state, (SHARED,), self.shared)[:k]
         if len(found) < k and self._member != SHARED:
             found += self._banks.similar(self._task, state, (self._member,), self.private)[: k - len(found)]
@@ -402,7 +386,6 @@ class ConsensusMemory(TransitionStoreMemory):
             candidate: the item. Its false claims (`forged`) are written as if they had been experienced.
             task: the task that it was learned from.
             owners: whose banks; `SHARED` for the shared one.
-            now: when.
         """
         self._write(candidate, task, owners, now)
         for _ in range(self.contaminator.due(self._correct, self._wrong)):

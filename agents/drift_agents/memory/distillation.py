@@ -354,7 +354,6 @@ def propose(model: Model, attempts: Sequence[tuple[Episode, Sequence[Record]]], 
     neither be checked nor be removed with its evidence.
 
     Args:
-        model: the distiller.
         attempts: each episode with its records, in order.
         most: the largest number of items.
 

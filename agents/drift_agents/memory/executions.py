@@ -108,7 +108,6 @@ class ExecutionStore:
         Args:
             ids: its records; nothing happens if there are none.
             episode: its episode; `None` for a verified summary.
-            own: its utility.
         """
         if not ids:
             return
@@ -134,7 +133,6 @@ class ExecutionStore:
 
         Args:
             ids: the records that were retrieved in it.
-            utility: its utility.
         """
         self.time += 1
         for key in sorted({self._entry_of[record_id] for record_id in ids if record_id in self._entry_of}):
@@ -201,7 +199,6 @@ def strict(result: Episode, threshold: float) -> ExecutionJudgement:
     """The evaluation by the score: good from the threshold on; the utility is the score.
 
     Args:
-        result: the episode.
         threshold: the least score of a good execution.
 
     Example:
@@ -215,10 +212,8 @@ def noisy_oracle(result: Episode, threshold: float, error_rate: float, seed: int
     """Whether the score reaches the threshold, wrong with a given rate.
 
     Args:
-        result: the episode.
         threshold: the least score of a good execution.
         error_rate: the probability of the opposite judgement, in [0, 1].
-        seed: of the errors.
         number: of the execution; each has an independent draw.
 
     Example:
@@ -288,9 +283,6 @@ class DemonstrationSource(Protocol):
 
 def rotate_outcomes(execution: Sequence[Experience]) -> list[Experience]:
     """A wrong execution: every step has the outcome of the next one, the last that of the first.
-
-    Args:
-        execution: a correct one.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome

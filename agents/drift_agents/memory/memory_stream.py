@@ -101,7 +101,6 @@ class StateColumns:
         """Add the newest one.
 
         Args:
-            record: the observation.
             importance: from 1 to 10.
             access: the hour in which it was written or recalled last.
         """

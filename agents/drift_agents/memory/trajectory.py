@@ -85,9 +85,6 @@ class TrajectoryStore:
     def add(self, trajectory: StoredTrajectory) -> None:
         """Store a trajectory.
 
-        Args:
-            trajectory: the trajectory.
-
         Raises:
             ArgumentError: if it has no steps.
         """
@@ -99,7 +96,6 @@ class TrajectoryStore:
 
         Args:
             removed: the numbers of the records.
-            present: the records that remain.
 
         Returns:
             The trajectories removed or cut, as they were before.
@@ -250,8 +246,6 @@ class StepKeys:
 
         Args:
             history: the steps before, as pairs of state and action.
-            state: the present state.
-            k: how many.
 
         Returns:
             Number of the trajectory, place of the step in its path, similarity in [-1, 1].

@@ -31,9 +31,6 @@ def render_statement(
     """A transition as a statement of one line.
 
     Args:
-        state: the state before.
-        action: the action.
-        outcomes: what followed, with probabilities.
         verified: how many responses a verified summary rests on; `None` for an experienced transition.
 
     Example:
@@ -59,7 +56,6 @@ def render_steps(episode: Episode, records: Iterable[Record]) -> str:
     """The task of an episode and its steps.
 
     Args:
-        episode: its task is used.
         records: its steps, oldest first.
 
     Example:
@@ -145,9 +141,6 @@ def attempt_steps(written: Iterable[Record], key: Callable[[str], Hashable]) -> 
 def highest_score(task: str) -> float:
     """The highest score that a task names, or `BEST`.
 
-    Args:
-        task: the task in words.
-
     Example:
         >>> highest_score("Reach a goal. The highest score is 0.5."), highest_score("Buy a hat.")
         (0.5, 1.0)
@@ -158,9 +151,6 @@ def highest_score(task: str) -> float:
 
 def is_success(result: Episode) -> bool:
     """Whether an episode reached the highest score that its task names, or 1 where it names none.
-
-    Args:
-        result: the episode.
 
     Example:
         >>> is_success(Episode("Reach a goal. The highest score is 0.5.", 0.5, 3, True))

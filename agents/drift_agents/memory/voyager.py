@@ -108,9 +108,6 @@ class SkillLibrary:
     def write(self, skill: Skill) -> None:
         """Write a skill; one of the same name is overwritten.
 
-        Args:
-            skill: the skill.
-
         Raises:
             ArgumentError: if it has no steps.
         """
@@ -137,7 +134,6 @@ class SkillLibrary:
 
         Args:
             removed: the numbers of the records.
-            present: the records that remain.
 
         Returns:
             The skills removed or cut, as they were before.

@@ -122,11 +122,7 @@ def _as_store(given: Any) -> StoreProtocol | None:
 
 
 def refuse_copy(name: str) -> DriftAgentsError:
-    """The error of a store whose product cannot be copied or pickled.
-
-    Args:
-        name: the store's name.
-    """
+    """The error of a store whose product cannot be copied or pickled."""
     return DriftAgentsError(f"the store {name!r} cannot be copied or pickled. Make a memory with a new store")
 
 
@@ -142,10 +138,6 @@ _TAG = re.compile(r"\s*\[?\brecord[ #:]*(\d+)\b\]?", re.IGNORECASE)
 
 def takes(method: Any, option: str) -> bool:
     """Whether a method takes an option.
-
-    Args:
-        method: a bound method.
-        option: its name.
 
     Example:
         >>> takes(ServiceStore.add, "metadata"), takes(len, "metadata")

@@ -68,7 +68,6 @@ class Team(Protocol):
         Args:
             view: what all of them were given.
             proposals: one action for each member, in the order of `members`; all are admissible.
-            rng: for ties.
         """
         ...
 
@@ -76,7 +75,6 @@ class Team(Protocol):
         """Play a task as often as the team's rule says, and write what is learned into memory.
 
         Args:
-            task: the task in words.
             rollout: plays one episode of it.
 
         Returns:
@@ -121,7 +119,6 @@ def make_team(name: str, members: Iterable[Member], **options: Any) -> Team:
     Args:
         name: one of `registry.TEAMS.names()`.
         members: the members of the team.
-        options: its options.
 
     Raises:
         UnknownNameError: if there is no team of that name.

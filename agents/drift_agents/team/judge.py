@@ -53,9 +53,7 @@ def vote(
     """The places of the candidates that a voter accepts, counted from 0.
 
     Args:
-        model: the voter.
         attempts: all trajectories with their records.
-        candidates: what is voted on.
         own: the numbers of the voter's own trajectories, counted from 1.
         held: contents of the items that the voter can read already.
         parameters: of the request, for a language model.

@@ -32,9 +32,6 @@ def kind_of_task(task: str) -> str:
 
     Of a purchase what is bought is left out, and the values of options.
 
-    Args:
-        task: the task in words.
-
     Example:
         >>> kind_of_task("Reach [3, 5] on a lake of 6 rows.") == kind_of_task("Reach [1, 1] on a lake of 4 rows.")
         True
@@ -76,7 +73,6 @@ class AbilityMatrix:
         """Record an attempt.
 
         Args:
-            task: the task in words.
             member: the member that played it.
             score: the final score, as shown to the agent.
         """

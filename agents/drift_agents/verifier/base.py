@@ -74,7 +74,6 @@ class LimitedProber(Prober, Protocol):
 
         Args:
             state: the target state, as text.
-            action: the probed action.
             prefix: the actions that led there since the episode began.
             times: the maximum number of responses.
             limit: the maximum number of responses and of attempts without one together.
@@ -115,7 +114,6 @@ class Verifier(Protocol):
             experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
-            now: the agent's clock.
         """
         ...
 
@@ -128,11 +126,8 @@ class Verifier(Protocol):
         action only once until there is a new contradiction.
 
         Args:
-            state: the present state.
             action: the action that the policy has chosen.
-            memory: the agent's memory.
             prefix: the actions that led to `state` since the episode began.
-            now: the agent's clock.
         """
         ...
 
@@ -269,7 +264,6 @@ class VerifierWithProber(BaseVerifier, ABC):
             experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
-            now: the agent's clock.
         """
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int = 1) -> Probed:
@@ -277,7 +271,6 @@ class VerifierWithProber(BaseVerifier, ABC):
 
         Args:
             state: the target state, as text.
-            action: the probed action.
             prefix: the actions that led there since the episode began.
             times: the maximum number of responses.
         """
@@ -334,7 +327,6 @@ def later_doubt(since: int | None, newest: int, step: int) -> int | None:
     Args:
         since: the step of the last contradiction that moved it; `None` if there was none.
         newest: the step of the newest contradicted record.
-        step: the present step.
 
     Example:
         >>> later_doubt(None, 3, 10), later_doubt(10, 3, 12), later_doubt(10, 11, 15)

@@ -113,7 +113,6 @@ def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching
     deterministic environment: when its outcome differs. There is no threshold to choose.
 
     Args:
-        fresh: the probes' transitions.
         records: the records of the same transition in memory.
         matching: when two outcomes count as the same.
     """

@@ -126,11 +126,8 @@ class Glove(ProbingVerifier):
         """Probe the action if its records are in doubt.
 
         Args:
-            state: the present state.
             action: the action that the policy has chosen.
-            memory: the agent's memory.
             prefix: the actions that led to `state` since the episode began.
-            now: the agent's clock.
         """
         if self._doubt.since is None:
             return None
@@ -218,7 +215,6 @@ class DoubtSpread:
 
         Args:
             newest: the step of the newest contradicted record.
-            step: the present step.
         """
         since = later_doubt(self.since, newest, step)
         if since != self.since:
@@ -234,7 +230,6 @@ class DoubtSpread:
 
         Args:
             key: the state by the matching rule.
-            action: the action.
             known: the records of the pair, oldest first.
         """
         if self.since is None or not known or (key, action) in self._checked:

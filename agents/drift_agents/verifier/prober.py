@@ -99,10 +99,6 @@ def is_on_path(position: TwinPosition, target: ProbeTarget) -> bool:
 
     States are compared only if the twin's episode began in the same state as the agent's.
 
-    Args:
-        position: the twin's position.
-        target: the probe's target.
-
     Example:
         >>> target = ProbeTarget("c", "1", ("0", "0"), ["a", "b", "c"], 1)
         >>> is_on_path(TwinPosition("b", ("0",), "a"), target), is_on_path(TwinPosition("x", ("0",), "a"), target)
@@ -116,12 +112,7 @@ def is_on_path(position: TwinPosition, target: ProbeTarget) -> bool:
 
 
 def is_blind(position: TwinPosition, target: ProbeTarget) -> bool:
-    """Whether the twin's episode began in another state than the agent's, so that states cannot be compared.
-
-    Args:
-        position: the twin's position.
-        target: the probe's target.
-    """
+    """Whether the twin's episode began in another state than the agent's, so that states cannot be compared."""
     return bool(target.states) and target.states[0] != position.start
 
 
@@ -132,10 +123,6 @@ def advance(position: TwinPosition, action: str, state: str, target: ProbeTarget
     states, or the difference is small, as for a car; the path is left if the agent's states are unknown.
 
     Args:
-        position: the position before.
-        action: the action.
-        state: the state after.
-        target: the probe's target.
         at_target: whether the twin was in the target state, so that the action was a probe.
     """
     if not is_on_path(position, target):
@@ -237,7 +224,6 @@ class ReplayProber:
 
         Args:
             state: the target state, as text.
-            action: the probed action.
             prefix: the actions that led there since the episode began.
             times: the maximum number of responses.
             limit: the maximum number of responses and of replays without one together.
@@ -452,9 +438,7 @@ class SnapshotProber:
 
         Args:
             state: that state, as text.
-            action: the probed action.
             prefix: ignored.
-            times: the number of responses.
             limit: the maximum number of responses.
 
         Returns:
@@ -510,8 +494,6 @@ class TransitionGraph:
         """Record a transition.
 
         Args:
-            state: the state before.
-            action: the action.
             after: the next state; `None` if the episode ended.
         """
         if state not in self._edges and len(self._edges) >= ROOM:
@@ -528,7 +510,6 @@ class TransitionGraph:
         """A shortest known path from a state to another one, by breadth-first search.
 
         Args:
-            state: the first state.
             wanted: the key of the last state.
 
         Returns:
@@ -596,7 +577,6 @@ class UnusedResponses:
 
         Args:
             key: the state by the matching rule.
-            transition: the observed transition.
         """
         self._unused.setdefault((key, transition.action), deque()).append(transition)
 

@@ -80,7 +80,6 @@ class SurpriseVerifier(BaseVerifier, ABC):
             experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
-            now: the agent's clock.
         """
         known = memory.same_transitions(experience.state, experience.action)
         q_hist, n = share(experience.transition, known, self._matching)
@@ -228,7 +227,6 @@ def realign(
     """Phase III: remove the old records, insert the verified summary.
 
     Args:
-        same_transitions: the records to remove.
         fresh: the probes' transitions; at least one.
         memory: the memory of the records.
         matching: when two outcomes count as the same.

@@ -65,7 +65,6 @@ def page_parts(contents: InspectData, *, served: bool = False) -> Iterator[str]:
     """The page piece by piece.
 
     Args:
-        contents: what it shows.
         served: whether the steps are fetched from the server of the page instead of standing in it.
     """
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_static("page.html"))
@@ -101,9 +100,6 @@ def _encode(path: Path) -> str:
 
 def script_json(data: Any) -> str:
     r"""JSON that can stand inside a `script` element.
-
-    Args:
-        data: plain data.
 
     Example:
         >>> script_json("</script>")
