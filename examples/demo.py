@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.plots.curves import draw_means, mark_phases
-from drift_agents.analysis.plots.style import add_legend, new_figure
+from drift_agents.analysis.plots import add_legend, draw_means, mark_phases, new_figure
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError, ExperimentError

@@ -11,11 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.colours import FAMILY_COLOURS, family_of
-from drift_agents.analysis.plots.curves import drifts_of, mark_drifts, series
-from drift_agents.analysis.plots.style import style_of
-from drift_agents.analysis.runs import Row, Runs, estimate, group, mean_of, read_run, recoveries, sum_of
-from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
+from drift_agents.analysis.plots import FAMILY_COLOURS, drifts_of, family_of, mark_drifts, series, style_of
+from drift_agents.analysis.runs import (
+    Row,
+    Runs,
+    ScheduleRuns,
+    estimate,
+    group,
+    mean_of,
+    part_of,
+    read_run,
+    recoveries,
+    sum_of,
+)
 from drift_agents.analysis.table import MISSING, Table, format_estimate, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text

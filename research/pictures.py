@@ -1,4 +1,4 @@
-"""Pictures of research: panels of equal kind as files, in the style of `drift_agents.analysis.plots.style`.
+"""Pictures of research: panels of equal kind as files, in the style of `drift_agents.analysis.plots`.
 
 * `write_panels` - draws them side by side, and one below the other for narrow screens
 * `PlotFile` - what was drawn
@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.plots.style import add_legend, new_figure
+from drift_agents.analysis.plots import add_legend, new_figure
 from drift_agents.errors import ExperimentError
 
 DPI = 120

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.curves import PlotSeries
-from drift_agents.analysis.plots.style import style_of
+from drift_agents.analysis.plots import PlotSeries, style_of
 from drift_agents.analysis.runs import estimate
 
 from research.experience.following import Execution, Pair, follow_executions, follow_steps, split_by_fate

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.colours import FAMILY_COLOURS, OTHER
-from drift_agents.analysis.plots.style import style_of
+from drift_agents.analysis.plots import FAMILY_COLOURS, OTHER, style_of
 from drift_agents.analysis.ranking import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.colours import FAMILY_COLOURS, REFERENCES
 from drift_agents.analysis.evidence import read_evidence
 from drift_agents.analysis.leaderboard import name_of
+from drift_agents.analysis.plots import FAMILY_COLOURS, REFERENCES
 from drift_agents.analysis.ranking import rank_agents
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By

@@ -1,14 +1,11 @@
 """Analysis of runs: reads logs and plays nothing.
 
-* `runs`, `schedule_runs` - rows grouped by player and instance; one schedule with its players, measure and phases
-* `table` - a table in its output formats
-* `tables`, `headline`, `report`, `html` - the report of a run: tables, sentences, Markdown and terminal, one HTML file
-* `run` - a run in Python
-* `evidence` - the lines of runs as columns, and as Parquet files
-* `price`, `resampling` - success over budgets of interactions; the paired bootstrap
-* `ranking`, `leaderboard` - agents ranked over all schedules, and the page
-* `plots` - figures as PNG and SVG
-* `inspect` - the page to step through the episodes of a run
+* `runs` - rows grouped by player and instance; one schedule with its players, measure and phases
+* `table`, `tables`, `report` - a table in its formats; those of a run, and its sentences; Markdown and the terminal
+* `html`, `inspect`, `plots` - the report as one HTML file, the page to step through episodes, figures
+* `run`, `as_json` - a run in Python, and reports and leaderboards as data
+* `evidence`, `ranking`, `leaderboard` - the lines of runs as columns; agents ranked over all schedules; the page
+* `check_memory`, `memory_table` - what a memory service still believes
 """
 
 from drift_agents.errors import require_agents_extra

@@ -1,8 +1,5 @@
 """Reports and leaderboards as data, for `--json`.
 
-* `describe_run` - the figures of a run
-* `describe_board` - the agents of several runs, ranked
-
 The fields are documented in `docs/command_line.md`. Figures are in percent, as in the tables.
 """
 
@@ -13,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.evidence import AXES, read_evidence
-from drift_agents.analysis.headline import write_headline
 from drift_agents.analysis.leaderboard import name_of
 from drift_agents.analysis.ranking import BOARD, Standing, rank_agents
-from drift_agents.analysis.runs import Runs, estimate, group, read_run, sum_of
-from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
+from drift_agents.analysis.runs import Runs, ScheduleRuns, estimate, group, part_of, read_run, sum_of
+from drift_agents.analysis.tables import write_headline
 from drift_envs.metrics import Estimate
 
 COUNTS = ("steps", "probe_steps", "probe_resets", "model_calls", "tokens_in", "tokens_out")

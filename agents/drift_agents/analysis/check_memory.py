@@ -1,9 +1,5 @@
 """Does a memory service still believe what is no longer true? Measured without a language model.
 
-* `check_memory` - statements over days in, questions out: what the service returns first
-* `MemoryCheck`, `KindResult`, `Answered` - the result, its rows by kind of change, and single questions
-* `MemoryService` - the two methods of a service
-
 The world is that of `DriftFacts-v0`: values are words that nothing else contains, so that they are found in whatever
 text comes back. Chance decides nothing: equal seeds give equal questions.
 """

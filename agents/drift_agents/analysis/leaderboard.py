@@ -1,10 +1,5 @@
 """The leaderboard: agents ranked over all schedules of runs, as one page.
 
-* `write_leaderboard` - reads folders of runs or Parquet files and writes the page
-* `to_page` - the page as Markdown
-* `tabulate_standings` - its table
-* `name_of`, `row_names` - what agents are called
-
 The figures are those of `drift_agents.analysis.ranking`. Equal lines give equal bytes.
 """
 
@@ -15,7 +10,7 @@ from pathlib import Path
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, read_evidence
 from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
-from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
+from drift_agents.analysis.runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import (
     MISSING,
     Table,

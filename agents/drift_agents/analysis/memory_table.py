@@ -1,11 +1,4 @@
-"""The table of `drift-agents check-memory`, for the terminal and as a page.
-
-* `find_service` - what makes a service, by the name of a store or from a Python file
-* `REFERENCES` - what a service is compared with
-* `WRAPPERS`, `check_wrapped` - what can be put around a service, and what it gains
-* `tabulate_check`, `tabulate_references` - the tables
-* `write_timelines` - the worst questions of a check as a page: what was said when, and what came back
-"""
+"""The table of `drift-agents check-memory`, for the terminal and as a page."""
 
 from __future__ import annotations
 

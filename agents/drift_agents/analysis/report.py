@@ -1,9 +1,4 @@
-"""The report of a run: a headline, and tables computed from its rows.
-
-* `write_report` - reads a run's folder, prints the report and writes `report.md`
-* `make_report`, `Report`, `ReportSection` - the report as tables
-* `to_text` - the report as Markdown
-"""
+"""The report of a run: a headline, and tables computed from its rows."""
 
 from __future__ import annotations
 
@@ -16,9 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.headline import write_headline
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group, read_run
-from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
+from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, ScheduleRuns, group, part_of, read_run
 from drift_agents.analysis.table import Table, escape_html, format_seeds, print_table, to_markdown
 from drift_agents.analysis.tables import (
     CellGroup,
@@ -28,6 +21,7 @@ from drift_agents.analysis.tables import (
     tabulate_overview,
     tabulate_scores,
     tabulate_verification,
+    write_headline,
 )
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import REPORT, write_text

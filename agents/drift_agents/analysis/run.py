@@ -1,8 +1,4 @@
-"""A finished run in Python: a frame for pandas, a report for notebooks.
-
-* `load_run` - the run in a folder
-* `Run` - its manifest and its rows
-"""
+"""A finished run in Python: a frame for pandas, a report for notebooks."""
 
 from __future__ import annotations
 

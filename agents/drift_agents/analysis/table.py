@@ -1,13 +1,4 @@
-"""Tables that can be shown in a terminal and written as Markdown.
-
-* `Table` - a title, columns and rows
-* `to_markdown`, `to_rich` - the two forms
-* `escape_html` - text in which Markdown finds no HTML
-* `print_table` - in a terminal, in parts where it is too narrow for all columns
-* `format_estimate`, `format_difference`, `format_count` - an estimate in a few characters
-* `format_plain` - a number without an interval
-* `format_seeds` - the seeds of instances
-"""
+"""Tables that can be shown in a terminal and written as Markdown."""
 
 from __future__ import annotations
 

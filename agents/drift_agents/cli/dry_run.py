@@ -1,9 +1,4 @@
-"""The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
-
-* `print_cost` - prints it; without language models the minutes
-* `estimate` - cells, episodes, requests and tokens of every memory on every schedule
-* `CountingService` - language models that count their requests and send none
-"""
+"""The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost."""
 
 from __future__ import annotations
 

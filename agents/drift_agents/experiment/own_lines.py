@@ -1,8 +1,5 @@
 """Lines of a loop of one's own, as those of a run, so that its agent stands beside shipped ones.
 
-* `import_lines` - reads a log, and writes the folder of a run that `report` reads
-* `OWN_LOOP` - the policy of such an agent
-
 A log has a line of JSON for each episode, as `drift_envs.integrations.lifetime.TextLifetime(log=FILE)` writes it.
 """
 

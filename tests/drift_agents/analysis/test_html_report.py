@@ -10,12 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.analysis.html.curves import BELIEVED, CONFLICTS, list_curves
-from drift_agents.analysis.html.report import to_html, write_html
-from drift_agents.analysis.html.vega import bundle_chart
-from drift_agents.analysis.plots.curves import series
-from drift_agents.analysis.runs import Player, group, read_run
-from drift_agents.analysis.schedule_runs import part_of
+from drift_agents.analysis.html.report import BELIEVED, CONFLICTS, bundle_chart, list_curves, to_html, write_html
+from drift_agents.analysis.plots import series
+from drift_agents.analysis.runs import Player, group, part_of, read_run
 from drift_agents.analysis.table import Table
 from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError

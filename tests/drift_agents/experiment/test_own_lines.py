@@ -6,10 +6,9 @@ import json
 import re
 
 import pytest
-from drift_agents.analysis.html.curves import list_curves
+from drift_agents.analysis.html.report import list_curves
 from drift_agents.analysis.report import write_report
-from drift_agents.analysis.runs import group, read_run
-from drift_agents.analysis.schedule_runs import part_of
+from drift_agents.analysis.runs import group, part_of, read_run
 from drift_agents.cli.root import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import parse_experiment
