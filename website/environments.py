@@ -61,16 +61,13 @@ def navigation() -> list[dict[str, Any]]:
 
 
 def thumbnails() -> str:
-    """The pictures of all ids by group, each a link to its page, in Markdown with HTML."""
-    lines = []
-    for group in dict.fromkeys(parts.group for parts in IDS.values()):
-        lines += ["", f"### {group_title(group)}", "", '<div class="thumbnails">']
-        for env_id in (name for name, parts in IDS.items() if parts.group == group):
-            file = FOLDER / f"{env_id}.png"
-            picture = f'<img src="pictures/environments/{env_id}.png" alt="" loading="lazy">' if file.exists() else ""
-            lines.append(f'<a href="environments/{env_id}.html">{picture}<code>{env_id}</code></a>')
-        lines.append("</div>")
-    return "\n".join(lines) + "\n"
+    """The pictures of all ids, each a link to its page, as HTML."""
+    lines = ['<div class="thumbnails">']
+    for env_id in IDS:
+        file = FOLDER / f"{env_id}.png"
+        picture = f'<img src="pictures/environments/{env_id}.png" alt="" loading="lazy">' if file.exists() else ""
+        lines.append(f'<a href="environments/{env_id}.html">{picture}<code>{env_id}</code></a>')
+    return "\n".join([*lines, "</div>", ""])
 
 
 def page(env_id: str) -> str:
@@ -92,14 +89,17 @@ def _lines(env_id: str) -> Iterator[str]:
         yield ""
         yield describe_film(env_id)
         yield ""
-    extra = "" if parts.extra is None else f'    pip install "drift-envs[{parts.extra}]"'
+    if parts.extra is not None:
+        yield from ("```sh", f'pip install "drift-envs[{parts.extra}]"', "```", "")
     yield from ("```python", "import gymnasium as gym", "import drift_envs", "")
-    yield from (f'env = gym.make("{env_id}", schedule="{parts.schedule}"){"  #" + extra if extra else ""}', "```", "")
+    yield from (f'env = gym.make("{env_id}", schedule="{parts.schedule}")', "```", "")
     yield from ("| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in _facts(env_id).items()), "")
     about = DOCS / f"{parts.group}.md"
     if about.exists():
         yield from (f"[{group_title(parts.group)}](../{about.name}) has the rules, agents and results.", "")
-    yield re.sub(r"\n?Knobs, with defaults and bounds: .*\n", "", SECTION.sub("", rest)).strip()
+    yield re.sub(
+        r"^Knobs(?:, with defaults and bounds)?: .*(?:\n\S.*)*\n?", "", SECTION.sub("", rest), flags=re.MULTILINE
+    ).strip()
     yield ""
     yield from _inherited(env_class)
     yield from ("## Knobs", "", *show_knobs(env_id), "")
@@ -159,10 +159,11 @@ def _plain(text: str) -> str:
     """A section without its time limit, lists apart from the text, and formulas of TeX as code."""
     text = "\n".join(line for line in text.splitlines() if "Truncation" not in line)
     text = re.sub(r"^([^\n|*\d-][^\n]*)\n(?=[-*] |\d\. )", r"\1\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^```\{figure\}.*?^```\n?", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"\\(?:times|cdot)", "*", text)
     text = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)", text)
     text = re.sub(r"\\(?:text|mathrm)\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"\\([a-zA-Z]+)", r"\1", text)
+    text = re.sub(r"\\([a-zA-Z]+|[_|])", r"\1", text)
     return re.sub(r"\$+([^$\n]+)\$+", lambda found: f"`{found[1].strip()}`", text)
 
 
