@@ -20,7 +20,7 @@ from website.shipped import read_table
         ("frozen_lake/explicit", "Changes several times"),
         ("mountain_car/reversed", "Changes once"),
         ("mountain_car/reversed:jittered", "Changes at random times"),
-        ("house/implicit", "Changes and comes back"),
+        ("alfworld/implicit", "Changes and comes back"),
         ("frozen_lake/null", "Controls"),
     ],
 )

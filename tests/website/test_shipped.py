@@ -1,4 +1,4 @@
-"""The table of shipped schedules, and its page."""
+"""The table of shipped schedules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ def test_named_rows_are_computed_again_and_others_stay(tmp_path, monkeypatch):
     about = load_schedule("frozen_lake/thaw").description
     computed = ["frozen_lake/thaw", "explicit", "thaw", "100%", "57%", about]
     assert list(shipped.read_table(path).values()) == [kept, computed]
-
-
-def test_the_page_has_a_row_for_each_schedule():
-    rows = shipped.read_table()
-    page = shipped.page(rows.values())
-    assert all(f"| `{name}` |" in page for name in rows)
-    assert {line.count("|") for line in page.splitlines() if line.startswith("| `")} == {len(shipped.COLUMNS) + 1}
 
 
 def test_a_name_without_a_row_is_refused(capsys):
