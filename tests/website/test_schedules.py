@@ -20,7 +20,7 @@ from website.shipped import read_table
         ("frozen_lake/explicit", "Changes several times"),
         ("mountain_car/reversed", "Changes once"),
         ("mountain_car/reversed:jittered", "Changes at random times"),
-        ("alfworld/implicit", "Changes and comes back"),
+        ("tools/merged", "Changes and comes back"),
         ("frozen_lake/null", "Controls"),
     ],
 )
