@@ -44,20 +44,40 @@ class ScheduledEnv(NamedTuple):
         return self.timeline.full_tick(phase)
 
     def main_phases(self, most: int) -> list[Phase]:
-        """The first phases, at most `most`, and after them the first phase of each drift that begins later."""
-        found = self.phases(most)
-        reached = {phase.drift for phase in found}
+        """The first phases, at most `most`, and after them those of what stands in the file and comes later.
+
+        These are, of each drift, the first phase, the one in which its ramp is up, the one after its `for`, and the one
+        of its first repetition.
+        """
+        found = {phase.start: phase for phase in self.phases(most)}
+        stop = max(phase.stop for phase in found.values())
         for drift in self.schedule.drifts:
-            if drift.name not in reached and (drift.at or 0) <= self.timeline.last_phase_tick:
-                try:
-                    found.append(self.timeline.phase_named(drift.name))
-                except UnknownChoiceError:  # others begin at the same ticks, or its random times never come
-                    continue
-        return sorted(found, key=lambda phase: phase.start)
+            if (drift.at or 0) > self.timeline.last_phase_tick:
+                continue
+            try:
+                first = self.timeline.phase_named(drift.name)
+            except UnknownChoiceError:  # others begin at the same ticks, or its random times never come
+                continue
+            later = (0, drift.over, drift.duration, drift.every)
+            for tick in (first.start + ticks for ticks in later if ticks is not None):
+                if stop <= tick <= self.timeline.last_phase_tick:
+                    phase = self.timeline.phase(tick)
+                    found[phase.start] = phase
+        return [found[start] for start in sorted(found)]
 
     def before(self, phase: Phase) -> Phase:
-        """The phase before one; the first phase for itself."""
-        return self.timeline.phase(max(phase.start - 1, 0))
+        """The phase before one; the first phase for itself.
+
+        For one in which the first ramp of its drift is up, while others began during the ramp: the phase before the
+        ramp, since only the last step of it stands between this phase and its neighbour.
+        """
+        tick = phase.start
+        for drift in self.schedule.drifts:
+            if drift.name == phase.drift and drift.over is not None:
+                first = self.timeline.phase_named(drift.name).start
+                if first < phase.start <= first + drift.over < phase.stop:
+                    tick = first
+        return self.timeline.phase(max(tick - 1, 0))
 
     def make_env(self, render_mode: str | None, *, text: bool = False, overlay: bool = True) -> gym.Env[Any, Any]:
         """Make the environment, with phase, tick and changes on its pictures.

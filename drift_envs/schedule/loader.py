@@ -282,6 +282,10 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
         key, colon, rest = str(path[-1]).partition(":")
         if colon and key in _known_keys(path[:-1]):
             return path, f"{_UNKNOWN_KEY} Put a blank behind the colon: `{key}: {rest}`"
+        around = _at(data, path[:-1])
+        empty = next((name for name in ("base", *OPERATIONS) if name in around and around[name] is None), None)
+        if empty is not None:
+            return path, f"{_UNKNOWN_KEY} Indent it further than `{empty}`, so that it stands below it"
         return path, f"{_UNKNOWN_KEY} {nearest(str(path[-1]), _known_keys(path[:-1]))}"
     if kind == "missing" and isinstance(path[-1], int):  # a pair with one entry
         return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
@@ -298,6 +302,8 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
     text = f"{text}. Received {received}"
     if path[0] == "drifts" and path[-1] in ("at", "every") and isinstance(found["input"], list):
         text += ". One drift happens at one tick: write a drift for each, or `every` for ticks at equal distances"
+    if path == ("drifts",) and isinstance(found["input"], Mapping):
+        text += ". Begin each drift with a dash, as in `- at: 20`"
     if kind == "literal_error" and isinstance(found["input"], str):
         options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
         close = difflib.get_close_matches(found["input"], options, n=1)
@@ -338,9 +344,12 @@ def _knob_findings(data: Mapping[str, Any], table: KnobTable) -> Iterator[Findin
                 rules = _operation_rules(operation, table[name], value, is_incremental, last)
             else:
                 env = f" (the schedule's `env` is {show(data['env'])})" if data.get("env") else ""
-                rules = iter(
-                    [f"is no knob of this environment{env}. {nearest(name, table)}{_own_id(data, name, table)}"]
-                )
+                knob, colon, rest = str(name).partition(":")
+                if colon and knob in table:
+                    hint = f"Put a blank behind the colon: `{knob}: {rest}`"
+                else:
+                    hint = _own_id(data, name, table) or nearest(name, table)
+                rules = iter([f"is no knob of this environment{env}. {hint}"])
             for rule in rules:
                 yield (*path, name), rule
 
@@ -350,7 +359,9 @@ def _own_id(data: Mapping[str, Any], knob: str, table: KnobTable) -> str:
     spec = gym.registry.get(f"Drift{str(data.get('env')).rpartition('-v')[0]}-v0")
     if spec is None or not str(spec.entry_point).startswith("drift_envs."):
         return ""
-    return "" if difflib.get_close_matches(knob, table, n=1) else f"; `{spec.id}` has more"
+    if difflib.get_close_matches(knob, table, n=1):
+        return ""
+    return f"Did you mean `env: {spec.id}`? It has more knobs than {', '.join(f'`{name}`' for name in table)}"
 
 
 def _operation_rules(

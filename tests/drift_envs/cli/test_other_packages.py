@@ -165,6 +165,30 @@ def test_check_reaches_drifts_behind_many_phases(
         assert expected in capsys.readouterr().out
 
 
+def test_show_plot_and_check_go_beyond_the_last_change_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of a ramp and of a `for`, and a first repetition, also where other drifts begin all the time."""
+    file = tmp_path / "long.yaml"
+    file.write_text(
+        "version: 1\nname: long\nenv: DriftFrozenLake-v0\ndrifts:\n"
+        "  - {name: short, every: 3, for: 1, set: {slip: 0.1}}\n"
+        "  - {name: late, at: 1000, for: 100, set: {reward_scale: 2}}\n"
+        "  - {name: tide, at: 1300, every: 410, for: 7, set: {reward_scale: 3}}\n"
+        "  - {name: ramp, kind: incremental, at: 2000, over: 500, set: {slip: 0.4}}\n"
+    )
+    assert main(["show", str(file)]) == 0
+    shown = capsys.readouterr().out
+    for change in ("reward_scale 1 -> 2", "reward_scale 2 -> 1", "reward_scale 3 -> 1", " 1710 - ", "slip 0 -> 0.4"):
+        assert change in shown
+    assert main(["plot", str(file)]) == 0
+    assert "ticks 0 to 2519" in capsys.readouterr().out
+    assert main(["check", str(file), "--episodes", "2", "--steps", "30"]) == 0
+    shown = capsys.readouterr().out
+    assert "slip 0 -> 0.4" in shown
+    assert "slip 0.4002" not in shown, "the last step of a ramp is no change of its own"
+
+
 def test_exceptions_of_other_packages_are_one_line(
     module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

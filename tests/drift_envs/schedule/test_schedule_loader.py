@@ -375,6 +375,8 @@ def test_an_unknown_key_hides_nothing(table):
     ("content", "message"),
     [
         ({"drifts": [{"every": [7, 9], "set": {"slip": 0.1}}]}, "write a drift for each, or `every`"),
+        ({"drifts": [{"at": 1, "set": None, "slip": 0.5}]}, "Indent it further than `set`, so that it stands below it"),
+        ({"drifts": {"at": 1, "set": {"slip": 0.5}}}, "Begin each drift with a dash, as in `- at: 20`"),
         ({"drifts": [{"at:5": None, "every": 3, "set": {"slip": 0.1}}]}, "Put a blank behind the colon: `at: 5`"),
         ({"name": "Größe", "drifts": []}, "letters are a to z and A to Z. Received 'Größe'"),
     ],
@@ -390,7 +392,7 @@ def test_a_knob_of_our_own_form_names_its_id():
     from drift_envs import DriftWrapper
 
     for env_id, knobs, end in (
-        ("MountainCarContinuous-v0", {"power": 0.1}, "; `DriftMountainCarContinuous-v0` has more"),
+        ("MountainCarContinuous-v0", {"power": 0.1}, "`reward_sign`"),
         ("CartPole-v1", {"masspol": 0.1}, "Did you mean `masspole`?"),
         ("CliffWalking-v1", {"wind": 0.1}, "`reward_sign`"),
     ):
@@ -399,3 +401,12 @@ def test_a_knob_of_our_own_form_names_its_id():
                 gym.make(env_id), {"version": 1, "name": "p", "env": env_id, "drifts": [{"at": 1, "set": knobs}]}
             )
         assert str(caught.value).endswith(end)
+        assert ("Did you mean `env: DriftMountainCarContinuous-v0`?" in str(caught.value)) == ("power" in knobs)
+
+
+def test_a_knob_without_a_blank_behind_its_colon():
+    import gymnasium as gym
+
+    drifts = [{"at": 1, "set": {"slip:0.5": None}}]
+    with pytest.raises(ScheduleError, match=re.escape("Put a blank behind the colon: `slip: 0.5`")):
+        gym.make("DriftFrozenLake-v0", schedule={"version": 1, "name": "s", "drifts": drifts})
