@@ -33,7 +33,7 @@ else:
         "analysis.run": ["Run", "load_run"],
         "controller.base": ["make_controller"],
         "environment": ["AgentEnvironment"],
-        "matching.base": ["Exact", "Matching"],
+        "matching": ["Exact", "Matching"],
         "memory.base": ["Memory", "make_memory"],
         "policy.base": ["Policy", "Reply", "make_policy"],
         "prompt.builder": ["Recall"],
@@ -42,9 +42,8 @@ else:
         "team_agent": ["TeamAgent"],
         "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
         "verifier.base": ["Probed", "Prober", "Verifier", "make_verifier"],
-        "verifier.glove.glove": ["Glove"],
-        "verifier.prober.replay": ["ReplayLiveProber", "ReplayProber"],
-        "verifier.prober.snapshot": ["SnapshotProber"],
+        "verifier.glove": ["Glove"],
+        "verifier.prober": ["ReplayLiveProber", "ReplayProber", "SnapshotProber"],
     }
 
     def __getattr__(name: str) -> Any:
