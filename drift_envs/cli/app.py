@@ -62,7 +62,7 @@ def _status_of(error: Exception) -> int | None:
         return WRONG_USAGE
     if isinstance(error, (DriftEnvsError, OSError)):
         return FAILED
-    from drift_envs.other_packages import describe_error
+    from drift_envs.entry_points import describe_error
 
     return None if describe_error(error) is None else FAILED
 
@@ -71,7 +71,7 @@ def _words_of(error: Exception) -> str:
     """An error in one line; one of another package's environment names the package."""
     if isinstance(error, DriftEnvsError):
         return str(error)
-    from drift_envs.other_packages import describe_error
+    from drift_envs.entry_points import describe_error
 
     return describe_error(error) or str(error)
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.cli.scheduled import ScheduledEnv, ask_import, open_schedule, read_schedule
-from drift_envs.entry_points import knob_table_of, make_from_schedule
+from drift_envs.entry_points import knob_table_of, make_from_schedule, make_plain, module_to_import
 from drift_envs.errors import (
     ArgumentError,
     DeclaredKnobsError,
@@ -28,7 +28,6 @@ from drift_envs.errors import (
     UnknownScheduleError,
 )
 from drift_envs.knobs import KnobTable, Value, thaw
-from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Phase, schedule_schema
 from drift_envs.schedule.loader import check_document, limits_of

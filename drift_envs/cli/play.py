@@ -14,8 +14,8 @@ import numpy as np
 from drift_envs.checks import check_reward
 from drift_envs.cli.scheduled import default_schedule, open_schedule
 from drift_envs.command_line import refuse
+from drift_envs.entry_points import make_plain
 from drift_envs.errors import ArgumentError
-from drift_envs.other_packages import make_plain
 from drift_envs.registration import IDS, Controls
 from drift_envs.wrappers.describe import list_actions, read_action
 

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.entry_points import check_id, knob_table_of, make_from_schedule
+from drift_envs.entry_points import check_id, knob_table_of, make_from_schedule, make_plain, module_to_import
 from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
-from drift_envs.other_packages import make_plain, module_to_import
 from drift_envs.registration import IDS
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
 from drift_envs.schedule.loader import Tables

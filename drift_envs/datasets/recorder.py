@@ -27,11 +27,10 @@ from drift_envs._version import __version__
 from drift_envs.checks import check_integer, check_number, check_reward
 from drift_envs.datasets.columns import column_names, encode, load_pyarrow
 from drift_envs.datasets.folder import DatasetFolder, part_count
-from drift_envs.entry_points import make_from_schedule
+from drift_envs.entry_points import MOST_STEPS, make_from_schedule
 from drift_envs.errors import ArgumentError, NoOracleError, StateError, UnknownChoiceError
 from drift_envs.knobs import thaw
 from drift_envs.lazy import find_callable
-from drift_envs.other_packages import MOST_STEPS
 from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, Timeline, load_schedule

@@ -20,8 +20,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drift_envs.attribute_knobs import AttributeKnob, AttributeKnobs, DerivedAttribute, declared_knobs
-from drift_envs.built_in_knobs import ACROBOT, CARTPOLE, PENDULUM
+from drift_envs.attribute_knobs import (
+    ACROBOT,
+    CARTPOLE,
+    PENDULUM,
+    AttributeKnob,
+    AttributeKnobs,
+    DerivedAttribute,
+    declared_knobs,
+)
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.base import Source, load_all

@@ -18,8 +18,7 @@ from typing import Any
 import gymnasium as gym
 from pydantic import ValidationError
 
-from drift_envs.attribute_knobs import AttributeEnv, AttributeKnobs, declared_knobs, is_same
-from drift_envs.built_in_knobs import built_in_knobs
+from drift_envs.attribute_knobs import AttributeEnv, AttributeKnobs, built_in_knobs, declared_knobs, is_same
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DrivenKnobError
 from drift_envs.knobs import KnobTable, Tunable, Value, freeze
 from drift_envs.schedule import Schedule, load_schedule

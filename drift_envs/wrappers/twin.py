@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, HiddenError, StateError
-from drift_envs.tunable import TunableEnv
-from drift_envs.visits import PoisonedEnv
+from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import layers
 
@@ -42,7 +41,7 @@ def twin(env: gym.Env[Any, Any], stream: int = 0) -> Twin:
 
     The twin has the knobs that the environment has at that moment, whenever it resets or steps; its own
     steps do not move time. What happens in it, and which random numbers it draws, are its own, except
-    that its visits of places count in the environment (`drift_envs.visits`); a shopper in it has the
+    that its visits of places count in the environment (`drift_envs.tunable`); a shopper in it has the
     same instruction. It has the environment's text form and all wrappers inside of the outermost one that changes
     spaces, such as a text form of one's own; those around it, such as a step limit, it has not.
 

@@ -14,7 +14,7 @@ from drift_envs.envs.house.env import House
 from drift_envs.envs.tools.env import ServiceDesk
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.oracle.recurring import RecurringTasksOracle
-from drift_envs.task_sequence import TaskSequence, take_turns
+from drift_envs.recurring_tasks import TaskSequence, take_turns
 from drift_envs.wrappers.twin import twin
 
 every_env = pytest.mark.parametrize("env_class", [House, ServiceDesk], ids=lambda one: one.__name__)

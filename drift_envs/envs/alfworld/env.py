@@ -22,9 +22,8 @@ from drift_envs.envs.alfworld.room import (
     make_layout,
 )
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, build_with_tasks

@@ -30,7 +30,7 @@ from drift_envs.envs.alfworld.room import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.recurring import trace_plans
-from drift_envs.task_sequence import MOST_TASKS, Conditions, fill_pool, take_turns
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, fill_pool, take_turns
 
 LIMIT = 50
 """The steps of an episode, as in ALFWorld."""

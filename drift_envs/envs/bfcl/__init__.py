@@ -7,8 +7,7 @@ from typing import Any
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.tool_calls import ERRORS
-from drift_envs.tool_schemas import check_path, parse_names, unique_names
+from drift_envs.package_tools import ERRORS, check_path, parse_names, unique_names
 
 CONFIRM = "confirm"
 

@@ -23,10 +23,9 @@ from drift_envs.envs.bfcl.package import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_tools import PackageToolsEnv
+from drift_envs.package_tools import PackageToolsEnv, Refusal
+from drift_envs.recurring_tasks import TaskSequence
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import TaskSequence
-from drift_envs.tool_calls import Refusal
 from drift_envs.tunable import KnobAttribute
 
 

@@ -12,8 +12,7 @@ from drift_envs.envs.bfcl import BFCL_KNOBS, CONFIRM, QUANTITIES, UNITS
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, EngineCall, PackageArgument, PackageTool, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw
-from drift_envs.tool_calls import MOST_CHARACTERS, Refusal, read_call, write_error
-from drift_envs.tool_schemas import fits, measure, name_type
+from drift_envs.package_tools import MOST_CHARACTERS, Refusal, fits, measure, name_type, read_call, write_error
 
 MOST_ANSWER = 16_000
 """The longest answer, as JSON."""

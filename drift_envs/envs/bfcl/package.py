@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.tool_calls import Refusal
+from drift_envs.package_tools import Refusal
 
 CATEGORY = "multi_turn_base"
 """The category whose tasks are played; the others change what an agent is told, not what tools do."""

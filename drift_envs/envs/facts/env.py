@@ -30,9 +30,8 @@ from drift_envs.envs.facts.model import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.recurring_tasks import MOST_TASKS, CommandEnv, Conditions, TaskSequence, freeze_conditions, take_turns
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import MOST_TASKS, Conditions, TaskSequence, freeze_conditions, take_turns
 from drift_envs.tunable import KnobAttribute
 
 CHARACTERS = string.ascii_letters + string.digits + " \n" + "-:;,.'\"?[]{}"

@@ -21,7 +21,7 @@ from drift_envs.envs.facts.model import (
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
-from drift_envs.task_sequence import MOST_TASKS
+from drift_envs.recurring_tasks import MOST_TASKS
 
 
 class FactsOracle(CommandOracle[FactsModel, int]):

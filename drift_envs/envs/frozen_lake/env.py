@@ -19,8 +19,7 @@ from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.values import draw_arguments
-from drift_envs.tunable import KnobAttribute
-from drift_envs.visits import PoisonedEnv
+from drift_envs.tunable import KnobAttribute, PoisonedEnv
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
 from drift_envs.wrappers.drift import Source

@@ -29,7 +29,7 @@ from drift_envs.envs.frozen_lake.model import (
 )
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
-from drift_envs.visits import poison_knob, poison_rule
+from drift_envs.tunable import poison_knob, poison_rule
 
 ATTEMPTS = 5000
 """Maps that are drawn before giving up."""

@@ -25,9 +25,8 @@ from drift_envs.envs.house.tasks import (
     number_tasks,
 )
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import TaskSequence, freeze_conditions
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay.marks import CHANGED, MOST, TRAIL, DrawnMarks
 

@@ -29,7 +29,7 @@ from drift_envs.envs.house.model import (
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.oracle.recurring import trace_plans
-from drift_envs.task_sequence import MOST_TASKS, Conditions, fill_pool, take_turns
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, fill_pool, take_turns
 
 TASK_TYPES = (
     "pick_and_place_simple",

@@ -29,9 +29,8 @@ from drift_envs.envs.miniwob.page import (
 )
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import RecurringTasksEnv
+from drift_envs.recurring_tasks import ORDERS, RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import ORDERS
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source

@@ -17,8 +17,7 @@ from drift_envs.drawing import load_pygame
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
-from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
 from drift_envs.wrappers.overlay.marks import GHOST, MOST, TRAIL, DrawnMarks
 

@@ -13,8 +13,7 @@ from drift_envs.envs.tau2 import CONFIRM, DOMAINS, RULES, TAU2_KNOBS, UNITS
 from drift_envs.envs.tau2.package import FINISH, PackageCall, Tau2Tool, load_policy, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, thaw
-from drift_envs.tool_calls import MOST_CHARACTERS, Refusal, read_call, write_error
-from drift_envs.tool_schemas import fits, measure, name_type
+from drift_envs.package_tools import MOST_CHARACTERS, Refusal, fits, measure, name_type, read_call, write_error
 
 MOST_ANSWER = 16_000
 """The longest answer, as JSON."""

@@ -20,10 +20,9 @@ from drift_envs.envs.tools.episode import OTHERS, DeskEpisode, draw_requests, fi
 from drift_envs.envs.tools.interface import MOST_SHOPS, TOOLS_KNOBS, make_interface
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv
+from drift_envs.package_tools import MOST_CHARACTERS
+from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.task_sequence import TaskSequence, freeze_conditions
-from drift_envs.tool_calls import MOST_CHARACTERS
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
 

@@ -22,8 +22,8 @@ from drift_envs.envs.tools.requests import KINDS, DeskGoal, ServiceRequest, find
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.oracle.recurring import trace_plans
-from drift_envs.task_sequence import MOST_TASKS, Conditions, take_turns
-from drift_envs.tool_calls import Refusal
+from drift_envs.package_tools import Refusal
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, take_turns
 
 
 class DeskEpisode:

@@ -33,7 +33,7 @@ from drift_envs.envs.tools.database import (
 )
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.tool_calls import ERRORS, Refusal, read_call, write_error
+from drift_envs.package_tools import ERRORS, Refusal, read_call, write_error
 
 INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
 """The knobs on which the interface depends."""

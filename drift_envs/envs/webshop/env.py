@@ -24,8 +24,7 @@ from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
 from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import TaskPool
-from drift_envs.tunable import KnobAttribute
-from drift_envs.visits import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
 from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
