@@ -1,7 +1,7 @@
 """Environments with numbered tasks that come again, in an order drawn from the seed.
 
-The order of tasks comes first, then three bases, each on the one before: `RecurringTasksEnv` for pages, `EpisodeEnv` for
-commands in words, `CommandEnv` for numbered places such as houses.
+The order of tasks comes first, then three bases, each on the one before: `RecurringTasksEnv` for pages, `EpisodeEnv`
+for commands in words, `CommandEnv` for numbered places such as houses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,17 @@
-"""The environment, its knobs and its words."""
+"""A corridor with a chest at each end: an environment with knobs, its words, and a planner for agents. Copy the file.
+
+Only the first part is needed: without words of its own, states are written as JSON, and a planner repeats what pays.
+"""
+
+import json
 
 import gymnasium as gym
+from drift_agents.environment import AgentEnvironment
+from drift_agents.policy.base import Reply
+from drift_agents.prompt.conflict import check_conflict
 
-from corridor import CORRIDOR
 from drift_envs.knobs import Knob, KnobTable
+from drift_envs.registration import EnvParts
 from drift_envs.tunable import KnobAttribute, TunableEnv
 
 CELLS = 7
@@ -13,6 +21,7 @@ KNOBS = KnobTable(
         Knob("right", 0.2, (0.0, 1.0), "what the chest at the right end holds"),
     )
 )
+CORRIDOR = EnvParts(env="corridor:Corridor", knobs="corridor:KNOBS", limit=20, text="corridor:CorridorText")
 
 
 class Corridor(TunableEnv, gym.Env):
@@ -39,6 +48,9 @@ class Corridor(TunableEnv, gym.Env):
         return self.cell, reward, is_over, False, {}
 
 
+gym.register("Corridor-v0", entry_point="corridor:Corridor", max_episode_steps=CORRIDOR.limit)
+
+
 class CorridorText:
     """States, tasks and actions in words; the scores of the chests are in none of them."""
 
@@ -58,3 +70,29 @@ class CorridorText:
 
     def best_score(self, knobs):
         return max(knobs["left"], knobs["right"])
+
+
+class CorridorPlanner:
+    """An offline policy: opens each chest once, then walks to the one that held more when it was opened last."""
+
+    name = "corridor"
+
+    def __init__(self, *, conflict="majority"):
+        self.conflict = check_conflict(conflict)
+
+    def decide(self, view, rng):
+        held = {}
+        for item in sorted((*view.here, *view.elsewhere), key=lambda item: item.last):
+            if item.outcome.ended:
+                held[json.loads(item.outcome.state)["cell"]] = item.outcome.score
+        unopened = [end for end in (0, CELLS - 1) if end not in held]
+        end = unopened[int(rng.integers(len(unopened)))] if unopened else max(held, key=lambda end: held[end])
+        return Reply("1" if end else "0")
+
+
+AGENT_SIDE = AgentEnvironment(
+    name="corridor",
+    about="A corridor with a chest at each end.",
+    ids=("corridor:",),
+    planner="corridor:CorridorPlanner",
+)
