@@ -99,6 +99,67 @@ def fill_pool(
     return tuple((first + others)[:count])
 
 
+def draw_in_turn(places: Sequence[int], count: int, draw: Callable[[int, int, int], Sequence[int]]) -> tuple[int, ...]:
+    """Draw tasks of several places, which take turns.
+
+    Args:
+        places: the numbers of the places.
+        count: how many tasks.
+        draw: draws tasks, from the number of a place, their number, and the position of the place.
+
+    Example:
+        >>> draw_in_turn([7, 9], 3, lambda place, count, _: range(10 * place, 10 * place + count))
+        (70, 90, 71)
+    """
+    found = [
+        draw(place, count // len(places) + (position < count % len(places)), position)
+        for position, place in enumerate(places)
+    ]
+    return tuple(tasks[turn] for turn in range(max(map(len, found))) for tasks in found if turn < len(tasks))
+
+
+Task = TypeVar("Task")
+
+
+class NumberedTasks(Generic[Task]):
+    """The tasks of places as numbers: `MOST_TASKS` times that of the place, and the position in the place's list.
+
+    Args:
+        place: what a place is called.
+        list_all: the tasks of a place.
+
+    Example:
+        >>> tasks = NumberedTasks("room", lambda room: ["sweep", "dust"][:room])
+        >>> tasks.number(2, 1), tasks.find(20001), tasks.numbers(1)
+        (20001, (2, 'dust'), range(10000, 10001))
+    """
+
+    def __init__(self, place: str, list_all: Callable[[int], Sequence[Task]]) -> None:
+        self._called, self.list_all = place, list_all
+
+    def number(self, place: int, index: int) -> int:
+        """The number of a task."""
+        return place * MOST_TASKS + index
+
+    def numbers(self, place: int) -> range:
+        """The numbers of all tasks of a place."""
+        return range(self.number(place, 0), self.number(place, len(self.list_all(place))))
+
+    def find(self, number: int) -> tuple[int, Task]:
+        """The place and the task of a number.
+
+        Raises:
+            ArgumentError: if there is no such task.
+        """
+        place, index = divmod(number, MOST_TASKS)
+        tasks = self.list_all(place)
+        if index >= len(tasks):
+            raise ArgumentError(
+                f"`goal_index` should be a task of {self._called} {place}, which has {len(tasks)}. Received {index}"
+            )
+        return place, tasks[index]
+
+
 class TaskSequence:
     """The sequence of tasks, with a random stream of its own: the length of episodes does not change it.
 
@@ -293,7 +354,6 @@ class CommandEpisode(TaskEpisode, Protocol):
 
 TaskState = TypeVar("TaskState", bound=TaskEpisode)
 Episode = TypeVar("Episode", bound=CommandEpisode)
-Task = TypeVar("Task")
 
 
 class EpisodeEnv(RecurringTasksEnv, gym.Env[str, str], Generic[TaskState]):

@@ -10,16 +10,16 @@ ALFWorld itself is needed for games on its floor plans alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.envs.alfworld.knobs import list_plans
+from drift_envs.envs.alfworld.room import list_tasks as list_room_tasks
 from drift_envs.envs.house.knobs import ROOMS, number_room, spell
-from drift_envs.envs.house.tasks import TASK_TYPES
+from drift_envs.envs.house.tasks import TASK_TYPES, list_tasks
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.recurring_tasks import MOST_TASKS
 from drift_envs.wrappers.drift import Source
@@ -38,11 +38,6 @@ SOURCES = {"house": "DriftHouse-v0", "alfworld": "DriftAlfworld-v0"}
 _STREAM = 0xA1F
 _TASKS_OF_A_HOUSE = 24
 """How many tasks of each house belong to the split of training, and how many to that of seen houses."""
-
-
-def _part(source: str, name: str) -> ModuleType:
-    """A module of the environment behind a source; both have the same ones, with the same names."""
-    return import_module(f"drift_envs.envs.{source}.{name}")
 
 
 class _Game(NamedTuple):
@@ -141,9 +136,8 @@ class HouseGames:
 
     def _draw(self, houses: int, wanted: Sequence[str], one_room: bool) -> list[_Game]:
         folder, games = SPLITS[self.train_eval], []
-        pool, rules = _part(self._source, "pool"), _part(self._source, "tasks")
         for house in self._draw_places(houses, one_room):
-            tasks = rules.list_tasks(house)
+            tasks: Sequence[Any] = (list_tasks if self._source == "house" else list_room_tasks)(house)
             own = np.random.default_rng([_STREAM, self._seed, house])
             by_type = {name: [place for place, task in enumerate(tasks) if task.type == name] for name in wanted}
             for places in by_type.values():
@@ -152,7 +146,7 @@ class HouseGames:
             skipped = each if self.train_eval == "eval_in_distribution" else 0
             for name in wanted:
                 for place in by_type[name][skipped : skipped + each]:
-                    task = pool.number_task(house, place)
+                    task = house * MOST_TASKS + place
                     games.append(_Game(task, _name_file(folder, task, house, tasks[place])))
         return games
 
@@ -161,7 +155,7 @@ class HouseGames:
         unseen = self.train_eval == "eval_out_of_distribution"
         rng = np.random.default_rng([_STREAM, self._seed])
         if self._source == "alfworld":
-            plans = rng.permutation(_part(self._source, "package").list_plans("unseen" if unseen else "seen"))
+            plans = rng.permutation(list_plans("unseen" if unseen else "seen"))
             return [int(plan) for plan in plans[:houses]]
         numbers = rng.choice(np.arange(1, MOST_TASKS), size=2 * houses, replace=False)[houses * unseen :][:houses]
         return [

@@ -22,6 +22,7 @@ Setting = TypeVar("Setting", bound=Hashable)
 Task = TypeVar("Task", bound=Hashable)
 State = TypeVar("State", bound=Hashable)
 Action = TypeVar("Action", bound=Hashable)
+Made = TypeVar("Made", bound="CommandOracle[Any, Any]")
 
 
 class TrueResponse(NamedTuple):
@@ -230,6 +231,17 @@ class CommandOracle(RecurringTasksOracle[Setting, Task]):
         self._pool, self._drawn = pool, drawn
         self._known: dict[Hashable, dict[str, Value]] = {}
         """The values of `read_by` at all ticks that were asked about: states have the words of their time."""
+
+    @classmethod
+    def of(cls: type[Made], source: KnobSource, begin: Callable[[], Any], limit: int) -> Made:
+        """The oracle of a drifting environment.
+
+        Args:
+            source: the knobs at any tick.
+            begin: returns the innermost environment after its first reset.
+            limit: the step limit of an episode.
+        """
+        return cls(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
 
     @abstractmethod
     def _restore(self, state: Any, tick: int) -> CommandEpisode:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.alfworld.episode import AlfworldEpisode, draw_elsewhere, draw_tasks, find_task, number_tasks
+from drift_envs.envs.alfworld.episode import TASKS, AlfworldEpisode, draw_elsewhere, draw_tasks
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS, find_package, list_plans
 from drift_envs.envs.alfworld.room import (
     MODEL_KNOBS,
@@ -115,7 +115,7 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
             check_names(condition)
         self._conditions = freeze_conditions(conditions, MODEL_KNOBS)
         draw = partial(draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
-        tasks = TaskSequence(pool, order, draw, number_tasks)
+        tasks = TaskSequence(pool, order, draw, TASKS.numbers)
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
 
     def _draw_place(self) -> int:
@@ -160,7 +160,7 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
         return super().reset(seed=seed, options=options)
 
     def _find_task(self, number: int) -> tuple[int, AlfworldTask]:
-        return find_task(number)
+        return TASKS.find(number)
 
     def _begin(self, place: int, task: AlfworldTask) -> AlfworldEpisode:
         return AlfworldEpisode(self._make_game(place), task, self._wording)

@@ -30,7 +30,7 @@ from drift_envs.envs.alfworld.room import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.recurring import trace_plans
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, fill_pool, take_turns
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, NumberedTasks, draw_in_turn, fill_pool, take_turns
 
 LIMIT = 50
 """The steps of an episode, as in ALFWorld."""
@@ -574,41 +574,7 @@ _PLANS = 0x07E4
 """The stream of other floor plans."""
 
 
-def number_task(plan: int, index: int) -> int:
-    """A task of a floor plan as one number.
-
-    Args:
-        plan: the number of the floor plan.
-        index: the position in `list_tasks`.
-    """
-    return plan * MOST_TASKS + index
-
-
-def number_tasks(plan: int) -> range:
-    """The numbers of all tasks of a floor plan.
-
-    Args:
-        plan: the number of the floor plan.
-    """
-    return range(number_task(plan, 0), number_task(plan, len(list_tasks(plan))))
-
-
-def find_task(number: int) -> tuple[int, AlfworldTask]:
-    """The floor plan and the task of a number.
-
-    Args:
-        number: from `number_task`.
-
-    Raises:
-        ArgumentError: if there is no such floor plan or task.
-    """
-    plan, index = divmod(number, MOST_TASKS)
-    tasks = list_tasks(plan)
-    if index >= len(tasks):
-        raise ArgumentError(
-            f"`goal_index` should be a task of floor plan {plan}, which has {len(tasks)}. Received {index}"
-        )
-    return plan, tasks[index]
+TASKS: NumberedTasks[AlfworldTask] = NumberedTasks("floor plan", list_tasks)
 
 
 @lru_cache(maxsize=512)
@@ -651,7 +617,7 @@ def draw_tasks(
             return False, False
         return _check(tasks[number % MOST_TASKS], layouts, affected)
 
-    found = fill_pool((number_task(plan, index) for index in order), count, check)
+    found = fill_pool((TASKS.number(plan, index) for index in order), count, check)
     if len(found) < count:
         raise ArgumentError(
             f"floor plan {plan} should have {count} tasks that can be done in every phase of the schedule. "
@@ -690,8 +656,8 @@ def draw_elsewhere(
     rng = np.random.default_rng(stream(_PLANS))
     others = list_plans(SPLITS[plan in list_plans(SPLITS[0])])
     numbers = [int(one) for one in rng.permutation(others)[: min(plans, count)]]
-    found = []
-    for place, number in enumerate(numbers):
-        share = count // len(numbers) + (place < count % len(numbers))
-        found.append(draw_tasks(number, share, stream(_PLANS + place), conditions=conditions))
-    return tuple(tasks[place] for place in range(max(map(len, found))) for tasks in found if place < len(tasks))
+
+    def draw(number: int, share: int, position: int) -> tuple[int, ...]:
+        return draw_tasks(number, share, stream(_PLANS + position), conditions=conditions)
+
+    return draw_in_turn(numbers, count, draw)

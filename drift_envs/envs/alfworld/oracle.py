@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from copy import copy
-from functools import lru_cache
 from typing import Any
 
 from drift_envs.envs.alfworld.episode import (
+    TASKS,
     AlfworldEpisode,
-    find_task,
-    number_tasks,
     replay_plans,
     restore_episode,
     solve_task,
     write_move,
 )
-from drift_envs.envs.alfworld.room import WORDINGS, AlfworldTask, Layout, list_tasks, make_game, make_layout
-from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import KnobSource, completion_probability
+from drift_envs.envs.alfworld.room import WORDINGS, AlfworldTask, Layout, make_game, make_layout
+from drift_envs.envs.house.oracle import find_household
+from drift_envs.oracle.base import completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle, execute
 
 SAMPLE = 20
@@ -70,7 +66,7 @@ class AlfworldOracle(CommandOracle[Layout, AlfworldTask]):
 
     def _tasks(self, setting: Layout) -> list[AlfworldTask]:
         pool = self._pool(setting.plan)
-        return [find_task(number)[1] for number in (number_tasks(setting.plan)[:SAMPLE] if pool is None else pool)]
+        return [TASKS.find(number)[1] for number in (TASKS.numbers(setting.plan)[:SAMPLE] if pool is None else pool)]
 
     def _task_value(self, setting: Layout, task: AlfworldTask, lost: float) -> float:
         plans = solve_task(setting, task, None, self._limit)
@@ -92,42 +88,17 @@ class AlfworldOracle(CommandOracle[Layout, AlfworldTask]):
 
     def _restore(self, state: Any, tick: int) -> AlfworldEpisode:
         """An episode at a state, in the room of the tick."""
-        try:
-            shown = json.loads(state)
-            plan, text = int(shown["house"]), str(shown["task"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise ArgumentError(
-                f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
-            ) from error
         knobs = self._source.knobs_at(tick)
         self._note(knobs)
-        layout = make_layout(plan, knobs)
-        places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
-        known = [layout, *(make_layout(plan, named) for named in self._known.values())]
-        # The names of this tick first; those of another tick where the text has receptacles that are not called so.
-        for strict in (True, False):
-            for names in known:
-                found = _find_task(names, text)
-                if found is not None and (not strict or places <= set(names.names)):
-                    return restore_episode(make_game(layout), found[0], state, names, found[1])
-        raise ArgumentError(f"`state` should have a task of floor plan {plan}. Received {text!r}")
+        plan, task, names, wording = find_household(
+            state,
+            "floor plan",
+            TASKS,
+            WORDINGS,
+            lambda plan: [make_layout(plan, one) for one in (knobs, *self._known.values())],
+            lambda layout: set(layout.names),
+        )
+        return restore_episode(make_game(make_layout(plan, knobs)), task, state, names, wording)
 
 
-@lru_cache(maxsize=4096)
-def _find_task(layout: Layout, text: str) -> tuple[AlfworldTask, int] | None:
-    """The task of a text and its wording, if receptacles are called so; the first one of several."""
-    words = text.split()
-    tasks = [task for task in list_tasks(layout.plan) if task.thing in words]
-    found = ((task, wording) for wording in range(WORDINGS) for task in tasks if task.text(layout, wording) == text)
-    return next(found, None)
-
-
-def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> AlfworldOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the knobs at any tick.
-        begin: returns the innermost environment after its first reset.
-        limit: the step limit of an episode.
-    """
-    return AlfworldOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
+make_oracle = AlfworldOracle.of

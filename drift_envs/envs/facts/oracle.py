@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +18,7 @@ from drift_envs.envs.facts.model import (
     read_values,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import KnobSource, Response
+from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
 from drift_envs.recurring_tasks import MOST_TASKS
 
@@ -192,12 +191,4 @@ def plan_asking(price: float, lost: float, told: int, left: int) -> float:
     return agree + (1.0 - agree) * then - price - now
 
 
-def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> FactsOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the knobs at any tick.
-        begin: returns the innermost environment after its first reset.
-        limit: the step limit of an episode.
-    """
-    return FactsOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
+make_oracle = FactsOracle.of

@@ -16,13 +16,12 @@ from drift_envs.envs.house.knobs import EFFECTS, HOUSE_KNOBS, HOUSES, MOST_NUMBE
 from drift_envs.envs.house.model import MODEL_KNOBS, NOWHERE, HouseModel, make_model
 from drift_envs.envs.house.tasks import (
     TASK_TYPES,
+    TASKS,
     WORDINGS,
     HouseEpisode,
     HouseTask,
     draw_elsewhere,
     draw_tasks,
-    find_task,
-    number_tasks,
 )
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
@@ -246,7 +245,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     ) -> None:
         self._conditions = freeze_conditions(conditions, ("house", *MODEL_KNOBS))
         draw = partial(draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
-        tasks = TaskSequence(pool, order, draw, number_tasks)
+        tasks = TaskSequence(pool, order, draw, TASKS.numbers)
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
 
     def tasks_elsewhere(self, count: int, houses: int = 3) -> tuple[int, ...]:
@@ -287,7 +286,7 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
         return super().reset(seed=seed, options=options)
 
     def _find_task(self, number: int) -> tuple[int, HouseTask]:
-        return find_task(number)
+        return TASKS.find(number)
 
     def _begin(self, place: int, task: HouseTask) -> HouseEpisode:
         episode = HouseEpisode(self._make_model(place), task, self._wording)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
 from drift_envs.envs.house.model import HouseModel, HouseState, make_model
 from drift_envs.envs.house.tasks import (
     TASK_TYPES,
+    TASKS,
     WORDINGS,
     HouseEpisode,
     HouseTask,
-    find_task,
-    list_tasks,
-    number_tasks,
     replay_plans,
     restore_episode,
     solve_task,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import KnobSource, completion_probability
+from drift_envs.oracle.base import completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle, execute
+from drift_envs.recurring_tasks import NumberedTasks
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the house."""
@@ -82,7 +81,7 @@ class HouseOracle(CommandOracle[HouseModel, HouseTask]):
 
     def _tasks(self, setting: HouseModel) -> list[HouseTask]:
         pool = self._pool(setting.number)
-        return [find_task(number)[1] for number in (number_tasks(setting.number)[:SAMPLE] if pool is None else pool)]
+        return [TASKS.find(number)[1] for number in (TASKS.numbers(setting.number)[:SAMPLE] if pool is None else pool)]
 
     def _task_value(self, setting: HouseModel, task: HouseTask, lost: float) -> float:
         plans = solve_task(setting, task, HouseState(), self._limit)
@@ -103,47 +102,68 @@ class HouseOracle(CommandOracle[HouseModel, HouseTask]):
 
     def _restore(self, state: Any, tick: int) -> HouseEpisode:
         """An episode at a state, in the house of the tick."""
-        try:
-            shown = json.loads(state)
-            number, text = int(shown["house"]), str(shown["task"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise ArgumentError(
-                f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
-            ) from error
         knobs = self._source.knobs_at(tick)
         self._note(knobs)
-        model = make_model(number, knobs)
-        places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
-        known = [model, *(make_model(number, named) for named in self._known.values())]
-        # The names of this tick first; those of another tick where the text has furniture that is not called so.
-        for strict in (True, False):
-            for names in known:
-                found = _find_task(names, text)
-                if found is not None and (not strict or places <= names.by_name.keys()):
-                    return restore_episode(model, found[0], state, names, found[1])
-        raise ArgumentError(f"`state` should have a task of house {number}. Received {text!r}")
+        number, task, names, wording = find_household(
+            state,
+            "house",
+            TASKS,
+            len(WORDINGS[TASK_TYPES[0]]),
+            lambda number: [make_model(number, one) for one in (knobs, *self._known.values())],
+            lambda model: model.by_name.keys(),
+        )
+        return restore_episode(make_model(number, knobs), task, state, names, wording)
+
+
+def find_household(
+    state: Any,
+    called: str,
+    tasks: NumberedTasks[Any],
+    wordings: int,
+    make_all: Callable[[int], Sequence[Any]],
+    names_of: Callable[[Any], Set[str]],
+) -> tuple[int, Any, Any, int]:
+    """What a state shows of its household, under the names that furniture had when it was shown.
+
+    Args:
+        state: the JSON text.
+        called: what a household is called.
+        tasks: its tasks, each with `thing` and `text`.
+        wordings: in how many wordings a task is said.
+        make_all: makes the households of a number under all names that are known, those of the present first.
+        names_of: the names of furniture in one of them.
+
+    Returns:
+        The number, the task, the household with the names of the state, and the wording.
+
+    Raises:
+        ArgumentError: it is no such state.
+    """
+    try:
+        shown = json.loads(state)
+        number, text = int(shown["house"]), str(shown["task"])
+    except (TypeError, KeyError, ValueError) as error:
+        raise ArgumentError(
+            f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
+        ) from error
+    places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
+    known = make_all(number)
+    # The names of this tick first; those of another tick where the text has furniture that is not called so.
+    for strict in (True, False):
+        for names in known:
+            found = _find_task(names, text, tasks, number, wordings)
+            if found is not None and (not strict or places <= names_of(names)):
+                return number, found[0], names, found[1]
+    raise ArgumentError(f"`state` should have a task of {called} {number}. Received {text!r}")
 
 
 @lru_cache(maxsize=4096)
-def _find_task(model: HouseModel, text: str) -> tuple[HouseTask, int] | None:
+def _find_task(names: Any, text: str, tasks: NumberedTasks[Any], number: int, wordings: int) -> tuple[Any, int] | None:
     """The task of a text and its wording, if furniture is called so; the first one of several."""
     words = text.split()
-    tasks = [task for task in list_tasks(model.number) if task.thing in words]
-    found = (
-        (task, wording)
-        for wording in range(len(WORDINGS[TASK_TYPES[0]]))
-        for task in tasks
-        if task.text(model, wording) == text
-    )
+    known = [task for task in tasks.list_all(number) if task.thing in words]
+    found = ((task, wording) for wording in range(wordings) for task in known if task.text(names, wording) == text)
     return next(found, None)
 
 
-def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> HouseOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the knobs at any tick.
-        begin: returns the innermost environment after its first reset.
-        limit: the step limit of an episode.
-    """
-    return HouseOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
+make_oracle = HouseOracle.of

@@ -29,7 +29,7 @@ from drift_envs.envs.house.model import (
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.oracle.recurring import trace_plans
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, fill_pool, take_turns
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, NumberedTasks, draw_in_turn, fill_pool, take_turns
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -564,43 +564,7 @@ _HOUSES = 0x07E3
 """The stream of other houses."""
 
 
-def number_task(house: int, index: int) -> int:
-    """A task of a house as one number.
-
-    Args:
-        house: the number of the house.
-        index: the position in `list_tasks`.
-
-    Example:
-        >>> number_task(7, 12), find_task(number_task(7, 12))[0]
-        (70012, 7)
-    """
-    return house * MOST_TASKS + index
-
-
-def number_tasks(house: int) -> range:
-    """The numbers of all tasks of a house.
-
-    Args:
-        house: the number of the house.
-    """
-    return range(number_task(house, 0), number_task(house, len(list_tasks(house))))
-
-
-def find_task(number: int) -> tuple[int, HouseTask]:
-    """The house and the task of a number.
-
-    Args:
-        number: from `number_task`.
-
-    Raises:
-        ArgumentError: if there is no such task.
-    """
-    house, index = divmod(number, MOST_TASKS)
-    tasks = list_tasks(house)
-    if index >= len(tasks):
-        raise ArgumentError(f"`goal_index` should be a task of house {house}, which has {len(tasks)}. Received {index}")
-    return house, tasks[index]
+TASKS: NumberedTasks[HouseTask] = NumberedTasks("house", list_tasks)
 
 
 @lru_cache(maxsize=512)
@@ -638,7 +602,7 @@ def draw_tasks(
     order = take_turns([task.type for task in tasks], TASK_TYPES, rng)
     models = [_model_of(house, condition) for condition in conditions]
     found = fill_pool(
-        (number_task(house, index) for index in order),
+        (TASKS.number(house, index) for index in order),
         count,
         lambda number: (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected),
     )
@@ -686,8 +650,8 @@ def draw_elsewhere(
         number = int(rng.integers(1, MOST_TASKS))
         if number != house and number not in numbers:
             numbers.append(number)
-    found = []
-    for place, number in enumerate(numbers):
-        share = count // len(numbers) + (place < count % len(numbers))
-        found.append(draw_tasks(number, share, stream(_HOUSES + place), conditions=conditions))
-    return tuple(tasks[place] for place in range(max(map(len, found))) for tasks in found if place < len(tasks))
+
+    def draw(number: int, share: int, position: int) -> tuple[int, ...]:
+        return draw_tasks(number, share, stream(_HOUSES + position), conditions=conditions)
+
+    return draw_in_turn(numbers, count, draw)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +20,7 @@ from drift_envs.envs.tools.episode import (
 )
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, KnobSource, completion_probability
+from drift_envs.oracle.base import ChangeEffect, completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle
 
 SAMPLE = 30
@@ -168,12 +167,4 @@ def _react(desk: Desk, request: ServiceRequest, state: DeskState, call: str) -> 
     return answer.content, after.changes, ended
 
 
-def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> DeskOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the knobs at any tick.
-        begin: returns the innermost environment after its first reset.
-        limit: the step limit of an episode.
-    """
-    return DeskOracle(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
+make_oracle = DeskOracle.of

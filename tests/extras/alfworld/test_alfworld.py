@@ -21,11 +21,10 @@ from textworld.envs.pddl.pddl import PddlEnv
 
 from drift_envs import twin
 from drift_envs.envs.alfworld.episode import (
+    TASKS,
     AlfworldEpisode,
     Move,
     apply,
-    find_task,
-    number_tasks,
     replay_plans,
     solve_task,
     start_of,
@@ -194,8 +193,8 @@ def test_splits_and_tasks():
     assert {task.type for task in tasks} == set(TASK_TYPES)
     assert len(tasks) == 12_655
     assert f"{len(tasks):,}" in Path("docs/alfworld.md").read_text(encoding="utf-8")
-    for number in number_tasks(302)[::9]:
-        _, task = find_task(number)
+    for number in TASKS.numbers(302)[::9]:
+        _, task = TASKS.find(number)
         assert not is_done(layout_of(302), task, start_of(layout_of(302)))
         assert task.thing not in load_kinds().lamps
 
@@ -211,7 +210,7 @@ def test_each_drift_takes_the_plans_and_leaves_the_tasks(name):
         assert not set(base.task_pool) & set(base.other_tasks(4))
         for before, after in pairwise(starts(name)):
             old, new = oracle.setting(before), oracle.setting(after)
-            scores = [replay_plans(old, new, find_task(number)[1]) for number in base.task_pool]
+            scores = [replay_plans(old, new, TASKS.find(number)[1]) for number in base.task_pool]
             if name == "alfworld/transient" or control:
                 assert scores == [1.0] * 6
             else:
@@ -262,7 +261,7 @@ def test_a_lock_looks_like_a_closed_door():
 
 def test_a_change_within_an_episode_acts_on_what_was_not_moved():
     env = gym.make(ENV_ID, schedule=None, text=True)
-    env.reset(seed=0, options={"goal_index": number_tasks(14)[0]})
+    env.reset(seed=0, options={"goal_index": TASKS.numbers(14)[0]})
     layout = env.unwrapped.episode.game.layout
     flat = [one for one in layout.starts if not layout.receptacles[one].opens]
     place = next(one for one in flat if flat.count(one) > 1)
