@@ -224,8 +224,10 @@ class ServiceStore:
         return len(self._ids)
 
     def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """What a method returns; of a search its texts, since foreign code runs while a result is read, too."""
         try:
-            return check_call(method, getattr(self.service, method)(*arguments, **options))
+            found = check_call(method, getattr(self.service, method)(*arguments, **options))
+            return read_texts(found) if method == "search" else found
         except BaseException as error:
             if is_interruption(error):
                 raise
@@ -242,12 +244,8 @@ class ServiceStore:
 
     def search(self, query: str, k: int) -> list[Hit]:
         """What the service returns, without tags; the similarity is not known and 0."""
-        try:
-            texts = read_texts(self._call("search", query, k + min(self._undeleted, MORE * k)))
-        except PartError as error:
-            raise PartError(f"the memory service {type(self.service).__name__}: {error}") from error
         hits = []
-        for text in texts:
+        for text in self._call("search", query, k + min(self._undeleted, MORE * k)):
             tags = _TAG.findall(text)
             held = [tag for tag in tags if tag in self._ids]
             if held or not tags:
