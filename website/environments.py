@@ -20,7 +20,7 @@ from drift_envs.cli.listing import show_bounds
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
 from website.desk import show_desk
-from website.pictures import FOLDER, describe_film
+from website.pictures import DRAWN, FOLDER, describe_film
 from website.schedules import KINDS, read_shipped, section
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -63,9 +63,9 @@ def navigation() -> list[dict[str, Any]]:
 def thumbnails() -> str:
     """The pictures of all ids, each a link to its page, as HTML."""
     lines = ['<div class="thumbnails">']
-    for env_id in IDS:
+    for env_id in sorted(IDS, key=lambda name: name not in DRAWN):
         file = FOLDER / f"{env_id}.png"
-        picture = f'<img src="pictures/environments/{env_id}.png" alt="" loading="lazy">' if file.exists() else ""
+        picture = f'<img src="pictures/environments/{file.name}" alt="" loading="lazy">' if env_id in DRAWN else ""
         lines.append(f'<a href="environments/{env_id}.html">{picture}<code>{env_id}</code></a>')
     return "\n".join([*lines, "</div>", ""])
 

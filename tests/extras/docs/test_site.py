@@ -60,7 +60,7 @@ def test_every_environment_has_a_page_that_its_overview_links(site: Path) -> Non
 
 def test_schedules_are_found_by_kind(site: Path) -> None:
     text = (site / "shipped_schedules.html").read_text(encoding="utf-8")
-    weaker = text.partition("Gets weaker or smaller slowly</")[2].partition("<h2")[0]
+    weaker = text.partition('id="gets-weaker-or-smaller-slowly"')[2].partition("<h2")[0]
     assert 'href="environments/DriftMountainCar-v0.html#mountain_car-fatigue"' in weaker
     assert "<svg" in weaker
 
