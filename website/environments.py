@@ -115,7 +115,10 @@ def _facts(env_id: str) -> dict[str, str]:
     parts = IDS[env_id]
     if parts.text_mode is None:
         env = gym.make(env_id, schedule=None)
-        spaces = {"action space": f"`{env.action_space}`", "observation space": f"`{env.observation_space}`"}
+        shown = [
+            re.sub(r"\(<function [^>]*>[^)]*\)", "", str(one)) for one in (env.action_space, env.observation_space)
+        ]
+        spaces = {"action space": f"`{shown[0]}`", "observation space": f"`{shown[1]}`"}
         env.close()
     else:
         spaces = {"action space": "`Text`", "observation space": "`Text`"}
