@@ -11,7 +11,7 @@ collect_ignore = [
     "drift_envs/envs/mujoco/env.py",
     "drift_envs/functional",
     "drift_envs/integrations/inspect.py",
-    "drift_envs/integrations/mcp_server.py",
+    "drift_envs/integrations/mcp.py",
     "drift_envs/integrations/mcp_tools.py",
     "drift_envs/integrations/mcp.py",
     "drift_envs/integrations/openenv.py",

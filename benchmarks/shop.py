@@ -26,12 +26,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from webshop_server.action import AvailableActions
 from webshop_server.catalogue import Catalogue
 from webshop_server.generate import generate_products
 from webshop_server.importer import import_products
 from webshop_server.index import get_index_path, open_index
 from webshop_server.inventory import Inventory
+from webshop_server.page_model import AvailableActions
 from webshop_server.product import Product
 from webshop_server.renderer import render_html
 from webshop_server.shop import Shop

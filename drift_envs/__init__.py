@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from drift_envs.schedule.yaml import shipped_schedules
     from drift_envs.wrappers.drift import DriftWrapper
     from drift_envs.wrappers.records import DriftLog, DriftState
-    from drift_envs.wrappers.snapshot import snapshot
     from drift_envs.wrappers.text import TextObservation
-    from drift_envs.wrappers.twin import twin
+    from drift_envs.wrappers.twin import snapshot, twin
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -40,9 +39,8 @@ else:
             "schedule.model": ["Schedule"],
             "wrappers.drift": ["DriftWrapper"],
             "wrappers.records": ["DriftLog", "DriftState"],
-            "wrappers.snapshot": ["snapshot"],
             "wrappers.text": ["TextObservation"],
-            "wrappers.twin": ["twin"],
+            "wrappers.twin": ["snapshot", "twin"],
         },
         modules=("envs", "oracle", "plots", "schedule", "vector", "wrappers"),
     )

@@ -232,7 +232,7 @@ class EntryPoint:
         """
         if self._parts.vector is None:
             raise ArgumentError(f"`id` should have a native vector environment. Received {self.env_id!r}")
-        from drift_envs.vector.entry import make_vector
+        from drift_envs.vector.base import make_vector
 
         return make_vector(self, self._parts.load("vector"), num_envs, **arguments)
 

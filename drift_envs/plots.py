@@ -16,7 +16,7 @@ import numpy as np
 from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownChoiceError
 from drift_envs.schedule import Phase
-from drift_envs.wrappers.phase_returns import PhaseReturn, VectorPhaseReturns
+from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
 
 MOST_POINTS = 5_000
 """Single episodes that are drawn; more would hide the mean."""

@@ -59,7 +59,7 @@ class EnvParts:
         knows_optimum: whether the oracle knows the optimum, or only what an action leads to.
         vector: the class of the native NumPy vector environment.
         functional: the class of the form as pure functions for JAX.
-        marks: what is drawn on pictures for people, a class as `drift_envs.wrappers.overlay.marks:Marks`.
+        marks: what is drawn on pictures for people, a class as `drift_envs.wrappers.overlay:Marks`.
         controls: the keys for `drift-envs play`; `None` where a person cannot control it.
         extra: the extra of this package that the environment needs.
 

@@ -45,11 +45,10 @@ from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule import Timeline, load_schedule
 from tests.core_ids import CORE_IDS
 from tests.drift_agents.llm.scripted import ScriptedModel
-from webshop_server.app import Config, create_app
+from webshop_server.app import Config, create_app, make_server
 from webshop_server.errors import ShopError
 from webshop_server.importer import import_products
 from webshop_server.inventory import Inventory
-from webshop_server.serving import make_server
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 

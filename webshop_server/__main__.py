@@ -1,8 +1,4 @@
-"""The shop on the command line: `python -m webshop_server serve | generate | import`.
-
-* `main` - runs a command and returns its exit status
-* `app` - the Typer application
-"""
+"""The shop on the command line: `python -m webshop_server serve | generate | import`."""
 
 from __future__ import annotations
 
@@ -116,9 +112,8 @@ def _serve(
     allow_host: AllowHost = None,
 ) -> None:
     """Start the shop at a local address, which is printed."""
-    from webshop_server.app import Config, create_app
+    from webshop_server.app import Config, create_app, serve
     from webshop_server.goals import BROWSE
-    from webshop_server.serving import serve
 
     if processes > 1 and (state is None or not hasattr(os, "fork")):
         raise refuse("--processes", "should be 1 without `--state`, and on systems without fork", processes)

@@ -1,12 +1,4 @@
-"""The catalogue: one SQLite file with the listings.
-
-* `Catalogue` - read access to a catalogue file; thread-safe, pickled by its path
-* `CatalogueWriter` - writes a catalogue file, which appears under its name when it is complete
-* `Row` - a listing with the numbers of its goals
-* `closed_on_error` - closes a connection if its block raises
-* `get_cache_dir` - the directory of catalogues that are made when they are needed
-* `KINDS` - the kinds of goals
-"""
+"""The catalogue: one SQLite file with the listings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A client of the shop's HTTP server.
-
-* `Client` - a connection: starts sessions and changes settings
-* `ClientSession` - a session over HTTP, with the methods of `Session`
-"""
+"""A client of the shop's HTTP server."""
 
 from __future__ import annotations
 
@@ -11,17 +7,19 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from webshop_server.action import (
+from webshop_server.errors import ArgumentError, SessionError, ShopError
+from webshop_server.page_model import (
     SESSION_OVER,
     ActionResult,
     AvailableActions,
+    FormRequest,
+    ParsedPage,
     check_click,
     check_search,
     list_available_actions,
     parse_action,
+    parse_html,
 )
-from webshop_server.errors import ArgumentError, SessionError, ShopError
-from webshop_server.parser import FormRequest, ParsedPage, parse_html
 
 _MAX_REDIRECTS = 5
 _MAX_RESPONSE = 16 << 20
@@ -146,13 +144,7 @@ def _error(status: int) -> type[ShopError]:
 
 
 class ClientSession:
-    """A session over HTTP.
-
-    Args:
-        client: the connection.
-        session_id: the session's name.
-        page: its current page.
-    """
+    """A session over HTTP."""
 
     def __init__(self, client: Client, session_id: str, page: ParsedPage) -> None:
         self.client = client

@@ -1,13 +1,5 @@
 """Conventions of command lines: exit statuses, errors in one line, plain help.
 
-* `DONE`, `FAILED`, `WRONG_USAGE`, `INTERRUPTED` - the exit statuses
-* `make_app` - a Typer application to which commands are added
-* `run_app` - runs a command and returns its exit status
-* `AllowHost`, `HostRule` - the option `--allow-host` of a command that serves, and the `Host` headers that it answers
-* `Verbosity`, `verbosity_of` - what `--quiet` and `--verbose` of a command say
-* `Json`, `print_json` - the option `--json` of a command, and its output
-* `refuse` - the error of an option with a wrong value
-
 The other programs take them from `drift_envs.command_line`; `drift_agents.cli.root` from here, since importing
 `drift_envs` imports Gymnasium. This file imports nothing but Typer, so that `--help` stays fast.
 

@@ -1,11 +1,4 @@
-"""The goals of a catalogue.
-
-* `Goal` - one task: the instruction and the inputs of the score
-* `GoalSet` - the numbered goals of a catalogue
-* `MAX_SHUFFLED` - the largest number of goals in the original's order
-* `SPLITS` - the published split
-* `draw_uniform` - a number in [0, 1) as a hash of a seed and names
-"""
+"""The goals of a catalogue."""
 
 from __future__ import annotations
 
@@ -20,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webshop_server.catalogue import KINDS
-from webshop_server.checks import check_choice, check_integer
-from webshop_server.errors import ArgumentError
+from webshop_server.errors import ArgumentError, check_choice, check_integer
 from webshop_server.index import CatalogueIndex, GoalTable
 from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 

@@ -1,10 +1,5 @@
 """The index of a catalogue: the files beside it from which search and goals are read without reading all listings.
 
-* `open_index` - opens the index beside a catalogue, or builds it first
-* `build_index` - builds it before the catalogue has its name
-* `CatalogueIndex`, `GoalTable` - what it holds
-* `get_index_path` - the folder of a catalogue's index
-
 An index is built in a folder of its own, segment by segment; a build that was interrupted continues after its last
 segment. It needs memory for one segment, not for the catalogue.
 """

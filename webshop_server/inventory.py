@@ -1,9 +1,4 @@
-"""The read-only data that shops and sessions share: listings, search index, goals.
-
-* `Inventory` - one catalogue with its index and goals; copying returns the same object
-* `is_target` - whether a setting's targets select a listing
-* `get_price_factor` - the current factor on a listing's prices
-"""
+"""The read-only data that shops and sessions share: listings, search index, goals."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Optimal purchases, computed from the goal and the settings, which agents cannot read.
-
-* `OptimalPurchase` - a listing, its options, and its score
-* `best_purchase` - the purchase with the highest score under given settings
-* `best_purchases` - all purchases with that score on the same page of results
-* `solve` - executes a purchase in a session
-"""
+"""Optimal purchases, computed from the goal and the settings, which agents cannot read."""
 
 from __future__ import annotations
 

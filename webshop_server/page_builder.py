@@ -1,10 +1,5 @@
 """The content of each kind of page: functions from data to sections of a page model.
 
-* `build_start_page`, `build_results_page`, `build_item_page`, `build_sub_page`, `build_ad_page`,
-  `build_confirm_page`, `build_done_page`
-* `format_price`, `format_title` - a listing's price and title as pages show them
-* `INJECTION` - what the title of an injected listing demands
-
 Texts and their order are the original's.
 """
 

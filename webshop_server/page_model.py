@@ -1,29 +1,38 @@
-"""The page model: the one source of a page's text, HTML and clickables.
-
-* `Element` - a text, a button, an option, a link to a listing, or the search bar
-* `PageSection` - a group of elements
-* `PageModel` - sections in reading order, with the properties `text`, `text_rich`, `clickables` and `path`
-* `ShownPage` - the protocol of `PageModel` and of pages that were parsed from HTML
-* `format_rich_text` - elements as text with marks around what can be clicked
+"""The page model: the one source of a page's text, HTML and clickables; actions on it, and documents read back to it.
 
 Every visible text of the HTML is an element, in the same order: text, HTML and clickables agree by construction.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from html.parser import HTMLParser
+from typing import NamedTuple, Protocol, TypedDict, TypeVar
 
-from webshop_server.urls import PageUrl, build_path
+from webshop_server.errors import ArgumentError
+from webshop_server.product import clean
+from webshop_server.urls import PageUrl, build_path, normalize_query
 
 SEPARATOR = " [SEP] "
+
 BASE_CHARSET = frozenset(chr(code) for code in range(32, 127)) | {"\n"}
 """The characters that a page can show with every catalogue."""
 
 MAX_LENGTH = 32_768
 """The default maximum length of a page's text, in characters."""
+
+MAX_ACTION = 4096
+"""The maximum length of an action, in characters."""
+
+SESSION_OVER = "the session is over: something has been bought"
+"""The error of an action after the purchase."""
+
+T_co = TypeVar("T_co", covariant=True)
+_ACTION = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
+_KINDS = {"btn": "button", "option": "option", "product-link": "product"}
 
 
 class Element(NamedTuple):
@@ -200,3 +209,273 @@ def _flatten(sections: Iterable[PageSection]) -> Iterable[Element]:
     for section in sections:
         yield from section.elements
         yield from _flatten(section.sections)
+
+
+class ActionResult(NamedTuple):
+    """The result of an action.
+
+    Args:
+        page: the current page.
+        reward: the score of the purchase if this action completed it, else 0.0.
+        is_done: whether the session is over.
+        error: the reason why the action was invalid, or `None`.
+    """
+
+    page: ShownPage
+    reward: float
+    is_done: bool
+    error: str | None
+
+
+class AvailableActions(TypedDict):
+    """The valid actions of a page, in the original's form."""
+
+    has_search_bar: bool
+    clickables: list[str]
+
+
+class ActionablePage(Protocol[T_co]):
+    """The part of a page that decides which actions are valid."""
+
+    @property
+    def clickables(self) -> Mapping[str, T_co | None]:
+        """The target of each label, in lower case; `None` for the search button."""
+
+    @property
+    def has_search_bar(self) -> bool:
+        """Whether the page accepts `search[words]`."""
+
+
+def list_available_actions(page: ShownPage) -> AvailableActions:
+    """Return the valid actions of a page, in the original's form."""
+    return {"has_search_bar": page.has_search_bar, "clickables": list(page.clickables)}
+
+
+def parse_action(action: object) -> tuple[str, str]:
+    """Split an action into name and argument.
+
+    Raises:
+        ArgumentError: it does not have the form `search[words]` or `click[label]`.
+
+    Example:
+        >>> parse_action("Click[Buy Now]")
+        ('click', 'Buy Now')
+    """
+    if not isinstance(action, str):
+        raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
+    if len(action) > MAX_ACTION:
+        raise ArgumentError(f"`action` should have at most {MAX_ACTION} characters. Received {len(action)}")
+    found = _ACTION.fullmatch(action)
+    if not found or found[1].lower() not in ("search", "click"):
+        raise ArgumentError(f"`action` should be search[words] or click[label]. Received {_short(action)}")
+    return found[1].lower(), found[2].strip()
+
+
+def check_search(page: ActionablePage[object], words: str) -> str:
+    """Return the normalised query of a search on this page.
+
+    Raises:
+        ArgumentError: the page has no search bar, or the query is empty.
+    """
+    if not page.has_search_bar:
+        raise ArgumentError("there is no search bar on this page")
+    keywords = normalize_query(words)
+    if not keywords:
+        raise ArgumentError("a search needs words: search[words]")
+    return keywords
+
+
+def check_click(page: ActionablePage[T_co], label: str) -> T_co:
+    """Return the target of a label on this page.
+
+    Raises:
+        ArgumentError: no element of the page has the label, or it is the search button.
+    """
+    wanted = label.lower()
+    if wanted not in page.clickables:
+        wanted = clean(wanted)  # a recorded label of the original has two blanks where it replaces a slash
+    if wanted not in page.clickables:
+        raise ArgumentError(f"there is no button {_short(label)} on this page")
+    target = page.clickables[wanted]
+    if target is None:
+        raise ArgumentError("a search needs words: search[words]")
+    return target
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:80] + "...")
+
+
+class FormRequest(NamedTuple):
+    """The request of a link or form.
+
+    Args:
+        method: `GET` or `POST`.
+        path: the path of the URL.
+        fields: the fields of the form.
+    """
+
+    method: str
+    path: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class ParsedPage:
+    """The texts and clickables of a document, under the names that `PageModel` has.
+
+    Args:
+        elements: the content of `main`, in reading order; targets are empty.
+        clickables: the request of each label, in lower case; `None` for the search button.
+        path: the path of the document's URL.
+        reward: the score shown, or `None`.
+        search: the path of the search form, or "".
+        max_length: the maximum length of a text.
+    """
+
+    def __init__(
+        self,
+        elements: tuple[Element, ...],
+        clickables: dict[str, FormRequest | None],
+        *,
+        path: str = "",
+        reward: float | None = None,
+        search: str = "",
+        max_length: int = MAX_LENGTH,
+    ) -> None:
+        self.elements = elements
+        self.clickables = clickables
+        self.path = path
+        self.reward = reward
+        self.search = search
+        self.max_length = max_length
+
+    @property
+    def has_search_bar(self) -> bool:
+        """Whether the page accepts `search[words]`."""
+        return bool(self.search)
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """The visible texts in reading order."""
+        return tuple(element.text for element in self.elements if element.text)
+
+    @cached_property
+    def text(self) -> str:
+        """The visible texts, joined as in the original's `text` mode."""
+        return SEPARATOR.join(self.parts)[: self.max_length]
+
+    @cached_property
+    def text_rich(self) -> str:
+        """The visible texts with marks around what can be clicked."""
+        return format_rich_text(self.elements)[: self.max_length]
+
+
+def parse_html(document: str, path: str = "", *, max_length: int = MAX_LENGTH) -> ParsedPage:
+    """Parse a document.
+
+    Args:
+        document: the HTML, from the server or from the DOM of a browser.
+        path: the path of its URL.
+        max_length: the maximum length of a text.
+
+    Example:
+        >>> page = parse_html('<main id="page"><p>Hello</p><a class="btn" href="/abc">Back</a></main>')
+        >>> page.text, page.clickables["back"].path
+        ('Hello [SEP] Back', '/abc')
+    """
+    reader = _Reader()
+    reader.feed(document)
+    reader.close()
+    reward = None
+    if reader.reward:
+        try:
+            reward = float(reader.reward)
+        except ValueError:
+            reward = None
+    return ParsedPage(
+        tuple(reader.elements),
+        reader.clickables,
+        path=path,
+        reward=reward,
+        search=reader.search,
+        max_length=max_length,
+    )
+
+
+class _Reader(HTMLParser):
+    """Collects the text nodes inside `main`, and the requests of the links and buttons around them."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[Element] = []
+        self.clickables: dict[str, FormRequest | None] = {}
+        self.search = ""
+        self.reward = ""
+        self._is_inside = False
+        self._form: tuple[str, str] = ("GET", "")
+        self._tag: tuple[str, dict[str, str]] | None = None
+        self._in_reward = False
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._flush()
+        found = {name: value or "" for name, value in attributes}
+        if tag == "main" and found.get("id") == "page":
+            self._is_inside = True
+        elif tag == "form":
+            self._form = (found.get("method", "get").upper(), found.get("action", ""))
+        elif found.get("id") == "search_input" and self._is_inside:
+            self.search = self._form[1]
+            self.elements.append(Element("search", ""))
+        elif "data-title" in found and self._is_inside:
+            self.elements.append(Element("listing", "", name=found["data-title"]))
+        elif tag in ("a", "button"):
+            self._tag = (tag, found)
+        elif found.get("id") == "reward":
+            self._in_reward = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._flush()
+        if tag == "main":
+            self._is_inside = False
+        elif tag == "form":
+            self._form = ("GET", "")
+        elif tag in ("a", "button"):
+            self._tag = None
+        elif tag == "p":
+            self._in_reward = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_inside:
+            self._text += data
+
+    def close(self) -> None:
+        super().close()
+        self._flush()
+
+    def _flush(self) -> None:
+        text, self._text = self._text.strip(), ""
+        if not text:
+            return
+        if self._in_reward:
+            self.reward = text
+        self.elements.append(self._element(text))
+
+    def _element(self, text: str) -> Element:
+        if self._tag is None:
+            return Element("text", text)
+        tag, found = self._tag
+        kind = next((_KINDS[name] for name in found.get("class", "").split() if name in _KINDS), "text")
+        label = found.get("data-label") or text.lower()
+        form: FormRequest | None = FormRequest("GET", found.get("href", ""))
+        if tag == "button":
+            kind = "submit"
+            name = found.get("name")
+            form = FormRequest(*self._form, ((name, found.get("value", "")),) if name else ())
+            if self.search and self._form[1] == self.search:
+                form = None  # the search button needs words
+        if kind == "option" and "data-label" in found and found["data-label"] == "":
+            return Element(kind, text)
+        self.clickables[label] = form
+        is_chosen = "aria-current" in found or "data-visited" in found
+        return Element(kind, text, None, label, found.get("data-name", ""), is_chosen)

@@ -1,11 +1,4 @@
-"""The records of a catalogue, frozen.
-
-* `Option` - a group of values to choose from, such as sizes
-* `Review` - a customer review
-* `Instruction` - an instruction to buy, written for one product
-* `Product` - one listing
-* `clean` - normalises a text: no control characters, single spaces
-"""
+"""The records of a catalogue, frozen."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""One record of the original WebShop's files as a `Product`.
-
-* `parse_product` - the record; what it has and cannot be used is reported, and left out
-* `parse_prices` - a price, or the ends of a range
-* `read_asin` - an asin as any of the files has it
-* `LeaveOut` - the reports
-"""
+"""One record of the original WebShop's files as a `Product`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
 """The score of a purchase, as pure functions.
 
-* `Score` - the score and its parts
-* `score_purchase` - the original's formula
-* `COLORS`, `normalize_color` - the colour words, and the first of them in a seller's colour name
-* `extract_nouns`, `NounRule` - the nouns of a title, by rule; another rule
-* `matches_option` - whether a chosen value matches a wanted one
-
 The formula is WebShop's (Yao et al., 2022, section 3 and its published code):
 `r = r_type * (attributes met + options met + r_price) / (attributes + options + 1)`.
 """

@@ -1,8 +1,5 @@
 """The URLs that the server answers.
 
-* `shop_routes` - the pages, under the original's paths
-* `admin_routes` - settings and sessions for the operator, under `/admin`; registered only with a token
-
 A path is parsed to a `PageUrl`, which the session visits. Where the session shows a page with another URL,
 the response is a redirect to it.
 
@@ -28,11 +25,9 @@ from typing import Any
 from flask import Blueprint, Response, abort, current_app, jsonify, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
-from webshop_server.action import MAX_ACTION
-from webshop_server.checks import refuse
-from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError
-from webshop_server.picture import PHOTO_TYPES, PhotoSource, draw_picture
-from webshop_server.renderer import render_html, render_message
+from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError, refuse
+from webshop_server.page_model import MAX_ACTION
+from webshop_server.renderer import PHOTO_TYPES, PhotoSource, draw_picture, render_html, render_message
 from webshop_server.sessions import RESERVED, SessionLog, SessionStore, check_name
 from webshop_server.shop import Session
 from webshop_server.urls import (

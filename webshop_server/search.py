@@ -1,12 +1,5 @@
 """Full-text search: BM25 with the formula and the terms of the original's Lucene index.
 
-* `SearchIndex` - an inverted index, memory-mapped
-* `Postings` - its arrays
-* `round_lengths`, `compute_norms`, `compute_rarity` - the parts of the formula
-* `MAX_RESULTS` - the maximum number of results
-* `tokenize`, `find_stem`, `find_words` - the terms of a text and of a word, and the words of a text
-* `join_fields` - the indexed text of a listing
-
 BM25 (Robertson and Zaragoza, 2009) with Lucene's inverse document frequency, k1 = 0.9 and b = 0.4,
 over title, description, first bullet point and options. Lengths are rounded as Lucene rounds them. Ties are
 ordered by a hash of the listing's asin, so that none is preferred for its place in the catalogue; equal offers

@@ -1,11 +1,4 @@
-"""The operator's settings, which can change while the shop runs.
-
-* `Settings` - all settings, frozen and validated; `replace` returns a changed copy
-* `merge_settings` - settings with changes, cached
-* `LABELS` - the buttons whose labels can be changed
-* `ORDERS` - the orders of results
-* `THEMES` - the looks of pages
-"""
+"""The operator's settings, which can change while the shop runs."""
 
 from __future__ import annotations
 
@@ -15,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from webshop_server.checks import check_choice, check_flag, check_integer, check_number, refuse
-from webshop_server.errors import SettingsError
+from webshop_server.errors import SettingsError, check_choice, check_flag, check_integer, check_number, refuse
 
 LABELS = (
     "Search",

@@ -1,8 +1,4 @@
-"""The shop without a web server: the state machine behind every backend.
-
-* `Shop` - an inventory with settings
-* `Session` - one episode: a goal, the current page, and the purchase
-"""
+"""The shop without a web server: the state machine behind every backend."""
 
 from __future__ import annotations
 
@@ -10,15 +6,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from webshop_server.action import (
-    SESSION_OVER,
-    ActionResult,
-    AvailableActions,
-    check_click,
-    check_search,
-    list_available_actions,
-    parse_action,
-)
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, GoalSet
 from webshop_server.inventory import Inventory, is_target
@@ -33,7 +20,18 @@ from webshop_server.page_builder import (
     build_start_page,
     build_sub_page,
 )
-from webshop_server.page_model import MAX_LENGTH, PageModel, PageSection
+from webshop_server.page_model import (
+    MAX_LENGTH,
+    SESSION_OVER,
+    ActionResult,
+    AvailableActions,
+    PageModel,
+    PageSection,
+    check_click,
+    check_search,
+    list_available_actions,
+    parse_action,
+)
 from webshop_server.product import Product
 from webshop_server.reward import NounRule, Score, extract_nouns, score_purchase
 from webshop_server.settings import Changes, Settings, merge_settings

@@ -1,11 +1,5 @@
 """URLs of the shop, in the original's form.
 
-* `PageKind` - the kinds of pages
-* `PageUrl` - the URL of a page as a record, without the session
-* `build_path`, `parse_path` - the record as the path of a URL, and back
-* `parse_keywords`, `parse_options`, `parse_page_number` - segments of a path as values
-* `parse_session_goal` - the goal number in a session name such as `fixed_7`
-
 Segments can hold any text: keywords are quoted a second time inside their segment (so that `/` survives
 servers that decode it early), options are JSON without slashes.
 """

@@ -675,8 +675,7 @@ def _mcp(
     env_id, schedule = choose_environment(env_id, schedule)
     if tools and env_id not in ("DriftTools-v0", "DriftTau2-v0"):
         raise refuse("--tools", "should stand with `DriftTools-v0` or `DriftTau2-v0`, which have tools", env_id)
-    from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
-    from drift_envs.integrations.mcp_server import LifetimeServer
+    from drift_envs.integrations.mcp import LifetimeServer, make_server, serve_http, serve_stdio
 
     source = schedule or default_schedule(env_id)
     server: LifetimeServer

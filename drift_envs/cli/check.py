@@ -36,7 +36,7 @@ from drift_envs.schedule.occurrences import DriftRamp, RandomStream
 from drift_envs.schedule.phases import PhaseTable
 from drift_envs.schedule.yaml import Document, read_variants, split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
-from drift_envs.wrappers.overlay.overlay import describe_change
+from drift_envs.wrappers.overlay import describe_change
 
 MAX_PHASES = 4
 """Phases that `validate` counts; schedules with recurring drifts have any number."""

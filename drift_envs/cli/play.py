@@ -17,7 +17,7 @@ from drift_envs.command_line import refuse
 from drift_envs.entry_points import make_plain
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS, Controls
-from drift_envs.wrappers.describe import list_actions, read_action
+from drift_envs.wrappers.text import list_actions, read_action
 
 FRAMES = 30
 """Frames per second."""

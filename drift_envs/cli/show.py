@@ -20,7 +20,7 @@ from drift_envs.knobs import Value, thaw
 from drift_envs.metrics import KnobDifference, StatementScore, compare_phases
 from drift_envs.oracle import ChangeEffect, measure_drifts
 from drift_envs.schedule import NEVER, Phase
-from drift_envs.wrappers.overlay.overlay import describe_change, show_value
+from drift_envs.wrappers.overlay import describe_change, show_value
 
 FIRST = 6
 """The first phases that are shown unless their number is given."""

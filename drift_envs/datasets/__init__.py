@@ -1,15 +1,8 @@
-"""Recorded lifetimes with the truth about their drifts, for stream learning and offline RL; needs the extra `dataset`.
-
-* `DatasetOptions`, `write_dataset` - plays lifetimes into Parquet files
-* `open_dataset`, `DatasetFolder` - reads them
-* `write_minari` - the same in Minari's form
-* `read_streams`, `STREAMS` - streams for drift detectors
-"""
+"""Recorded lifetimes with labels of their drifts, for stream learning and offline RL; needs the extra `dataset`."""
 
 from drift_envs.datasets.folder import DatasetFolder, open_dataset
-from drift_envs.datasets.minari import write_minari
 from drift_envs.datasets.recorder import DatasetOptions, ReplayedEpisode, write_dataset
-from drift_envs.datasets.streams import STREAMS, read_streams
+from drift_envs.datasets.streams import STREAMS, read_streams, write_minari
 
 __all__ = [
     "STREAMS",

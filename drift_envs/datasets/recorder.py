@@ -1,12 +1,5 @@
 """Records lifetimes with the truth about their drifts.
 
-* `DatasetOptions` - what is recorded
-* `ReplayedEpisode` - an episode whose actions are replayed
-* `write_dataset` - plays what is missing in a folder
-* `make_dataset_env` - the environment of a data set
-* `episode_seeds` - the seeds of an episode
-* `make_labels` - the truth about steps as columns
-
 Every part is played in a new environment, from the seed of its lifetime and seeds of its episodes, so that parts are
 equal byte for byte whether they were played in one go or after an interruption.
 """
@@ -25,8 +18,7 @@ import numpy as np
 
 from drift_envs._version import __version__
 from drift_envs.checks import check_integer, check_number, check_reward
-from drift_envs.datasets.columns import column_names, encode, load_pyarrow
-from drift_envs.datasets.folder import DatasetFolder, part_count
+from drift_envs.datasets.folder import DatasetFolder, column_names, encode, load_pyarrow, part_count
 from drift_envs.entry_points import MOST_STEPS, make_from_schedule
 from drift_envs.errors import ArgumentError, NoOracleError, StateError, UnknownChoiceError
 from drift_envs.knobs import thaw
@@ -275,11 +267,7 @@ def episode_seeds(seed: int, number: int) -> tuple[int, int]:
 
 
 def make_dataset_env(manifest: Mapping[str, Any]) -> gym.Env[Any, Any]:
-    """The environment of a data set.
-
-    Args:
-        manifest: its settings.
-    """
+    """The environment of a data set."""
     env = make_from_schedule(dict(manifest["schedule"]), text=manifest["text"])
     env.set_wrapper_attr("warns_of_end", False)  # a part of a lifetime may lie before its first drift
     return env

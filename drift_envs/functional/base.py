@@ -1,9 +1,4 @@
-"""What the lake and the cars share: episodes, the step limit and the clock of the drifts.
-
-* `FunctionalEnv` - `reset(key, params)` and `step(key, state, action, params)`, as in gymnax, and batches of them
-* `Lifetime` - the state between two steps
-* `load_all` - loads the schedules of a batch
-"""
+"""What the lake and the cars share: episodes, the step limit and the clock of the drifts."""
 
 from __future__ import annotations
 
@@ -16,8 +11,7 @@ import jax.numpy as jnp
 
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.compiler import compile_schedules
-from drift_envs.functional.drift_carry import DriftCarry
-from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import OPERATIONS

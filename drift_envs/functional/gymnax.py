@@ -1,9 +1,5 @@
 """Drift for environments of gymnax: their parameters change by a schedule.
 
-* `drift` - makes a drifting environment of one of gymnax
-* `DriftedEnv` - what it returns, with gymnax's signature
-* `DriftedParams`, `DriftedState` - its parameters and its state
-
 gymnax itself is not imported: an environment is whatever has `step_env`, `reset_env`, `is_truncated` and
 `default_params`.
 """
@@ -32,15 +28,12 @@ from drift_envs.attribute_knobs import (
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.base import Source, load_all
-from drift_envs.functional.compiler import compile_schedules
-from drift_envs.functional.drift_carry import DriftCarry
-from drift_envs.functional.drift_params import DriftParams
-from drift_envs.functional.drift_state import follow_clock, name_values, object_of, start_drift
+from drift_envs.functional.compiler import DriftParams, compile_schedules
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, object_of, start_drift
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.binding import driven_names
-from drift_envs.wrappers.effects import permutation_knob
+from drift_envs.wrappers.binding import driven_names, permutation_knob
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""
@@ -320,12 +313,7 @@ class DriftedEnv:
         return name_values(params.drift, state.drift)
 
     def env_params(self, carry: DriftCarry, params: DriftedParams) -> Any:
-        """The environment's own parameters at a tick.
-
-        Args:
-            carry: the knob values.
-            params: the parameters.
-        """
+        """The environment's own parameters at a tick."""
         if not params.driven:
             return params.env
         found = name_values(params.drift, carry)

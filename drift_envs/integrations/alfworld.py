@@ -1,9 +1,5 @@
 """The house behind the interface of ALFWorld's text environment, for agents written for that.
 
-* `HouseGames` - takes the place of ALFWorld's `AlfredTWEnv`: a split, its games, and `init_env`
-* `BatchedHouse` - what `init_env` returns: lists of texts, scores and commands
-* `SPLITS`, `SOURCES` - the names of the splits, and what games are made of
-
 ALFWorld itself is needed for games on its floor plans alone.
 """
 

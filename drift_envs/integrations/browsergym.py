@@ -1,8 +1,5 @@
 """The drifting shop as a task of BrowserGym, for its agents and those of AgentLab.
 
-* `DriftShopTask` - a lifetime of errands in one episode of BrowserGym; its id is `browsergym/drift_webshop`
-* `DebianPlaywright` - Playwright with the Chromium of this machine, so that no browser is downloaded
-
 Importing this module registers the id.
 """
 

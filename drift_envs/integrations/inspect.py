@@ -1,10 +1,5 @@
 """Tasks for Inspect, the evaluation framework of the UK AI Security Institute; needs the extra `inspect`.
 
-* `lake`, `car`, `shop`, `house` - a task for each text environment
-* `drift_task` - a task for any id and schedule
-* `play_lifetime` - the solver: a lifetime as a dialogue with the model
-* `lifetime_scorer` - score by phase, and recovery
-
 A sample is a lifetime: all episodes of all phases, one after the other, with one transcript as the model's memory.
 Inspect finds the tasks by the entry point `drift_envs`: `inspect eval drift_envs/lake --model PROVIDER/MODEL`.
 """
@@ -15,8 +10,7 @@ from typing import Any
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import MissingDependencyError
-from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
-from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
+from drift_envs.integrations.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
 from drift_envs.wrappers.drift import Source
 
 try:

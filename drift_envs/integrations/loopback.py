@@ -1,11 +1,4 @@
-"""Servers that this machine alone can reach.
-
-* `LOOPBACK` - the address
-* `listen` - a listening socket at a port of it
-* `HostRule` - the `Host` headers that are answered, see `webshop_server.command_line`
-* `guard` - refuses requests to other names, those of other sites' pages, and large bodies
-* `refuse` - answers a request with a status and a reason, so that the client reads it
-"""
+"""Servers that this machine alone can reach."""
 
 from __future__ import annotations
 

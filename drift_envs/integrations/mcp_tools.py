@@ -1,8 +1,5 @@
 """The tools of `DriftTools-v0` and `DriftTau2-v0` as those of an MCP server; needs the extra `mcp`.
 
-* `make_tool_server` - a server whose tools are those of the service desk, and drift with it
-* `ToolServer` - what it returns; `serve_stdio` and `serve_http` of `drift_envs.integrations.mcp` run it
-
 A client gets what any agent gets. A drift of a schema sends `notifications/tools/list_changed`, one of the policy page
 `notifications/resources/updated`; what drifts without either is not announced. The evaluator's tools are listed to no
 client, and answer as if they were not there unless the token is right.
@@ -22,7 +19,7 @@ from typing import Any
 from drift_envs.checks import check_choice
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
-from drift_envs.integrations.mcp_server import LifetimeServer, describe, make_result, open_log, types
+from drift_envs.integrations.mcp import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Schedule
 from drift_envs.wrappers.drift import Source
@@ -114,10 +111,6 @@ class DeskLifetime(TextLifetime):
 
     def use_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Use a tool of the desk.
-
-        Args:
-            name: its name.
-            arguments: its arguments.
 
         Returns:
             The tool's answer; at the end of the request, also `request_ended` and the `score`.

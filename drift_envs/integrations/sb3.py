@@ -1,8 +1,5 @@
 """Stable-Baselines3 on drifting environments; needs the extra `rl`.
 
-* `make_vec_env`, `VecEnv` - the native vector environments as Stable-Baselines3 expects them
-* `EvalCallback` - evaluates at the tick at which training is
-
 `drift_envs.wrappers.PhaseReturns` stores the returns of single environments by phase.
 """
 
@@ -20,7 +17,7 @@ from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyErro
 from drift_envs.registration import IDS
 from drift_envs.schedule import Timeline
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, group_by_phase
+from drift_envs.wrappers.records import HeldClock, PhaseReturn, group_by_phase
 
 try:
     from stable_baselines3.common import callbacks, vec_env

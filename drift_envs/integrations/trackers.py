@@ -1,11 +1,5 @@
 """Experiment trackers: scores by phase and the times of drifts, in TensorBoard, Weights & Biases or MLflow.
 
-* `Tracker` - the callback protocol
-* `TensorBoardTracker`, `WandbTracker`, `MlflowTracker` - each writes its tool's files, offline
-* `TRACKERS`, `make_tracker` - by name
-* `EpisodeSeries` - what is logged of one sequence of episodes
-* `TrackEpisodes` - a wrapper that logs the episodes of a Gymnasium environment
-
 A tracker is for evaluators: it shows phases, which agents do not observe. Each tool is an extra of its own.
 """
 
@@ -24,7 +18,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice
 from drift_envs.errors import MissingDependencyError
-from drift_envs.wrappers.phase_returns import PhaseReturn, PhaseReturns
+from drift_envs.wrappers.records import PhaseReturn, PhaseReturns
 
 Plain = str | int | float | bool | None
 
@@ -161,10 +155,6 @@ class WandbTracker:
 
 class MlflowTracker:
     """Runs in a file store, which `mlflow ui --backend-store-uri FOLDER` shows.
-
-    Args:
-        folder: the file store.
-        project: the experiment's name.
 
     Raises:
         MissingDependencyError: `mlflow-skinny` is not installed.

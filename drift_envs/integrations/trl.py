@@ -1,8 +1,5 @@
 """Lifetimes for TRL's `GRPOTrainer`, which trains a language model that acts by calling tools.
 
-* `LifetimeRollout` - what the trainer's argument `environment_factory` makes
-* `lifetime_rows` - the rows of its data set
-
 Nothing of TRL is imported: the trainer calls public methods. That interface of TRL is experimental;
 `tests/extras/trl/requirements.txt` has the version that the tests use.
 """
@@ -12,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from drift_envs.integrations.dialogue import TOOL_INSTRUCTIONS, Dialogue
-from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, spread_lifetimes
+from drift_envs.integrations.lifetime import (
+    TOOL_INSTRUCTIONS,
+    Dialogue,
+    TextLifetime,
+    lifetime_reward,
+    spread_lifetimes,
+)
 
 OVER = "All episodes have ended. No further action is possible."
 """The answer to actions after the end of a lifetime."""

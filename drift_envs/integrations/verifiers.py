@@ -1,10 +1,5 @@
 """Lifetimes for verifiers, a library for reinforcement learning of language models; needs the extra `verifiers`.
 
-* `LifetimeTasksetConfig` - which lifetimes: schedules, seeds, episodes
-* `LifetimeData`, `LifetimeTask`, `LifetimeTaskset` - a task for each of them
-* `LifetimeEnvConfig`, `LifetimeEnv` - an environment whose rollout is a lifetime
-* `ChatHarness` - asks the model in the process of the evaluation, without a program that has to be installed
-
 This is version 1 of verifiers' interface, of `verifiers>=0.4,<0.5`. The package `examples/drift_lifetimes` gives all
 of it a name for the command line: `vf-eval drift-lifetimes`.
 """
@@ -18,8 +13,14 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from drift_envs.errors import MissingDependencyError
-from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
-from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, lifetime_scores, spread_lifetimes
+from drift_envs.integrations.lifetime import (
+    INSTRUCTIONS,
+    Dialogue,
+    TextLifetime,
+    lifetime_reward,
+    lifetime_scores,
+    spread_lifetimes,
+)
 
 try:
     import httpx

@@ -16,47 +16,47 @@ generator; bootstraps take a seed. SciPy is imported when the first interval is 
 """
 
 from drift_envs.metrics.adaptation import (
-    Detection,
-    Realignment,
-    Recoveries,
-    Recovery,
-    detect,
-    recovery,
-    recovery_deficit,
-    retention,
-    summarise_recoveries,
-)
-from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
-from drift_envs.metrics.detectors import (
+    CostKind,
     Cusum,
+    Detection,
     DetectorScore,
     DetectorSummary,
     DriftDetector,
+    Realignment,
+    Recoveries,
+    Recovery,
     Stream,
+    break_even,
+    collected_score,
+    cost_by_kind,
+    detect,
     find_alarms,
+    recovery,
+    recovery_deficit,
+    recovery_ratio,
+    retention,
     score_alarms,
     score_detector,
+    summarise_recoveries,
 )
 from drift_envs.metrics.differences import KnobDifference, StatementScore, compare_phases, score_statement
-from drift_envs.metrics.scores import (
+from drift_envs.metrics.statistics import (
+    Estimate,
+    ScoreSummary,
     area_under_curve,
+    bootstrap,
     dynamic_regret,
     first_and_last,
     forgetting,
     forward_transfer,
-    percent,
-    prequential,
-    truth_rate,
-    variation_budget,
-)
-from drift_envs.metrics.statistics import (
-    Estimate,
-    ScoreSummary,
-    bootstrap,
     interquartile_mean,
     paired_difference,
+    percent,
+    prequential,
     proportion,
     summarise,
+    truth_rate,
+    variation_budget,
 )
 
 __all__ = [

@@ -1,28 +1,26 @@
-"""How soon an agent detects a drift and recovers from it.
+"""Adaptation: recovery after a drift, detection delays of agents and detectors, what probing costs and brings.
 
-* `Recovery`, `recovery` - the first episode from which the score is back at the reference
-* `Recoveries`, `summarise_recoveries` - many recovery times, some of them right-censored
-* `retention` - the score just after the drift over the score just before
-* `recovery_deficit` - the share of the reference score that was lost in the phase
-* `Realignment` - when a memory was realigned, and whether the touched pair had changed
-* `Detection`, `detect` - detection delays, false alarms, precision and recall
+The definitions of costs are this project's own.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drift_envs.checks import check_integer
+from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError
-from drift_envs.metrics.statistics import check_numbers
+from drift_envs.metrics.statistics import RESAMPLES, Estimate, bootstrap, check_numbers
 
 ROUNDING = 1e-9
 """Tolerance for floating-point differences between sums of scores."""
+
+COSTS = ("probe_steps", "probe_resets", "model_calls", "tokens_in", "tokens_out")
+"""The fields of `episodes.jsonl` that count costs beyond the steps of an episode."""
 
 
 class Recovery(NamedTuple):
@@ -240,3 +238,348 @@ def detect(
         precision=(len(realignments) - false) / len(realignments) if realignments else None,
         recall=detected / len(drifts) if drifts else None,
     )
+
+
+class CostKind(NamedTuple):
+    """One kind of cost.
+
+    Args:
+        per_drift: the mean total over phases that begin with a drift; `None` without such a phase.
+        per_stable_episode: the mean over episodes of stable phases; `None` without such an episode.
+    """
+
+    per_drift: float | None
+    per_stable_episode: float | None
+
+
+def cost_by_kind(
+    rows: Iterable[Mapping[str, Any]], kinds: Sequence[str] = COSTS, stable: str = "source"
+) -> dict[str, CostKind]:
+    """The costs of one run: per drift, and per episode of stable phases.
+
+    Args:
+        rows: the lines of one run, with `phase` and the costs.
+        kinds: the fields that count costs.
+        stable: the id of stable phases; recurrences (`source#2`) are stable too, since the agent has
+            already learned them.
+
+    Example:
+        >>> rows = [{"phase": "source", "probe_steps": 2}, {"phase": "drift-1", "probe_steps": 5}]
+        >>> rows += [{"phase": "drift-1", "probe_steps": 3}]
+        >>> cost_by_kind(rows, ["probe_steps"])
+        {'probe_steps': CostKind(per_drift=8.0, per_stable_episode=2.0)}
+    """
+    lines = list(rows)
+    stable_rows = [row for row in lines if row["phase"].split("#")[0] == stable]
+    drifted_rows = [row for row in lines if row["phase"].split("#")[0] != stable]
+    drifts = len({row["phase"] for row in drifted_rows})
+    found = {}
+    for kind in kinds:
+        found[kind] = CostKind(
+            per_drift=float(sum(row[kind] for row in drifted_rows)) / drifts if drifts else None,
+            per_stable_episode=float(sum(row[kind] for row in stable_rows)) / len(stable_rows) if stable_rows else None,
+        )
+    return found
+
+
+def collected_score(scores: ArrayLike, interactions: ArrayLike, budget: int) -> float:
+    """The sum of the scores of all episodes that ended within an interaction budget.
+
+    Agents are ranked at equal *total* interactions, since an agent that probes plays fewer episodes
+    with the same budget.
+
+    Args:
+        scores: one for each episode, shape `(K,)`.
+        interactions: steps, probes, prefixes and retries of each episode, shape `(K,)`.
+        budget: the interactions of all episodes together.
+
+    Raises:
+        ArgumentError: if the run has fewer interactions than the budget.
+
+    Example:
+        >>> collected_score([1.0, 0.0, 1.0], [10, 10, 10], budget=25)
+        1.0
+    """
+    score, spent = check_numbers("scores", scores), np.cumsum(check_numbers("interactions", interactions))
+    if len(score) != len(spent):
+        raise ArgumentError(
+            f"`scores` and `interactions` should be equally long. Received {len(score)} and {len(spent)}"
+        )
+    if budget > spent[-1]:
+        raise ArgumentError(f"`budget` should be at most the run's {spent[-1]:g} interactions. Received {budget!r}")
+    return float(score[spent <= budget].sum())
+
+
+def break_even(our_score: float, our_probes: float, their_score: float, their_probes: float) -> float | None:
+    """The price of a probe, in score, at which two agents have the same net score.
+
+    Args:
+        our_score: the score of one agent.
+        our_probes: its number of probes.
+        their_score: the score of the other agent.
+        their_probes: its number of probes.
+
+    Returns:
+        Below this price the agent with more probes has the higher net score; 0 or less if it never
+        has; `None` if both have the same number of probes.
+
+    Example:
+        >>> break_even(50.0, 100, 30.0, 0)
+        0.2
+    """
+    return None if our_probes == their_probes else (our_score - their_score) / (our_probes - their_probes)
+
+
+def recovery_ratio(
+    verified: ArrayLike, base: ArrayLike, reset: ArrayLike, *, level: float = 0.95, seed: int = 0
+) -> Estimate | None:
+    """(verified - base) / (reset - base): the gain of a verifier over the gain of *oracle reset*.
+
+    Args:
+        verified: the score of the agent with its verifier, one for each instance, shape `(N,)`.
+        base: that of the agent without a verifier, on the same instances.
+        reset: that of the agent whose memory is cleared at the drift, on the same instances.
+        level: the confidence level, in (0, 1).
+        seed: the seed of the resamples.
+
+    Returns:
+        The ratio of the means, with a bootstrap interval over instances; `None` if the interval of the
+        denominator contains 0, where the ratio is undefined.
+
+    Example:
+        >>> ratio = recovery_ratio([0.8, 0.9, 0.85], [0.1, 0.2, 0.0], [0.8, 0.8, 0.9])
+        >>> round(ratio.mean, 2)
+        1.02
+    """
+    ours, plain = check_numbers("verified", verified), check_numbers("base", base)
+    cleared = check_numbers("reset", reset)
+    if not len(ours) == len(plain) == len(cleared):
+        raise ArgumentError(
+            "`verified`, `base` and `reset` should be equally long. "
+            f"Received {len(ours)}, {len(plain)} and {len(cleared)}"
+        )
+    gain, possible = ours - plain, cleared - plain
+    interval = bootstrap(possible, level=level, seed=seed)
+    if interval.low <= 0 <= interval.high:
+        return None
+    mean = float(gain.mean() / possible.mean())
+    if np.ptp(gain) == 0 and np.ptp(possible) == 0:
+        return Estimate(mean, mean, mean, 1)
+    # Not `scipy.stats.bootstrap`: resamples whose denominator is 0 have to be left out, which it cannot do.
+    generator = np.random.default_rng(seed)
+    drawn = generator.integers(len(ours), size=(RESAMPLES, len(ours)))
+    denominators = possible[drawn].mean(axis=1)
+    is_defined = denominators != 0
+    ratios = gain[drawn].mean(axis=1)[is_defined] / denominators[is_defined]
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(mean, float(low), float(high), len(ours))
+
+
+class DriftDetector(Protocol):
+    """The interface of river's detectors; one that has fired starts anew by itself."""
+
+    drift_detected: bool
+
+    def update(self, x: float) -> Any:
+        """Add a value; `drift_detected` tells afterwards whether the detector fires."""
+        ...
+
+
+class Stream(NamedTuple):
+    """Values in the order of time.
+
+    Args:
+        values: shape `(N,)`.
+        steps: for each value the steps of the environment before it is known, ascending, shape `(N,)`.
+        drifts: the steps before each drift, ascending.
+        length: the steps of the whole stream.
+    """
+
+    values: np.ndarray
+    steps: np.ndarray
+    drifts: tuple[int, ...]
+    length: int
+
+
+class DetectorScore(NamedTuple):
+    """The score of a detector on one stream.
+
+    Args:
+        delay: the mean steps from a drift to its detection, over detected drifts; `None` if there is none.
+        false_alarm_rate: false alarms per 1,000 steps.
+        missed: the share of drifts that were not detected; `None` without drifts.
+        f1: the harmonic mean of precision and recall of alarms; `None` without drifts.
+    """
+
+    delay: float | None
+    false_alarm_rate: float
+    missed: float | None
+    f1: float | None
+
+
+class DetectorSummary(NamedTuple):
+    """Scores of a detector over streams, each with its 95 % interval; `None` if no stream has the figure.
+
+    Args:
+        delay: steps from a drift to its detection, over streams in which a drift was detected.
+        false_alarm_rate: false alarms per 1,000 steps.
+        missed: the share of drifts that were not detected.
+        f1: the harmonic mean of precision and recall of alarms.
+        streams: how many.
+    """
+
+    delay: Estimate | None
+    false_alarm_rate: Estimate
+    missed: Estimate | None
+    f1: Estimate | None
+    streams: int
+
+
+def find_alarms(detector: DriftDetector, stream: Stream) -> list[int]:
+    """The steps at which a detector fires.
+
+    Args:
+        detector: a fresh one; it is updated with all values.
+        stream: the stream.
+
+    Raises:
+        ArgumentError: if the detector has not river's interface.
+
+    Example:
+        >>> stream = Stream(np.repeat([0.0, 1.0], 50), np.arange(1, 101), (50,), 100)
+        >>> find_alarms(Cusum(threshold=20), stream)
+        [53]
+    """
+    if not callable(getattr(detector, "update", None)) or not hasattr(detector, "drift_detected"):
+        raise ArgumentError(f"`detector` should have `update(x)` and `drift_detected`. Received {detector!r}")
+    alarms = []
+    for step, value in zip(stream.steps.tolist(), stream.values.tolist(), strict=True):
+        detector.update(value)
+        if detector.drift_detected:
+            alarms.append(step)
+    return alarms
+
+
+def score_alarms(alarms: Sequence[int], stream: Stream, window: int | None = None) -> DetectorScore:
+    """The score of the alarms of one stream.
+
+    The first alarm after a drift detects it, if it comes before the next drift and within the window. Every other alarm
+    is false, a second one after the same drift too. F1 is 2 d / (alarms + drifts) with d detected drifts.
+
+    Args:
+        alarms: the steps at which the detector fired, ascending.
+        stream: the stream.
+        window: the most steps from a drift to its detection; `None` for all until the next drift.
+
+    Example:
+        >>> stream = Stream(np.zeros(1000), np.arange(1, 1001), (300, 600), 1000)
+        >>> score_alarms([100, 320, 330, 650], stream, window=40)
+        DetectorScore(delay=20.0, false_alarm_rate=3.0, missed=0.5, f1=0.3333333333333333)
+    """
+    if window is not None:
+        check_integer("window", window, 1)
+    begins = np.array(stream.drifts, int)
+    detected: set[int] = set()
+    marks = []
+    for step in alarms:
+        last = step - 1  # the step that was seen last
+        index = int(np.searchsorted(begins, last, side="right")) - 1
+        is_true = index >= 0 and index not in detected and (window is None or step - begins[index] <= window)
+        if is_true:
+            detected.add(index)
+        marks.append(Realignment(last, is_true))
+    found = detect(stream.drifts, marks, stream.length)
+    delays = [delay + 1 for delay in found.delays if delay is not None]
+    drifts = len(stream.drifts)
+    return DetectorScore(
+        delay=float(np.mean(delays)) if delays else None,
+        false_alarm_rate=found.false_alarm_rate,
+        missed=None if found.recall is None else 1 - found.recall,
+        f1=2 * len(delays) / (len(marks) + drifts) if drifts else None,
+    )
+
+
+def score_detector(
+    make: Callable[[], DriftDetector], streams: Sequence[Stream], window: int | None = None, seed: int = 0
+) -> DetectorSummary:
+    """Play a detector over streams.
+
+    Args:
+        make: returns a fresh detector; called for each stream.
+        streams: at least one.
+        window: the most steps from a drift to its detection; `None` for all until the next drift.
+        seed: of the bootstrap.
+
+    Raises:
+        ArgumentError: if there is no stream, or the detector has not river's interface.
+
+    Example:
+        >>> stream = Stream(np.repeat([0.0, 1.0], 50), np.arange(1, 101), (50,), 100)
+        >>> found = score_detector(lambda: Cusum(threshold=20), [stream, stream])
+        >>> print(found.delay, found.f1, sep="; ")
+        3 (one value); 1 (one value)
+    """
+    if not streams:
+        raise ArgumentError("`streams` should hold at least 1 stream. Received 0")
+    scores = [score_alarms(find_alarms(make(), stream), stream, window) for stream in streams]
+
+    def estimate(name: str) -> Estimate | None:
+        values = [value for value in (getattr(score, name) for score in scores) if value is not None]
+        return bootstrap(values, seed=seed) if values else None
+
+    false = bootstrap([score.false_alarm_rate for score in scores], seed=seed)
+    return DetectorSummary(estimate("delay"), false, estimate("missed"), estimate("f1"), len(streams))
+
+
+class Cusum:
+    """A two-sided cumulative sum test (Page 1954, doi:10.1093/biomet/41.1-2.100).
+
+    Sums up the deviations from the running mean beyond `drift`, in units of the running standard deviation, upwards and
+    downwards, and fires when one of the sums exceeds `threshold`. It starts anew after it has fired.
+
+    Args:
+        threshold: h, in standard deviations; positive.
+        drift: k, the deviation that does not count, in standard deviations; not negative.
+        minimum: values before it can fire; at least 2.
+        least_deviation: the smallest standard deviation that is assumed, for streams that are constant at first.
+
+    Raises:
+        ArgumentError: if an argument is outside its range.
+
+    Example:
+        >>> test = Cusum()
+        >>> for x in [0.0, 1.0] * 30 + [5.0]:
+        ...     test.update(x)
+        >>> test.drift_detected
+        True
+    """
+
+    def __init__(
+        self, threshold: float = 8.0, drift: float = 0.5, minimum: int = 30, least_deviation: float = 0.1
+    ) -> None:
+        self.threshold = check_number("threshold", threshold, 0)
+        self.drift = check_number("drift", drift, 0)
+        self.minimum = check_integer("minimum", minimum, 2)
+        self.least_deviation = check_number("least_deviation", least_deviation, 0)
+        self.drift_detected = False
+        self._restart()
+
+    def _restart(self) -> None:
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+        self._up = self._down = 0.0
+
+    def update(self, x: float) -> None:
+        """Add a value."""
+        if self.drift_detected:
+            self._restart()
+        self.drift_detected = False
+        if self._count >= self.minimum:  # before the value changes the mean
+            spread = max((self._squares / (self._count - 1)) ** 0.5, self.least_deviation)
+            deviation = (x - self._mean) / spread if spread else 0.0
+            self._up = max(0.0, self._up + deviation - self.drift)
+            self._down = max(0.0, self._down - deviation - self.drift)
+            self.drift_detected = max(self._up, self._down) > self.threshold
+        self._count += 1
+        change = x - self._mean
+        self._mean += change / self._count
+        self._squares += change * (x - self._mean)

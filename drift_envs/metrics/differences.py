@@ -1,8 +1,5 @@
 """What differs between two phases of a schedule, and how well a statement about it agrees.
 
-* `KnobDifference`, `compare_phases` - the knobs whose values differ
-* `StatementScore`, `score_statement` - precision and recall of knobs, exactness of values
-
 A statement is plain data: `{"changes": [{"knob": "slip", "old": 0.0, "new": 0.6}]}`; `old` may be left out.
 """
 
@@ -15,7 +12,7 @@ from typing import Any, NamedTuple
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Timeline
-from drift_envs.wrappers.overlay.overlay import describe_change
+from drift_envs.wrappers.overlay import describe_change
 
 TOLERANCE = 1e-9
 """The relative difference up to which two numbers are the same value."""

@@ -1,11 +1,4 @@
-"""The oracle of environments with recurring tasks.
-
-* `RecurringTasksOracle` - responses by the environment's own rules, values and effects as means over the tasks
-* `CommandOracle` - the one of a `CommandEnv`, whose tasks belong to numbered places
-* `trace_plans` - the actions on all shortest ways of a search
-* `TrueResponse` - the true response to an action
-* `Carried` - what a change does to the plans of one task
-"""
+"""The oracle of environments with recurring tasks."""
 
 from __future__ import annotations
 
@@ -137,13 +130,7 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         return self._respond(state, action, t0) != self._respond(state, action, t1)
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """All possible responses, most probable first.
-
-        Args:
-            state: the JSON text.
-            action: the action.
-            tick: the tick.
-        """
+        """All possible responses, most probable first."""
         lost = self._lost(tick)
         answer = self._respond(state, action, tick)
         return order_responses(Response(*answer, 1.0 - lost), Response(self._lose(state, tick), 0.0, False, lost))
@@ -164,11 +151,7 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         return (answer.state, answer.ended) == (outcome, ended) and same_score
 
     def value(self, tick: int) -> float:
-        """The expected score of the best known policy within the step limit.
-
-        Args:
-            tick: the tick.
-        """
+        """The expected score of the best known policy within the step limit."""
         setting, lost = self.setting(tick), self._lost(tick)
         return _mean([self._task_value(setting, task, lost) for task in self._tasks(setting)])
 

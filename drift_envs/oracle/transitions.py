@@ -1,9 +1,4 @@
-"""The oracle of classic control and MuJoCo: exact responses by a second instance, reference controllers, no optimum.
-
-* `TransitionOracle` - what an action leads to at any tick, and whether that differs between two
-* `Reference` - a controller that reads the knobs of a tick
-* `scale_action` - the action that has a given effect under a gain
-"""
+"""The oracle of classic control and MuJoCo: exact responses by a second instance, reference controllers, no optimum."""
 
 from __future__ import annotations
 
@@ -20,8 +15,7 @@ from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.registration import parts_of
 from drift_envs.wrappers.binding import KnobBinder
-from drift_envs.wrappers.describe import read_action
-from drift_envs.wrappers.field_text import FieldDescriber, FieldText
+from drift_envs.wrappers.text import FieldDescriber, FieldText, read_action
 
 CLOSE = 1e-3
 """Texts whose numbers differ by less show the same state: they have six decimals, and a step enlarges the rounding."""
@@ -172,9 +166,6 @@ class TransitionOracle:
 
     def value(self, tick: int) -> float:
         """The mean score of the reference controller in `EPISODES` episodes at the knobs of the tick.
-
-        Args:
-            tick: the tick.
 
         Raises:
             NoOracleError: if there is no reference controller.

@@ -1,32 +1,74 @@
-"""The base of the native vector environments: time, resets, limits and `info`; no dynamics.
-
-* `DriftVectorEnv` - the base class
-"""
+"""Native vector environments: time, resets, limits and `info` of all sub-environments; no dynamics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
+from gymnasium.wrappers import TimeLimit
 
-from drift_envs.checks import LARGEST_COUNT, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_integer, is_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.draws import EpisodeDraws, StepDraws
-from drift_envs.vector.dynamics import Dynamics, refuse_poison
-from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
+from drift_envs.vector.dynamics import Dynamics, EpisodeDraws, StepDraws, refuse_poison
 from drift_envs.vector.knob_pool import KnobPool
-from drift_envs.vector.reset_request import read_request
-from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
-from drift_envs.wrappers.clock import NO_JUMP, TimeWarnings, first_drift
+from drift_envs.vector.sub_environment import (
+    DriftInfos,
+    SubEnvironment,
+    SubEnvironmentAccess,
+    VectorRenderer,
+    final_infos,
+    merge_infos,
+)
+from drift_envs.wrappers.clock import NO_JUMP, ClockJump, TimeWarnings, first_drift, read_options
 from drift_envs.wrappers.drift import DriftWrapper
 
 MOST_READ = 64
 """Sub-environments whose random times are read for a warning."""
+
+
+def make_vector(
+    build: Callable[..., gym.Env[Any, Any]],
+    native: type[DriftVectorEnv],
+    num_envs: int = 1,
+    max_episode_steps: int | None = None,
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    share_timeline: bool = False,
+    **arguments: Any,
+) -> VectorEnv[Any, Any, Any]:
+    """Build a vector environment.
+
+    Text observations, frames with an overlay or a window, and knobs of the wrapper (such as
+    `action_delay`) have no vectorized form: with these the result is a `SyncVectorEnv`.
+
+    Args:
+        build: builds a single environment.
+        native: the class of the native vector environment.
+        num_envs: the number of sub-environments, at least 1.
+        max_episode_steps: the step limit of an episode, `None` for no limit.
+        autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
+        share_timeline: whether all native sub-environments follow the timeline of the first.
+        **arguments: the arguments of the single environment.
+    """
+    single_env = build(**arguments)
+    draws_no_window = single_env.render_mode in (None, "rgb_array")
+    if isinstance(single_env, DriftWrapper) and single_env.env is single_env.unwrapped and draws_no_window:
+        return native(
+            single_env, num_envs, max_episode_steps, autoreset_mode, share_timeline, arguments.get("notify", "none")
+        )
+    single_env.close()
+
+    def build_with_limit() -> gym.Env[Any, Any]:
+        env = build(**arguments)
+        return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
+
+    return SyncVectorEnv([build_with_limit] * num_envs, autoreset_mode=autoreset_mode)
 
 
 class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
@@ -286,3 +328,90 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         """Discard all numbers drawn ahead, after a change of the generator."""
         self._start_draws = EpisodeDraws(self._generator_seed(), self.num_envs)
         self._response_draws.restart()
+
+
+class ResetRequest(NamedTuple):
+    """The parsed arguments of a reset.
+
+    Args:
+        indices: the sub-environments that start an episode, shape `(K,)`.
+        seeds: the seed of each timeline that is rewound, by sub-environment.
+        entropy: the seed of the generator, `None` to keep its state.
+        jumps: the clock options: one for all, or one for each of `indices`.
+        options: the options of the environment.
+    """
+
+    indices: np.ndarray
+    seeds: dict[int, int]
+    entropy: int | None
+    jumps: ClockJump | list[ClockJump]
+    options: dict[str, Any]
+
+
+def read_request(
+    seed: int | Sequence[int | None] | None,
+    options: Mapping[str, Any] | None,
+    number: int,
+    is_reset: bool,
+    timeline: Callable[[int, int | None], Timeline],
+) -> ResetRequest:
+    """Parse and check the arguments of a reset.
+
+    Args:
+        seed: one seed, one for each sub-environment, or `None`.
+        options: the options of `reset`.
+        number: the number of sub-environments.
+        is_reset: whether the environment has been reset before.
+        timeline: returns the timeline of a sub-environment, with another seed if one is given.
+
+    Raises:
+        ArgumentError: if a seed or an option is invalid.
+        StateError: if the first reset has a mask.
+    """
+    if not isinstance(options, (Mapping, NoneType)):
+        raise ArgumentError(f"`options` should be a dictionary, or None. Received {options!r}")
+    left = dict(options or {})
+    mask = left.pop("reset_mask", None)
+    indices = np.arange(number) if mask is None else _read_mask(mask, number)
+    if not is_reset and len(indices) < number:
+        raise StateError("the first `reset` should have no `reset_mask`: all sub-environments have to start")
+    given = _read_seeds(seed, number)
+    clock = left.get("drift_clock")
+    rewinds = not (is_reset and isinstance(clock, str) and clock == "continue")
+    seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None} if rewinds else {}
+    entropy = None
+    if mask is None and seed is not None and any(own is not None for own in given):
+        drawn = np.random.SeedSequence([own or 0 for own in given]).generate_state(1, np.uint64)
+        entropy = int(seed) if is_integer(seed) else int(drawn[0])
+    if left.get("drift_phase") is None:
+        jump, rest = read_options(left, lambda phase: 0)
+        return ResetRequest(indices, seeds, entropy, jump, rest)
+    jumps = []
+    for index in indices.tolist():
+        jump, rest = read_options(left, timeline(index, seeds.get(index)).first_tick)
+        jumps.append(jump)
+    return ResetRequest(indices, seeds, entropy, jumps, rest)
+
+
+def _read_mask(mask: Any, number: int) -> np.ndarray:
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (number,) or not mask.any():
+        raise ArgumentError(
+            f"`reset_mask` should be an array of booleans of shape ({number},), at least one of them true. "
+            f"Received {mask!r}"
+        )
+    return mask.nonzero()[0]
+
+
+def _read_seeds(seed: Any, number: int) -> list[int | None]:
+    if seed is None:
+        return [None] * number
+    if is_integer(seed) and seed >= 0:
+        return [int(seed) + index for index in range(number)]
+    if isinstance(seed, (list, tuple)):
+        if len(seed) != number:
+            raise ArgumentError(
+                f"`seed` should have one seed for each of {number} sub-environments. Received {len(seed)}"
+            )
+        if all(own is None or (is_integer(own) and own >= 0) for own in seed):
+            return [None if own is None else int(own) for own in seed]
+    raise ArgumentError(f"`seed` should be a whole number of at least 0, or a list of such. Received {seed!r}")

@@ -1,6 +1,6 @@
 """The drift clocks of many sub-environments.
 
-* `Clocks` - maps resets and steps to ticks, as `drift_envs.wrappers.clock.DriftClock` does for one environment
+They map resets and steps to ticks, as `drift_envs.wrappers.clock.DriftClock` does for one environment.
 
 **Counts and ticks.** `count` numbers the steps of the vector environment; it is one integer for all
 sub-environments. The tick of a sub-environment follows from it by an offset, so that a step updates nothing::
@@ -51,7 +51,6 @@ from typing import Any
 
 import numpy as np
 
-from drift_envs.vector.due_window import DueWindow
 from drift_envs.vector.knob_pool import FAR, Entry, KnobPool
 from drift_envs.wrappers.clock import NO_JUMP, ClockJump
 from drift_envs.wrappers.records import VisitedTicks
@@ -60,6 +59,7 @@ _MOST_LOOPED = 8  # up to this number of sub-environments, a loop is cheaper tha
 _WINDOW = 128  # steps of a window
 _MOST_QUEUED = 128  # beyond this number in a window, a `DueWindow` is cheaper than a queue
 _MOST_RECENT = 200  # steps between merges of `recent`, so that its counters fit into bytes
+_NOT_DUE = 180  # beyond the end of a window, and with the reset steps of a window it still fits into a byte
 
 
 class Clocks:
@@ -405,3 +405,61 @@ class Clocks:
                 self._due_at[due] = pool.advance(due) - self._shift[due]
         if self._on_change is not None:
             self._on_change(np.asarray(indices))
+
+
+class DueWindow:
+    """Finds the sub-environments that are due at a step, by one byte counter each and one comparison of arrays.
+
+    The counters are relative to the first step of the window, so that they fit into bytes.
+
+    Args:
+        indices: sub-environments that may be due within the window, shape `(K,)`.
+        start: the step count at which the window begins.
+        counts: the step counts at which they are due, without reset steps in between, shape `(K,)`.
+
+    Example:
+        >>> window = DueWindow(np.array([4, 7]), start=100, counts=np.array([101, 102]))
+        >>> reset_steps = np.zeros(8, np.uint8)
+        >>> reset_steps[4] = 1
+        >>> window.due(101, reset_steps) is None
+        True
+        >>> window.due(102, reset_steps)
+        array([0, 1])
+    """
+
+    def __init__(self, indices: np.ndarray, start: int, counts: np.ndarray) -> None:
+        self.indices = indices
+        self._start = start
+        self._waits = np.zeros(len(indices), np.uint8)
+        self._sum = np.empty(len(indices), np.uint8)
+        self._mask = np.empty(len(indices), bool)
+        self.postpone(slice(None), counts)
+
+    def due(self, count: int, reset_steps: np.ndarray) -> np.ndarray | None:
+        """The sub-environments that are due, as positions in `indices`; `None` if there are none.
+
+        Args:
+            count: the current step count, less than 180 after the start.
+            reset_steps: the reset steps of each sub-environment since the start, shape `(N,)`, `uint8`.
+        """
+        reset_steps.take(self.indices, out=self._sum, mode="wrap")
+        np.add(self._sum, self._waits, out=self._sum)
+        np.less_equal(self._sum, np.uint8(count - self._start), out=self._mask)
+        return self._mask.nonzero()[0] if np.count_nonzero(self._mask) else None
+
+    def postpone(self, positions: np.ndarray | slice, counts: np.ndarray) -> None:
+        """Set the step counts at which sub-environments are due next.
+
+        Args:
+            positions: positions in `indices`.
+            counts: the step counts, without reset steps since the start.
+        """
+        self._waits[positions] = np.maximum(np.minimum(counts - self._start, _NOT_DUE), 0)
+
+    def remove(self, positions: np.ndarray) -> None:
+        """Mark sub-environments as not due within this window.
+
+        Args:
+            positions: positions in `indices`.
+        """
+        self._waits[positions] = _NOT_DUE

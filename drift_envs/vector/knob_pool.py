@@ -1,9 +1,4 @@
-"""Knob values of many sub-environments, in arrays that timelines fill for many ticks at once.
-
-* `KnobPool` - the current knob values of each sub-environment, and the tick until which they are valid
-* `draws_values` - whether a schedule leaves values to the seed
-* `FAR` - a tick that is never reached, small enough that sums with it do not overflow
-"""
+"""Knob values of many sub-environments, in arrays that timelines fill for many ticks at once."""
 
 from __future__ import annotations
 

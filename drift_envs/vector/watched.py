@@ -1,7 +1,4 @@
-"""Gymnasium's vector environment of processes, with one clear error when a process is lost.
-
-* `WatchedAsyncVectorEnv` - `AsyncVectorEnv` that names the process that ended, and closes the others
-"""
+"""Gymnasium's vector environment of processes, with one clear error when a process is lost."""
 
 from __future__ import annotations
 

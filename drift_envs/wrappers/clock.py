@@ -1,11 +1,4 @@
-"""The clock of the drifts: from resets and steps to ticks.
-
-* `DriftClock` - turns resets and steps into ticks, with the options that hold or move time
-* `ClockJump` - the part of `reset(options=...)` that moves or stops the clock
-* `read_options` - separates it from the other options, checked
-* `first_drift` - the tick of the first drift
-* `TimeWarnings` - warns once each of a seed that rewinds time, and of an end before the first drift
-"""
+"""The clock of the drifts: from resets and steps to ticks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The one wrapper that changes an environment's knobs on a schedule.
-
-* `DriftWrapper` - drifts any Gymnasium environment
-* `KnobGuard` - its base class: refuses to set driven knobs from outside
-* `NOTIFY` - what `info` may contain about the drift
-"""
+"""The one wrapper that changes an environment's knobs on a schedule."""
 
 from __future__ import annotations
 
@@ -23,9 +18,8 @@ from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, Kn
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.tunable import TunableEnv
-from drift_envs.wrappers.binding import KnobBinder
+from drift_envs.wrappers.binding import MASK_METHODS, KnobBinder, permute_mask, permute_masks
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
-from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
 from drift_envs.wrappers.internal import InternalWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -95,7 +89,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
     built in; for any other environment the schedule's section `knobs` declares them. Some knobs need
-    no attribute and fit every environment, see `drift_envs.wrappers.effects`.
+    no attribute and fit every environment, see `drift_envs.wrappers.binding`.
 
     The knobs for a tick are applied before its transition, and before the environment's `reset`.
     `reset(seed=...)` restarts the schedule, `reset()` continues it.
@@ -187,9 +181,6 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Apply knob values that are due, then step.
-
-        Args:
-            action: the action.
 
         Raises:
             StateError: before the first `reset`.
@@ -358,11 +349,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         return int(np.random.SeedSequence([self._key or 0, *tags]).generate_state(1)[0])
 
     def knobs_at(self, tick: int) -> dict[str, Value]:
-        """The value of every knob at a tick, the present one for knobs that are not driven. For evaluators.
-
-        Args:
-            tick: the tick.
-        """
+        """The value of every knob at a tick, the present one for knobs that are not driven. For evaluators."""
         return {**self._binder.read(), **self._timeline.values(tick)}
 
     def close(self) -> None:
@@ -552,11 +539,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         return permutation
 
     def get_wrapper_attr(self, name: str) -> Any:
-        """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`.
-
-        Args:
-            name: the attribute.
-        """
+        """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`."""
         found = super().get_wrapper_attr(name)
         if name not in MASK_METHODS or self._binder.effects is None:
             return found

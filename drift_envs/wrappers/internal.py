@@ -1,9 +1,4 @@
-"""Wrappers that an environment's constructor adds, which its spec leaves out.
-
-* `InternalWrapper` - a mixin: `spec` is the inner one where the environment's own constructor added the wrapper
-* `layers` - an environment and everything inside of it
-* `mark_internal` - marks a wrapper as put there by the constructor
-"""
+"""Wrappers that an environment's constructor adds, which its spec leaves out."""
 
 from __future__ import annotations
 
@@ -51,11 +46,7 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
-    """An environment and everything inside of it, from the outside to the inside.
-
-    Args:
-        env: the environment.
-    """
+    """An environment and everything inside of it, from the outside to the inside."""
     yield env
     while isinstance(env, gym.Wrapper):
         env = env.env
@@ -64,9 +55,6 @@ def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
 
 def mark_internal(wrapper: Any) -> Any:
     """Mark a wrapper as put there by the environment's own constructor.
-
-    Args:
-        wrapper: the wrapper.
 
     Returns:
         The same wrapper.

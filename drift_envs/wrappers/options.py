@@ -1,10 +1,4 @@
-"""How an environment of this package is built: the shared options, and the builder that most environments use.
-
-* `WrapperOptions` - the arguments that all ids share, and the wrappers that they put around an environment
-* `build_plain` - the builder of environments whose knobs can be set at any time
-* `build_with_tasks` - the builder of environments whose recurring tasks can all be done in every phase
-* `load_checked`, `load_with_conditions` - the schedule, checked against the knobs and the other arguments
-"""
+"""How an environment of this package is built: the shared options, and the builder that most environments use."""
 
 from __future__ import annotations
 
@@ -67,7 +61,7 @@ class WrapperOptions(NamedTuple):
         oracle = make_oracle if is_built_in else None
         drifting: _Env = mark(DriftWrapper(env, schedule, oracle, self.notify))
         if self.has_overlay(schedule):
-            from drift_envs.wrappers.overlay.overlay import DriftOverlay, ScreenWindow
+            from drift_envs.wrappers.overlay import DriftOverlay, ScreenWindow
 
             drifting = mark(DriftOverlay(drifting))
             if self.render_mode == "human":
@@ -81,7 +75,7 @@ class WrapperOptions(NamedTuple):
 
 def make_oracle(drifting: DriftWrapper) -> Any:
     """The oracle of a drifting environment; the module of the oracles is loaded here, at the first use."""
-    return load_object("drift_envs.oracle.make:make_oracle")(drifting)
+    return load_object("drift_envs.oracle.base:make_oracle")(drifting)
 
 
 def build_plain(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:

@@ -11,7 +11,7 @@ import pytest
 from webshop_server.app import MAX_BODY, Config, create_app
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError, CatalogueError, SessionError
-from webshop_server.parser import parse_html
+from webshop_server.page_model import parse_html
 from webshop_server.product import Product
 from webshop_server.sessions import SessionStore
 from webshop_server.shop import Shop

@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from waitress import create_server
 
-from webshop_server.app import Config, create_app
+from webshop_server.app import Config, create_app, stop
 from webshop_server.client import Client
 from webshop_server.errors import ArgumentError, ShopError
-from webshop_server.serving import stop
 from webshop_server.shop import Shop
 
 TOKEN = "a-long-token"

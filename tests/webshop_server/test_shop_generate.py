@@ -12,9 +12,15 @@ import pytest
 from webshop_server import generate as module
 from webshop_server.catalogue import Catalogue
 from webshop_server.errors import ArgumentError, CatalogueError
-from webshop_server.generate import generate, generate_products, make_default_catalogue
+from webshop_server.generate import (
+    COLORS_OFFERED,
+    GROUPS,
+    generate,
+    generate_products,
+    load_product_kinds,
+    make_default_catalogue,
+)
 from webshop_server.reward import is_same, matches_option
-from webshop_server.vocabulary import COLORS_OFFERED, GROUPS, load_product_kinds
 
 
 def test_equal_seeds_give_equal_files(tmp_path):

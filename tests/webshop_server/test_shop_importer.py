@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from webshop_server import importer, index, jsonstream
+from webshop_server import importer, index
+from webshop_server import importer as jsonstream
 from webshop_server.catalogue import Catalogue, get_partial_path
 from webshop_server.errors import CatalogueError, ImportProblem
 from webshop_server.goals import GoalSet
-from webshop_server.importer import import_products
-from webshop_server.jsonstream import stream_entries
+from webshop_server.importer import import_products, stream_entries
 
 
 def record(i, **changes):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.integration
 HEAVY = ("flask", "werkzeug", "jinja2", "numpy", "scipy", "rich")
 
 
-@pytest.mark.parametrize("module", ["client", "parser", "renderer", "settings", "urls"])
+@pytest.mark.parametrize("module", ["client", "page_model", "renderer", "settings", "urls"])
 def test_light_modules(module):
     code = f"import sys, webshop_server.{module}; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,11 +9,11 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError
+from webshop_server.generate import load_product_kinds
 from webshop_server.inventory import Inventory
-from webshop_server.picture import COLORS, PhotoSource, draw_picture, find_shape, load_shapes
 from webshop_server.product import Option, Product
 from webshop_server.record import parse_product
-from webshop_server.vocabulary import load_product_kinds
+from webshop_server.renderer import COLORS, PhotoSource, draw_picture, find_shape, load_shapes
 
 SHAPES = (
     "blouse dress leggings shirt shorts hoodie loafers sandals sneakers scarf jacket backpack "

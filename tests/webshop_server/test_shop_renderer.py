@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from webshop_server.parser import parse_html
+from webshop_server.page_model import parse_html
 from webshop_server.renderer import render_html, render_message
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop

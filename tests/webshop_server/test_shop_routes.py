@@ -9,7 +9,7 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError
-from webshop_server.parser import parse_html
+from webshop_server.page_model import parse_html
 from webshop_server.renderer import SECURITY_HEADERS
 from webshop_server.urls import PageKind, PageUrl, build_path
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from flask import Flask, Response
 
-from webshop_server import serving
+from webshop_server import app as serving
 from webshop_server.app import MAX_BODY, Config, create_app
 
 pytestmark = pytest.mark.integration

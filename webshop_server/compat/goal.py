@@ -1,14 +1,8 @@
-"""The original's `web_agent_site.engine.goal`: goals, and the score of a purchase, for dictionaries.
-
-* `get_goals`, `get_human_goals`, `get_synthetic_goals` - the goals of listings, in the listings' order
-* `get_reward` - the score
-* `get_type_reward`, `get_attribute_reward`, `get_option_reward` - its parts
+"""The original's `engine.goal` and `engine.normalize`: goals, the score of a purchase, names of colours and sizes.
 
 Listings and goals are dictionaries with the original's keys, as `SimServer.product_item_dict` and `goals` have them;
-keys that a part does not need can be missing. The formula is that of `webshop_server.reward`, with other nouns:
-
-* `count_nouns` - the nouns of a title, by rule
-* `load_tagger` - by a model of spaCy, as the original does
+keys that a part does not need can be missing. The formula is that of `webshop_server.reward`, with other nouns: by
+rule, or by a model of spaCy, as the original does.
 
 The original takes nouns and names from spaCy, whose model is a download. In titles, where most words are capitalised,
 it tags nearly every word as a noun or a name; hence the rule: every word of two letters or more that is neither a
@@ -26,23 +20,48 @@ from functools import lru_cache
 from typing import Any
 
 from webshop_server.catalogue import MAX_COMBINATIONS
-from webshop_server.checks import refuse
-from webshop_server.errors import ArgumentError
+from webshop_server.errors import ArgumentError, refuse
 from webshop_server.goals import NO_LIMIT, Goal, make_goal
 from webshop_server.product import Instruction, Product
-from webshop_server.reward import Score, score_purchase
+from webshop_server.reward import COLORS, Score, score_purchase
+from webshop_server.reward import normalize_color as normalize_color
 
 MODEL = "en_core_web_sm"
 """The original's model."""
 
 _TAGS = ("NOUN", "PROPN")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[.'’](?=[^\W\d_]))*")
+
 _NO_NOUNS_TEXT = """
 a all an and are as at be but by can do each for from full has have how if in into is it its made men's mens more most
 no non not of on one onto or our out over pcs per so than that the their them these they this those to under up us
 very via vs was we were what when which who will with within without women's womens x you your
 """
+
 _NO_NOUNS = frozenset(_NO_NOUNS_TEXT.split())
+Record = Mapping[str, Any]
+COLOR_SET = list(COLORS)
+_SHIRTS = ("xx-large", "3x-large", "4x-large", "5x-large", "x-large", "x-small", "medium", "large", "small")
+SIZE_SET = [*_SHIRTS, "queen", "twin", "full", "king", "one size", "pack"]
+_ANY = "(.*)"
+_PAIRS = (("neck", "sleeve"), (r" women \| ", " men"), ("w x", "l"), ("w by ", "l"), ("w x", "h"))
+_WIDTHS = ("wide", "x-wide", "narrow", "petite", "inch", "plus", "mm")
+_LENGTHS = ("ft", "feet", "meter", "yards")
+
+_FORMS = (
+    *(f"{_ANY}{first}{_ANY}{second}" for first, second in _PAIRS),
+    *(f"{_ANY}{unit}" for unit in _WIDTHS),
+    f"women{_ANY}",
+    f"{_ANY}x{_ANY}",
+    *(f"{_ANY}{unit}" for unit in _LENGTHS),
+    *(f"{_ANY}{sign}{_ANY}" for sign in (r"\*", r"\-")),
+    *(rf"(\d+){unit}$" for unit in ('"', "f", "m", "cm", "g")),
+)
+
+SIZE_PATTERNS = [re.compile(form) for form in (*SIZE_SET, *_FORMS)]
+"""The forms of a size; the first one that is found counts."""
+
+_UNKNOWN = "not_matched"
 
 
 @lru_cache(maxsize=65536)
@@ -80,9 +99,6 @@ def load_tagger(model: str = MODEL) -> Callable[[str], tuple[str, ...]]:
         return tuple(token.text.lower() for token in language(title) if token.pos_ in _TAGS)
 
     return count
-
-
-Record = Mapping[str, Any]
 
 
 def get_goals(
@@ -219,11 +235,7 @@ def get_option_reward(purchased_options: Iterable[str], goal_options: Any) -> tu
 
 
 def describe_score(score: Score) -> dict[str, Any]:
-    """The parts of a score by the original's names.
-
-    Args:
-        score: the score.
-    """
+    """The parts of a score by the original's names."""
     parts = score.to_dict()
     del parts["reward"]
     if score.r_option is None:
@@ -255,3 +267,33 @@ def _score(listing: Record, goal: Record, price: float, options: Iterable[str]) 
         price_upper=goal.get("price_upper", NO_LIMIT),
     )
     return score_purchase(product, asked, price, list(options), nouns=count_nouns)
+
+
+def normalize_color_size(
+    product_prices: Iterable[tuple[object, str, str]],
+) -> tuple[dict[str, str], dict[str, str]]:
+    r"""Map the colours and sizes of many products to words and forms.
+
+    Args:
+        product_prices: keys `(asin, color, size)`, such as those of a dictionary of prices.
+
+    Returns:
+        By colour in lower case, the first of `COLOR_SET` in it; by size, the first of `SIZE_PATTERNS`, or
+        `numeric_size`; `not_matched` where nothing is found.
+
+    Example:
+        >>> normalize_color_size({("B01", "navy blue", "40cm"): 10.0})
+        ({'N.A.': 'not_matched', 'navy blue': 'blue'}, {'N.A.': 'not_matched', '40cm': '(\\d+)cm$'})
+    """
+    keys = list(product_prices)
+    colors = dict.fromkeys(color.lower() for _, color, _ in keys)
+    sizes = dict.fromkeys(size.lower() for _, _, size in keys)
+    found = {color: next((word for word in COLOR_SET if word in color), _UNKNOWN) for color in colors}
+    return {"N.A.": _UNKNOWN, **found}, {"N.A.": _UNKNOWN, **{size: _find_form(size) for size in sizes}}
+
+
+def _find_form(size: str) -> str:
+    form = next((pattern.pattern for pattern in SIZE_PATTERNS if pattern.search(size)), None)
+    if form is not None:
+        return form
+    return "numeric_size" if size.replace(".", "", 1).isdigit() else _UNKNOWN

@@ -1,7 +1,5 @@
 """The URLs of `serve --compat`, for clients of the original's server.
 
-* `original_routes` - in the place of `webshop_server.routes.shop_routes`
-
 They differ in three things, as clients expect: any name starts a session, whose goal is drawn or, for `fixed_7`, goal
 7; `GET /done/...` buys; and the start page of a session that has bought starts it anew with the same goal.
 """

@@ -1,10 +1,4 @@
-"""The original's `web_agent_site.utils`.
-
-* `random_idx` - a place drawn by cumulated weights
-* `setup_logger` - the log of a session
-* `generate_mturk_code` - a code of ten characters for a session
-* `BASE_DIR`, `DEFAULT_FILE_PATH` and others - paths; `install` sets the catalogue
-"""
+"""The original's `web_agent_site.utils`."""
 
 from __future__ import annotations
 
@@ -61,9 +55,6 @@ def setup_logger(session_id: str, user_log_dir: Path) -> logging.Logger:
 
 def generate_mturk_code(session_id: str) -> str:
     """A code for a session, which the original showed to workers.
-
-    Args:
-        session_id: the session.
 
     Example:
         >>> generate_mturk_code("ABC")

@@ -23,8 +23,7 @@ from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import NEVER, Phase, Timeline
-from drift_envs.wrappers.snapshot import snapshot
-from drift_envs.wrappers.twin import twin
+from drift_envs.wrappers.twin import snapshot, twin
 
 NO_PHASE = Phase("", -1, 0, None, NEVER)
 """The phase before the first reset."""

@@ -407,7 +407,7 @@ class SnapshotProber:
     Args:
         twin: the second instance, as for `ReplayProber`.
         save: saves the present state of the agent's environment, as
-            `functools.partial(snapshot, env)` does, with `drift_envs.wrappers.snapshot.snapshot`.
+            `functools.partial(snapshot, env)` does, with `drift_envs.wrappers.twin.snapshot`.
 
     Raises:
         ArgumentError: if `save` cannot be called.

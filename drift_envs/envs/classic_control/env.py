@@ -14,7 +14,7 @@ from drift_envs.attribute_knobs import ACROBOT, CARTPOLE, PENDULUM, AttributeEnv
 from drift_envs.envs.classic_control import ACROBOT_KNOBS, CART_POLE_KNOBS, GAIN, PENDULUM_KNOBS
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.wrappers.field_text import FieldDescriber, FieldText, Numbers
+from drift_envs.wrappers.text import FieldDescriber, FieldText, Numbers
 
 
 class CartPole(AttributeEnv, CartPoleEnv):

@@ -21,10 +21,10 @@ from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.values import draw_arguments
 from drift_envs.tunable import KnobAttribute, PoisonedEnv
 from drift_envs.wrappers.binding import knob_table
-from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked
-from drift_envs.wrappers.overlay.marks import CHANGED, GHOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.overlay import CHANGED, GHOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 """Gymnasium's transition table: state, action, outcomes."""

@@ -12,9 +12,8 @@ import numpy as np
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_carry import DriftCarry
-from drift_envs.functional.drift_params import DriftParams, is_ever_set
-from drift_envs.functional.drift_state import number_of, object_of
+from drift_envs.functional.compiler import DriftParams, is_ever_set
+from drift_envs.functional.drift_state import DriftCarry, number_of, object_of
 from drift_envs.knobs import KnobTable, Value
 
 _ASCENDING = np.array([3, 0, 2, 1])  # the moves in the order of the tiles that they lead to

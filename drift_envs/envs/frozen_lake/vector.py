@@ -12,8 +12,7 @@ from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Value
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.draws import SideDraws, half_threshold
-from drift_envs.vector.dynamics import IntegerActions, refuse_poison
+from drift_envs.vector.dynamics import IntegerActions, SideDraws, half_threshold, refuse_poison
 from drift_envs.vector.knob_pool import Columns
 
 CELLS = 6

@@ -27,7 +27,7 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
-from drift_envs.wrappers.overlay.marks import CHANGED, MOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.overlay import CHANGED, MOST, TRAIL, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720
 

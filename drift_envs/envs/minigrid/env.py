@@ -20,7 +20,7 @@ from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute, TunableEnv
-from drift_envs.wrappers.describe import TEXT_CHARACTERS, write_number
+from drift_envs.wrappers.text import TEXT_CHARACTERS, write_number
 
 _KINDS = {"goal": Goal, "key": Key, "ball": Ball, "box": Box}
 

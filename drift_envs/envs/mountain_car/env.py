@@ -18,8 +18,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
-from drift_envs.wrappers.describe import MAX_LENGTH, TEXT_CHARACTERS, write_number
-from drift_envs.wrappers.overlay.marks import GHOST, MOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
 _TRANSIENT = Knob(

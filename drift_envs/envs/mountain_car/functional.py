@@ -10,9 +10,8 @@ import jax.numpy as jnp
 
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_carry import DriftCarry
-from drift_envs.functional.drift_params import DriftParams, is_ever_set
-from drift_envs.functional.drift_state import number_of
+from drift_envs.functional.compiler import DriftParams, is_ever_set
+from drift_envs.functional.drift_state import DriftCarry, number_of
 from drift_envs.knobs import KnobTable, Value
 
 MIN_POSITION, MAX_POSITION, MAX_SPEED = -1.2, 0.6, 0.07

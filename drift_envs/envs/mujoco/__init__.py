@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from drift_envs.attribute_knobs import AttributeKnob, knob_table_of_attributes
-from drift_envs.wrappers.field_text import FieldDescriber, FieldText, Numbers
+from drift_envs.wrappers.text import FieldDescriber, FieldText, Numbers
 
 _GRAVITY = AttributeKnob(
     "gravity", "model.opt.gravity[2]", "float", (-50.0, 0.0), "gravity, in metres a squared second", -9.81

@@ -24,7 +24,7 @@ from drift_envs.package_tools import MOST_CHARACTERS
 from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
-from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
+from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720
 MARKS_TOP = 640

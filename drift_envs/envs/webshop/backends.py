@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drift_envs.errors import ArgumentError, StateError
-from webshop_server.action import ActionResult
-from webshop_server.page_model import PageModel, ShownPage
+from webshop_server.page_model import ActionResult, PageModel, ShownPage
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop

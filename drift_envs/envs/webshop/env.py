@@ -27,12 +27,11 @@ from drift_envs.schedule.model import TaskPool
 from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
-from drift_envs.wrappers.overlay.marks import CHANGED, DrawnMarks
-from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
+from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
 from webshop_server.catalogue import KINDS
 from webshop_server.errors import SettingsError, ShopError
-from webshop_server.page_model import MAX_LENGTH, ShownPage
-from webshop_server.picture import draw_picture, find_colored_choice
+from webshop_server.page_model import MAX_ACTION, MAX_LENGTH, AvailableActions, ShownPage, list_available_actions
+from webshop_server.renderer import draw_picture, find_colored_choice
 from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 from webshop_server.shop import Shop
 from webshop_server.urls import PageKind, parse_path

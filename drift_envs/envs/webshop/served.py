@@ -19,13 +19,20 @@ from urllib3.exceptions import HTTPError
 from drift_envs.chromium import Chromium
 from drift_envs.envs.webshop.backends import BrowserOptions, require_started
 from drift_envs.errors import StateError
-from webshop_server.action import SESSION_OVER, ActionResult, check_click, check_search, parse_action
-from webshop_server.app import Config, create_app
+from webshop_server.app import Config, create_app, make_server, stop
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ArgumentError, SessionError, ShopError
-from webshop_server.parser import FormRequest, ParsedPage, parse_html
+from webshop_server.page_model import (
+    SESSION_OVER,
+    ActionResult,
+    FormRequest,
+    ParsedPage,
+    check_click,
+    check_search,
+    parse_action,
+    parse_html,
+)
 from webshop_server.renderer import render_html
-from webshop_server.serving import make_server, stop
 from webshop_server.sessions import SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop

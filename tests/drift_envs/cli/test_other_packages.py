@@ -236,8 +236,8 @@ def test_data_sets_keep_copies_and_refuse_vectors(
 
 
 def test_actions_with_a_start_and_observations_without_dimensions() -> None:
-    from drift_envs.wrappers.describe import list_actions
     from drift_envs.wrappers.drift import DriftWrapper
+    from drift_envs.wrappers.text import list_actions
 
     space = gym.spaces.MultiDiscrete([2, 3], start=[5, -1])
     actions = list_actions(space)

@@ -15,7 +15,7 @@ import pytest
 from drift_envs.cli import main
 from drift_envs.cli.record import as_schedule, film, pick_before_last, read_recording, replay, without_display
 from drift_envs.cli.scheduled import open_schedule
-from drift_envs.wrappers.overlay.marks import CHANGED
+from drift_envs.wrappers.overlay import CHANGED
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from drift_envs.cli import main
 from drift_envs.datasets import DatasetFolder, DatasetOptions, read_streams, recorder, write_dataset
-from drift_envs.datasets.columns import decode, encode
+from drift_envs.datasets.folder import decode, encode
 from drift_envs.datasets.recorder import episode_seeds, make_dataset_env
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import thaw

@@ -19,7 +19,7 @@ from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
-from drift_envs.wrappers.snapshot import snapshot
+from drift_envs.wrappers.twin import snapshot
 from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
 
 SHIPPED = {"explicit", "implicit", "harmless", "null"}

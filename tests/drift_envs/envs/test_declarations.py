@@ -15,7 +15,7 @@ from drift_envs.entry_points import EntryPoint
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.registration import IDS, EnvParts, parts_of
 from drift_envs.schedule.yaml import shipped_schedules
-from drift_envs.wrappers.describe import find_describer
+from drift_envs.wrappers.text import find_describer
 
 
 def require(env_id: str) -> EnvParts:

@@ -19,8 +19,7 @@ from drift_envs.errors import DrivenKnobError, KnobError, ScheduleError
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.wrappers import DriftWrapper
-from drift_envs.wrappers.snapshot import snapshot
-from drift_envs.wrappers.twin import inside, twin
+from drift_envs.wrappers.twin import inside, snapshot, twin
 
 CAUSES = "the environment's own `reset` or `step` sets it, the environment is a copy made by its constructor"
 

@@ -8,7 +8,7 @@ import pytest
 
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftOverlay
-from drift_envs.wrappers.overlay.strip import STRIP
+from drift_envs.wrappers.overlay import STRIP
 from tests.core_ids import CORE_IDS
 
 

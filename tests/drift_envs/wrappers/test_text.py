@@ -8,7 +8,7 @@ import pytest
 
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftWrapper, TextObservation
-from drift_envs.wrappers.describe import read_action
+from drift_envs.wrappers.text import read_action
 from tests.core_ids import CORE_IDS
 
 GOALS = {"map": ["SFFFFF", "FHFFFF", "FFFFFF", "FFFFFG", "FFFFHF", "FFFFFG"], "goal_rewards": {"3,5": 1.0, "5,5": 0.5}}

@@ -14,10 +14,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from drift_envs.chromium import Chromium
 from drift_envs.integrations.loopback import listen
-from webshop_server.app import Config, create_app
+from webshop_server.app import Config, create_app, make_server
 from webshop_server.generate import generate
 from webshop_server.inventory import Inventory
-from webshop_server.serving import make_server
 from webshop_server.settings import THEMES, Settings
 
 AXE = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")

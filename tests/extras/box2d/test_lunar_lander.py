@@ -14,8 +14,7 @@ import pytest
 from benchmarks.physics import box2d, mean_return
 from drift_envs.errors import NoOracleError, StateError
 from drift_envs.wrappers import DriftWrapper
-from drift_envs.wrappers.snapshot import snapshot
-from drift_envs.wrappers.twin import inside, twin
+from drift_envs.wrappers.twin import inside, snapshot, twin
 from tests.drift_envs.envs.physics_contract import PhysicsContract, actions_of
 
 pytest.importorskip("Box2D", reason="needs the extra `box2d`")

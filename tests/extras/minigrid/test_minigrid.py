@@ -27,7 +27,7 @@ from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, Sch
 from drift_envs.lazy import load_object
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
-from drift_envs.wrappers.snapshot import snapshot
+from drift_envs.wrappers.twin import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.registered_contract import RegisteredContract
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
-from drift_envs.wrappers.phase_returns import HeldClock
+from drift_envs.wrappers.records import HeldClock
 
 pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
 

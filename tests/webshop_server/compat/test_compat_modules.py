@@ -11,8 +11,14 @@ import pytest
 
 from tests.processes import serving
 from webshop_server.compat import WebAgentTextEnv, install, utils
-from webshop_server.compat.goal import get_attribute_reward, get_goals, get_option_reward, get_reward, get_type_reward
-from webshop_server.compat.normalize import normalize_color_size
+from webshop_server.compat.goal import (
+    get_attribute_reward,
+    get_goals,
+    get_option_reward,
+    get_reward,
+    get_type_reward,
+    normalize_color_size,
+)
 from webshop_server.errors import ArgumentError
 
 

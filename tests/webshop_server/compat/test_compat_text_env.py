@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from webshop_server.compat import WebAgentTextEnv
-from webshop_server.compat.text_env import MODES, SimServer
+from webshop_server.compat.envs import MODES, SimServer
 from webshop_server.errors import ArgumentError, ShopError
 
 

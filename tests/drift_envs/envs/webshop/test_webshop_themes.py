@@ -10,7 +10,7 @@ import pytest
 
 from drift_envs.envs.webshop.env import WebShop
 from webshop_server.errors import SettingsError
-from webshop_server.parser import parse_html
+from webshop_server.page_model import parse_html
 from webshop_server.settings import THEMES, Settings
 
 ERAS = THEMES[1:]

@@ -1,14 +1,10 @@
-"""The truth drawn under a picture, for people who watch.
-
-* `DriftOverlay` - adds a strip with phase, time, score and what changed, and marks on the picture
-* `ScreenWindow` - shows the pictures of an environment on the screen
-* `describe_change`, `show_value` - one knob's change in a few words
-"""
+"""The truth drawn under a picture, for people who watch: a strip with phase, time, score and changes, and marks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -16,12 +12,48 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
 from drift_envs.checks import check_reward
+from drift_envs.drawing import cut_text, load_pygame, open_font
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
+from drift_envs.registration import parts_of
+from drift_envs.schedule import NEVER, Phase, Timeline
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import InternalWrapper, layers
-from drift_envs.wrappers.overlay.marks import find_marks
-from drift_envs.wrappers.overlay.strip import draw_strip
+
+LINE = 18
+"""Height of a line of text, in pixels."""
+
+MARGIN = 3
+
+BAR = 16
+"""Height of the schedule, in pixels."""
+
+STRIP = 2 * LINE + BAR + 3 * MARGIN
+"""Height of the strip, in pixels."""
+
+INK, PAPER = (235, 235, 235), (32, 36, 44)
+
+PHASES = ((66, 78, 98), (84, 98, 120))
+"""Phases take turns with these two, so that neighbours differ."""
+
+PRESENT = (40, 96, 160)
+NEEDLE = (255, 210, 63)
+
+LETTERS, SMALLEST, NAMES = 12, 10, 10
+"""Sizes of letters, in pixels: of lines, of lines at which they are cut rather than made smaller, of phases' names."""
+
+AROUND = 2
+"""Phases shown before and after the present one."""
+
+TAIL = 20
+"""Ticks shown of a phase that never ends, behind the present one."""
+
+TRAIL = (200, 90, 0)
+CHANGED = (200, 30, 90)
+GHOST = (90, 100, 110)
+
+MOST = 200
+"""The largest number of points of a trail."""
 
 
 class DriftOverlay(InternalWrapper, RecordConstructorArgs):
@@ -149,11 +181,6 @@ class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):
 def describe_change(name: str, old: Value, new: Value) -> str:
     """One knob's change in a few words.
 
-    Args:
-        name: the knob.
-        old: its value before.
-        new: its value now.
-
     Example:
         >>> describe_change("force", 0.001, 0.0008)
         'force 0.001 -> 0.0008'
@@ -176,9 +203,6 @@ def describe_change(name: str, old: Value, new: Value) -> str:
 def show_value(value: Value) -> str:
     """A knob's value in a few letters.
 
-    Args:
-        value: the value.
-
     Example:
         >>> show_value(0.00081), show_value(("red", "yellow")), show_value(None)
         ('0.00081', 'red and yellow', 'default')
@@ -188,3 +212,170 @@ def show_value(value: Value) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "default" if value is None else str(value)
     return f"{value:.4g}"
+
+
+class PhaseBlock(NamedTuple):
+    """A phase and where it stands.
+
+    Args:
+        phase: the phase.
+        left: where it begins, as a share of the width.
+        right: where it ends.
+        is_present: whether it holds the present tick.
+    """
+
+    phase: Phase
+    left: float
+    right: float
+    is_present: bool
+
+
+def blocks(timeline: Timeline, tick: int) -> tuple[tuple[PhaseBlock, ...], float]:
+    """The phases around a tick, and where the tick stands between them.
+
+    Returns:
+        The blocks from left to right, and the place of the tick as a share of the width.
+    """
+    shown = [timeline.phase(tick)]
+    for _ in range(AROUND):
+        if shown[0].start > 0:
+            shown.insert(0, timeline.phase(shown[0].start - 1))
+        if shown[-1].stop < NEVER:
+            shown.append(timeline.phase(shown[-1].stop))
+    begin, last = shown[0].start, shown[-1]
+    end = last.stop if last.stop < NEVER else max(last.start, tick) + TAIL
+    width = end - begin
+    found = tuple(
+        PhaseBlock(
+            phase,
+            (phase.start - begin) / width,
+            (min(phase.stop, end) - begin) / width,
+            phase.start <= tick < phase.stop,
+        )
+        for phase in shown
+    )
+    return found, (tick + 0.5 - begin) / width
+
+
+def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) -> np.ndarray:
+    """The strip as a picture.
+
+    Args:
+        width: how wide, in pixels.
+        lines: two lines of text; they are made smaller if they do not fit, and cut in the end. The first one begins
+            with the phase, which is left out before the line is cut, since the bar shows it.
+        timeline: the schedule.
+        tick: the present tick.
+
+    Returns:
+        An array of shape `(STRIP, width, 3)`.
+
+    Raises:
+        MissingDependencyError: without pygame.
+    """
+    pygame = load_pygame()
+    strip = pygame.Surface((width, STRIP))
+    strip.fill(PAPER)
+    top, left, across = 2 * LINE + MARGIN, 2 * MARGIN, width - 4 * MARGIN
+    first, second = lines
+    if open_font(SMALLEST).size(first)[0] > across:
+        first = first.partition(", ")[2]
+    for number, line in enumerate((first, second)):
+        strip.blit(_write(line, across), (left, MARGIN + number * LINE + 1))
+    shown, needle = blocks(timeline, tick)
+    for block in shown:
+        x, end = left + round(block.left * across), left + round(block.right * across)
+        colour = PRESENT if block.is_present else PHASES[block.phase.index % 2]
+        pygame.draw.rect(strip, colour, (x, top, max(end - x - 1, 1), BAR))
+        font = open_font(NAMES)
+        if font.size(block.phase.id)[0] <= end - x - 9:
+            strip.blit(font.render(block.phase.id, True, INK), (x + 7, top + 2))  # beside the needle
+    x = left + round(needle * across)
+    pygame.draw.polygon(strip, NEEDLE, [(x - 4, top + BAR + MARGIN), (x + 4, top + BAR + MARGIN), (x, top + BAR - 4)])
+    pygame.draw.line(strip, NEEDLE, (x, top), (x, top + BAR))
+    return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
+
+
+def _write(text: str, width: int) -> Any:
+    """A line of text, in the largest letters in which it fits."""
+    fonts = [open_font(size) for size in range(LETTERS, SMALLEST - 1, -1)]
+    font = next((font for font in fonts if font.size(text)[0] <= width), fonts[-1])
+    return font.render(cut_text(font, text, width), True, INK)
+
+
+class Marks(Protocol):
+    """The protocol that `DriftOverlay` uses."""
+
+    def begin(self) -> None:
+        """An episode has begun."""
+
+    def note(self, action: Any) -> None:
+        """A step was made."""
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """The score after a transition, for the strip under the picture.
+
+        Args:
+            before: the score before it.
+            reward: its reward.
+            terminated: whether it ended the episode.
+        """
+        ...
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        ...
+
+
+class NoMarks:
+    """Nothing is drawn, and the score is the sum of rewards."""
+
+    def begin(self) -> None:
+        """Nothing."""
+
+    def note(self, action: Any) -> None:
+        """Nothing."""
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """The sum of rewards."""
+        return before + reward
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture as it is."""
+        return picture
+
+
+class DrawnMarks(NoMarks, ABC):
+    """Marks that a subclass draws on the picture with pygame."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        self._draw_on(surface, old)
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    @abstractmethod
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        """Draw the marks on a surface of pygame."""
+
+
+def find_marks(env: gym.Env[Any, Any]) -> Marks:
+    """What is drawn for an environment: what its declaration names, or nothing.
+
+    Args:
+        env: any environment.
+    """
+    parts = parts_of(env)
+    marks: Marks = NoMarks() if parts is None or parts.marks is None else parts.load("marks")(env.unwrapped)
+    return marks

@@ -1,1 +1,0 @@
-"""The overlay of rendered frames: phase, tick and what changed."""
