@@ -10,8 +10,7 @@ import pytest
 import drift_envs
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError, HiddenError, StateError
-from drift_envs.wrappers import DriftWrapper, Twin, twin
-from drift_envs.wrappers import twin as snapshot
+from drift_envs.wrappers import DriftWrapper, Twin, snapshot, twin
 from drift_envs.wrappers.twin import HIDDEN
 from tests.core_ids import CORE_IDS
 
