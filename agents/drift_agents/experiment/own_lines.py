@@ -137,8 +137,8 @@ def _read_lines(logs: Sequence[Path], schedule: str | None, seed: int | None) ->
                 key = (line.schedule, line.seed, line.data["episode"])
                 if key in seen:
                     raise ExperimentError(
-                        f"{line.where}: episode {key[2]} of {key[0]}, seed {key[1]}, stands in {seen[key]} too; every "
-                        "lifetime should have a seed of its own"
+                        f"{line.where}: episode {key[2]} of {key[0]}, seed {key[1]}, stands in {seen[key]} too; "
+                        "delete the log of an earlier try, and give every lifetime a seed of its own"
                     )
                 seen[key] = line.where
                 count += 1

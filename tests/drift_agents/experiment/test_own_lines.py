@@ -130,7 +130,7 @@ def test_a_bad_log_is_one_line(run, tmp_path, capsys, text, message):
 def test_other_refusals(run, tmp_path):
     log = tmp_path / "log"
     log.write_text(2 * (json.dumps(LINE) + "\n"), "utf-8")
-    with pytest.raises(ExperimentError, match=r"log:2: episode 0 of .* stands in .*log:1 too; every lifetime"):
+    with pytest.raises(ExperimentError, match=r"log:2: episode 0 of .* stands in .*log:1 too; delete the log"):
         import_lines([log], "Mine", tmp_path / "out", beside=run)
     for name in ("", "vanilla", "a\nb", "f(x)"):
         with pytest.raises(ExperimentError, match="`name` should"):
