@@ -5,6 +5,7 @@
 * `Glove`, `ReplayProber` - verification by repeating an action
 * `ReplayLiveProber`, `SnapshotProber` - without a second instance of the environment; with saved states (privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
+* `make_agent` - an agent for an environment, in one call
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
 * `load_run`, `Run` - a finished run: a frame for pandas, a report for notebooks
 """
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from drift_agents.analysis.run import Run, load_run
     from drift_agents.controller.base import make_controller
     from drift_agents.environment import AgentEnvironment
+    from drift_agents.experiment.players import make_agent
     from drift_agents.matching import Exact, Matching
     from drift_agents.memory.base import Memory, make_memory
     from drift_agents.policy.base import Policy, Reply, make_policy
@@ -33,6 +35,7 @@ else:
         "analysis.run": ["Run", "load_run"],
         "controller.base": ["make_controller"],
         "environment": ["AgentEnvironment"],
+        "experiment.players": ["make_agent"],
         "matching": ["Exact", "Matching"],
         "memory.base": ["Memory", "make_memory"],
         "policy.base": ["Policy", "Reply", "make_policy"],
@@ -85,6 +88,7 @@ __all__ = [
     "TeamAgent",
     "Verifier",
     "load_run",
+    "make_agent",
     "make_controller",
     "make_memory",
     "make_policy",

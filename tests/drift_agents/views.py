@@ -1,9 +1,10 @@
-"""What tests of prompts share: a view of the lake, and a longer history for any view."""
+"""What tests of views share: a view of the lake, a longer history for any view, and that a view is plain data."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import FrozenInstanceError, fields, replace
 
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
@@ -47,3 +48,19 @@ def with_history(view: PromptView) -> PromptView:
     here = tuple(item if item.outcome.ended else item._replace(visits=2) for item in here)
     moves = tuple(item._replace(last=view.step - 1) for item in view.elsewhere[:1])
     return replace(view, here=here, moves=moves, visits=((view.actions[0], 2),))
+
+
+def assert_plain(value: object) -> None:
+    """Texts, numbers, and tuples of them: no object that leads anywhere, nothing to call, nothing to write into."""
+    if isinstance(value, PromptView):
+        assert type(value) is PromptView
+        with suppress(FrozenInstanceError):
+            value.state = ""  # type: ignore[misc]
+            raise AssertionError("a view can be written into")
+        assert vars(value).keys() == {field.name for field in fields(value)}
+        value = tuple(vars(value).values())
+    if type(value) in (tuple, Recollection, Outcome):
+        for part in value:  # type: ignore[attr-defined]
+            assert_plain(part)
+    else:
+        assert value is None or type(value) in (str, int, float, bool), repr(value)

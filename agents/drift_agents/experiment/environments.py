@@ -188,24 +188,24 @@ def make_env(schedule: Schedule) -> EvaluationWrapper:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
 
-def make_prober(part: PartSpec, env: EvaluationWrapper) -> Prober:
+def make_prober(part: PartSpec, env: gym.Env[Any, Any]) -> Prober:
     """Make a prober.
 
     Args:
         part: one of `registry.PROBERS`, with options; those of other packages are given the twin.
-        env: the environment in which the agent plays.
+        env: the environment in which the agent plays, beneath an evaluator's notes, which follow the agent's own
+            interactions.
 
     Raises:
         UnknownNameError: if there is no such prober.
         ArgumentError: if it does not take one of the options.
     """
     if part.name == "replay_live":
-        # Beneath the evaluator's notes, which follow the agent's own interactions.
-        given: dict[str, Any] = {"env": env.env}
+        given: dict[str, Any] = {"env": env}
     elif part.name == "snapshot":
-        given = {"twin": twin(env.env), "save": partial(snapshot, env.env)}
+        given = {"twin": twin(env), "save": partial(snapshot, env)}
     else:
-        given = {"twin": twin(env.env)}
+        given = {"twin": twin(env)}
     prober: Prober = PROBERS.make(part.name, **given, **part.options)
     return prober
 

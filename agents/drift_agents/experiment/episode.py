@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,11 +15,10 @@ from drift_agents.agent import Agent
 from drift_agents.controller.base import make_controller
 from drift_agents.environment import find_environment
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings, TrainingSettings
+from drift_agents.experiment.config import SOLO, ScheduleSettings, TrainingSettings
 from drift_agents.experiment.environments import (
     EvaluationWrapper,
     make_env,
-    make_prober,
     memory_dependencies,
     read_schedule,
 )
@@ -33,6 +31,7 @@ from drift_agents.experiment.players import (
     make_player,
     make_policy_and_memory,
     make_policy_and_model,
+    with_prober,
 )
 from drift_agents.llm.service import Service
 from drift_agents.matching import Exact, Matching, make_matching
@@ -40,7 +39,6 @@ from drift_agents.memory.base import Memory, NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.registry import VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
@@ -137,7 +135,7 @@ def make_setup(
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, env, memory)
     else:
-        verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, env))
+        verifier = make_verifier(cell.verifier.name, **with_prober(cell.verifier, env.env))
     options: dict[str, Any] = {
         "controller": make_controller(cell.decision.controller.name, **cell.decision.controller.options),
         "matching": matching,
@@ -170,14 +168,6 @@ def make_setup(
         frozen=settings.learning == "frozen",
         warnings=warnings,
     )
-
-
-def _with_prober(part: PartSpec, env: EvaluationWrapper) -> dict[str, Any]:
-    """The options of a verifier, with the prober itself where the verifier takes one."""
-    options = dict(part.options)
-    if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters:
-        options["prober"] = make_prober(PartSpec.model_validate(options.get("prober", "replay")), env)
-    return options
 
 
 OnEpisode = Callable[[CellSetup, int, Episode], None]

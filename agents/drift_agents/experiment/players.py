@@ -6,34 +6,128 @@ harder".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from pydantic import ValidationError
 
 from drift_agents.agent import Agent
-from drift_agents.errors import ExperimentError, ModelNameError
+from drift_agents.controller.base import Controller, make_controller
+from drift_agents.environment import environment_of
+from drift_agents.errors import ArgumentError, ExperimentError, ModelNameError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
-from drift_agents.experiment.environments import EvaluationWrapper
+from drift_agents.experiment.environments import EvaluationWrapper, make_prober
 from drift_agents.experiment.plan import DEFAULT_POOL, MEMBERS, parts_of, read_members, with_overrides
 from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Model, RuleModel
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.service import Service
-from drift_agents.matching import Matching
+from drift_agents.matching import Matching, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.policy.base import Policy, make_policy
-from drift_agents.registry import MEMORIES, POLICIES, Registry
+from drift_agents.prompt.builder import Recall
+from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS, Registry
 from drift_agents.team.base import Member, make_team
 from drift_agents.team.judge import RULES as TEAM_RULES
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import AgentClock, Episode, Experience, RecordId, Verdict
-from drift_agents.verifier.base import BaseVerifier, NoVerifier, Verifier
+from drift_agents.verifier.base import BaseVerifier, NoVerifier, Verifier, make_verifier
 from drift_envs.schedule.timeline import Timeline
 
+Spec = str | Mapping[str, Any]
+"""A part's name, or a mapping of the name to its options."""
 RULES = "rules"
 """The value of a memory's option `model` that keeps its declared rules."""
+
+
+def make_agent(
+    env: gym.Env[str, Any],
+    policy: Policy | Spec = "planner",
+    memory: Memory | Spec = "vanilla",
+    verifier: Verifier | Spec = "none",
+    *,
+    controller: Controller | Spec = "direct",
+    matching: Matching | Spec | None = None,
+    recall: Recall | None = None,
+    seed: int | np.random.SeedSequence = 0,
+    keep_trace: bool = True,
+) -> Agent:
+    """An agent for an environment: memory and verifier compare states by the environment's rule.
+
+    Parts are named as in experiment files: a name, or a mapping of the name to its options.
+
+    Args:
+        env: the environment; it shows text.
+        policy: a name, a name with options, or a policy.
+        memory: a name, a name with options, or a memory; a memory of one's own is made with the agent's `matching`.
+        verifier: a name, a name with options, or a verifier; one by name gets its prober, `replay` by default.
+        controller: a name, a name with options, or a controller.
+        matching: the rule; that of the environment if not given.
+        recall: which records go into a view; what the environment declares if not given.
+        seed: of the agent's generators.
+        keep_trace: whether episodes contain their steps.
+
+    Raises:
+        DriftAgentsError: if a part cannot be made.
+
+    Example:
+        >>> import drift_envs
+        >>> env = gym.make("DriftMountainCar-v0", text=True)
+        >>> agent = make_agent(env, memory={"vanilla": {"k": 5}}, verifier={"glove": {"epsilon": 0.5}})
+        >>> agent.matching.name, agent.environment.name
+        ('mountain_car', 'mountain_car')
+    """
+    known = environment_of(env)
+    rule = known.make("matching") if matching is None else _made("matching", matching, make_matching)
+
+    def make_with_rule(name: str, **options: Any) -> Memory:
+        names, is_open = MEMORIES.options(name)
+        return make_memory(name, **({"matching": rule, **options} if "matching" in names or is_open else options))
+
+    def make_with_prober(name: str, **options: Any) -> Verifier:
+        return make_verifier(name, **with_prober(PartSpec(name=name, options=options), env))
+
+    return Agent(
+        _made("policy", policy, make_policy),
+        _made("memory", memory, make_with_rule),
+        _made("verifier", verifier, make_with_prober),
+        controller=_made("controller", controller, make_controller),
+        matching=rule,
+        recall=Recall(**known.recall) if recall is None else recall,
+        environment=known,
+        seed=seed,
+        keep_trace=keep_trace,
+    )
+
+
+def _made(part: str, given: Any, make: Callable[..., Any]) -> Any:
+    """A part: as it is given, or by its name."""
+    if not isinstance(given, (str, Mapping)):
+        return given
+    try:
+        spec = PartSpec.model_validate(given)
+    except ValidationError as error:
+        raise ArgumentError(
+            f"`{part}` should be a name, a mapping of one name to its options, or a {part}. Received {given!r}"
+        ) from error
+    return make(spec.name, **spec.options)
+
+
+def with_prober(part: PartSpec, env: gym.Env[Any, Any]) -> dict[str, Any]:
+    """The options of a verifier, with the prober itself where the verifier takes one.
+
+    Args:
+        part: the verifier; its option `prober` is a name, or a name with options.
+        env: where the agent plays.
+    """
+    options = dict(part.options)
+    prober = options.get("prober", "replay")
+    if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters and isinstance(prober, (str, Mapping)):
+        options["prober"] = make_prober(PartSpec.model_validate(prober), env)
+    return options
 
 
 def takes_model(registry: Registry, name: str) -> bool:

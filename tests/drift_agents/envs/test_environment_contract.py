@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from drift_agents.environment import (
 )
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.players import make_agent
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import export_choices
 from drift_agents.llm.base import Completion, Message
@@ -46,8 +49,11 @@ from drift_agents.prompt.view import PromptView
 from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Transition
 
+from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import MissingDependencyError
 from drift_envs.registration import IDS
+from drift_envs.schedule.loader import load_schedule
+from tests.drift_agents.views import assert_plain
 
 PLAYED = [
     *((one, env_id) for one in environments() for env_id in gym.registry if env_id.startswith(one.ids)),
@@ -91,6 +97,14 @@ class Watched:
     def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         self.views.append(view)
         return self.planner.decide(view, rng)
+
+
+class Honest(LanguageModelPolicy):
+    """The language model's policy, which looks at what it gets."""
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        assert_plain(view)
+        return super().decide(view, rng)
 
 
 class Recorded(NamedTuple):
@@ -140,6 +154,35 @@ def test_the_planner_plays(one: AgentEnvironment, env_id: str) -> None:
 
 
 @played
+def test_views_are_plain_data(one: AgentEnvironment, env_id: str) -> None:
+    for view in record(one, env_id).views:
+        assert_plain(view)
+
+
+IMPLICIT = ["frozen_lake", "webshop", "house", "tools", "facts"]
+
+
+@pytest.mark.parametrize("name", IMPLICIT)
+def test_views_of_two_phases_are_equal_until_an_outcome_differs(name: str) -> None:
+    """The same agent plays the same episode before an implicit drift and after it."""
+    schedule = load_schedule(f"{name}/implicit")
+    drift = min(one.at for one in schedule.drifts)
+    played = []
+    for tick in (0, drift):
+        env = make_from_schedule(schedule, text=True)
+        policy = Watched()
+        agent = make_agent(env, policy)
+        episode = agent.run_episode(env, seed=3, options={"drift_tick": tick})
+        played.append((policy.views, [step.experience.outcome for step in episode.trace]))
+        env.close()
+    (before, outcomes), (after, others) = played
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(outcomes, others, strict=False)))
+    shared = min(same + 1, len(before), len(after))
+    assert shared
+    assert [*map(pickle.dumps, before[:shared])] == [*map(pickle.dumps, after[:shared])]
+
+
+@played
 def test_kept_steps_read_back_as_the_views(one: AgentEnvironment, env_id: str) -> None:
     found = record(one, env_id)
     assert [read_view(step.prompt, one.name) for step in found.episode.trace] == found.views
@@ -171,7 +214,7 @@ def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironm
     env = make_env(env_id, SHORT)
     for form in FORMATS:
         model = FirstAction()
-        policy = LanguageModelPolicy(model, format=form, examples=True)
+        policy = Honest(model, format=form, examples=True)
         agent = Agent(policy, memory, matching=rule, recall=Recall(**one.recall), seed=1)
         episodes = [agent.run_episode(env, seed=number) for number in range(3)]
         assert all(episode.steps and not episode.invalid_actions for episode in episodes)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.policy.base import Policy, make_policy
+from drift_agents.policy.base import Policy, Reply, make_policy
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import POLICIES
+from drift_agents.team.base import Member, Solo
 from drift_agents.types import Outcome
 
 NEEDED: dict[str, dict[str, Any]] = {"llm": {"model": "any"}}
@@ -106,3 +108,27 @@ def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
 def test_a_random_policy_needs_actions() -> None:
     with pytest.raises(ArgumentError, match="names no admissible action"):
         make_policy("random").decide(PromptView("Any task.", "{}", ()), np.random.default_rng(0))
+
+
+class Old:
+    """A policy from before views."""
+
+    name = "old"
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        return Reply("0")
+
+
+class OldByItsType(Old):
+    def decide(self, text: str, rng: np.random.Generator) -> Reply:
+        return Reply("0")
+
+
+@pytest.mark.parametrize("kind", [Old, OldByItsType])
+def test_a_policy_that_expects_text_is_told_what_changed(kind: type[Old]) -> None:
+    policy: Any = kind()
+    message = "the policy 'old': `decide` should take a `drift_agents.PromptView`, as in `decide(self, view, rng)`"
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        Agent(policy)
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        Solo([Member("one", policy)])
