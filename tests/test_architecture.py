@@ -49,7 +49,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_agents": [
         ["errors", "types"],
-        ["interruption", "part_file", "text_env"],
+        ["interruption", "part_file"],
         ["registry"],
         ["embedding", "environment", "llm"],
         ["matching"],
