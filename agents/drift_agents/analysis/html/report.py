@@ -190,13 +190,19 @@ def _style(lines: Sequence[tuple[str, Runs, PlotSeries]]) -> list[dict[str, Any]
         {
             "name": name,
             "colour": _colour(run.player, several),
-            "dash": DASHES[(verifiers.index(run.player.verifier) if several else number) % len(DASHES)],
+            "dash": DASHES[_dash(run.player, number, verifiers if several else ())],
             "mean": _round(data.middle),
             "low": _round(data.low),
             "high": _round(data.high),
         }
         for number, (name, run, data) in enumerate(lines)
     ]
+
+
+def _dash(player: Player, number: int, verifiers: Sequence[str]) -> int:
+    if verifiers and player.policy == CLAIRVOYANT:
+        return len(DASHES) - 1  # no memory is as grey
+    return (verifiers.index(player.verifier) if verifiers else number) % len(DASHES)
 
 
 def _colour(player: Player, several: bool) -> str:
