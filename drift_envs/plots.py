@@ -153,7 +153,7 @@ def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
         if isinstance(envs, gym.Env):
             found, timelines = [envs.get_wrapper_attr("episodes")], [envs.get_wrapper_attr("timeline")]
         elif isinstance(envs, VectorPhaseReturns):
-            found, timelines = envs.episodes, envs.unwrapped.get_attr("timeline")
+            found, timelines = envs.episodes, envs.unwrapped.get_attr("timeline")  # type: ignore[attr-defined]
         else:
             found, timelines = envs.get_attr("episodes"), envs.get_attr("timeline")
     except AttributeError as error:

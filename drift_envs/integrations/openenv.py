@@ -82,7 +82,10 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
     ) -> None:
         super().__init__()
         self._env = (env_id, schedule)
-        self._plan = {"rounds": 2 if rounds is None and episodes is None else rounds, "episodes": episodes}
+        self._plan: dict[str, Any] = {
+            "rounds": 2 if rounds is None and episodes is None else rounds,
+            "episodes": episodes,
+        }
         self._life: TextLifetime | None = None
         self._dialogue: Dialogue | None = None
         self._lines: list[dict[str, Any]] = []
