@@ -150,7 +150,8 @@ def _is_compared(evidence: EvidenceTable) -> np.ndarray:
     cells = evidence.cells
     control = cells["schedule"].map(lambda name: evidence.schedules[name]["control"]).to_numpy(bool)
     played = cells.groupby(["schedule", "seed"])["seed"].transform("size").to_numpy()
-    return control | (played == len(set(evidence.keys[~control])))
+    counts: np.ndarray = control | (played == len(set(evidence.keys[~control])))
+    return counts
 
 
 def _name(key: Key, book: RuleBook | None) -> str:
