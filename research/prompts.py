@@ -20,7 +20,7 @@ from drift_agents.memory.base import make_memory
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.messages import FORMATS
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 
 import drift_envs  # noqa: F401 - registers the environments
 from research.experiments.readers import MessageModel, MessageReader

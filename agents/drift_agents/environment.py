@@ -66,7 +66,7 @@ Received 'pond.matching'
     ids: tuple[str, ...] = ()
     matching: str = EXACT
     recall: Mapping[str, Any] = field(default_factory=dict)
-    planner: str = "drift_agents.policy.generic_planner:GenericPlanner"
+    planner: str = "drift_agents.policy.planner:GenericPlanner"
     facts: str = "drift_agents.policy.facts:PlainFacts"
     templates: Mapping[str, str] = field(default_factory=lambda: PLAIN_TEMPLATES)
 

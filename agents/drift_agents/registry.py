@@ -350,7 +350,7 @@ POLICIES = Registry(
             "Parses the rendered prompt and hands it to the planner of its environment.",
         ),
         "energy_pumping": Part(
-            "drift_agents.envs.mountain_car.energy:EnergyPumping",
+            "drift_agents.envs.mountain_car.planner:EnergyPumping",
             "Accelerates in the direction of the velocity, so that each swing is higher than the one before.",
         ),
         "llm": Part(
@@ -361,7 +361,7 @@ POLICIES = Registry(
             "drift_agents.policy.learned_reader.reader:LearnedReader",
             "A small trained network that reads the messages to a language model, in the format `brief`.",
         ),
-        "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
+        "random": Part("drift_agents.policy.base:RandomPolicy", "One admissible action at random."),
     },
 )
 

@@ -8,7 +8,7 @@ import json
 import gymnasium as gym
 from drift_agents.environment import AgentEnvironment
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.conflict import check_conflict
+from drift_agents.prompt.view import check_conflict
 
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.registration import EnvParts

@@ -19,21 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.envs.house.errand import WAYS, Errand, kind_of, likely_rank, parse_errand
+from drift_agents.envs.house.states import WAYS, Errand, kind_of, likely_rank, parse_errand
 from drift_agents.envs.tools.beliefs import DeskBeliefs
-from drift_agents.envs.tools.manual import read_manual
-from drift_agents.envs.tools.matching import read_desk_state
-from drift_agents.envs.tools.plan import DeskPlan
-from drift_agents.envs.tools.wish import read_wish
+from drift_agents.envs.tools.desk import read_manual, read_wish
+from drift_agents.envs.tools.planner import DeskPlan
+from drift_agents.envs.tools.states import read_desk_state
 from drift_agents.envs.webshop.instruction import ParsedInstruction, parse_instruction, prior_colors, read_price, stems
-from drift_agents.envs.webshop.listing import PRICE, Listing, OptionGroup, find_options, read_results, read_title
+from drift_agents.envs.webshop.states import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 from drift_agents.llm.base import Completion, Message
-from drift_agents.policy.alternatives import unfold_alternatives
 from drift_agents.policy.base import Reply
-from drift_agents.policy.brief import BRIEF
+from drift_agents.policy.brief import BRIEF, unfold_alternatives
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.conflict import CONFLICTS
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import CONFLICTS, PromptView
 
 from drift_envs.checks import check_choice, check_interval
 

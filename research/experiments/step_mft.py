@@ -24,8 +24,7 @@ from drift_agents.embedding.base import HashedEmbedding
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.policy.base import Reply, SideQuestion, make_policy
-from drift_agents.prompt.lessons import parse_trajectories
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import parse_trajectories, read_view
 from drift_agents.prompt.view import PromptView
 
 DIMENSION, HIDDEN = 64, 32

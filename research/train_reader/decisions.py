@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.policy.learned_reader.reading import ReadMessages, Words
+from drift_agents.policy.learned_reader.reader import ReadMessages, Words
 
 RARE = 5
 """Words that stand in fewer lines of all prompts together are unknown."""

@@ -25,7 +25,7 @@ from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.learned_reader.network import Network
-from drift_agents.policy.learned_reader.reading import ReadMessages, Words, read_messages
+from drift_agents.policy.learned_reader.reader import ReadMessages, Words, read_messages
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, Recollection

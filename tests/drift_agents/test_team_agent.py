@@ -20,7 +20,7 @@ from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Member, Solo
 from drift_agents.team.edv import EDV

@@ -11,7 +11,7 @@ from drift_agents.envs.house import HOUSE
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from drift_agents.envs.facts.statements import mentions_end
+from drift_agents.envs.facts.planner import mentions_end
 from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.stores.base import check_call, read_texts, takes

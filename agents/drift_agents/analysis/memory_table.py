@@ -13,7 +13,7 @@ from rich.table import Table
 
 from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, Answered, MemoryCheck, check_memory
 from drift_agents.embedding.base import Embedding, Vectors, make_embedding
-from drift_agents.envs.facts.statements import read_about, read_claim
+from drift_agents.envs.facts.planner import read_about, read_claim
 from drift_agents.errors import UnknownNameError
 from drift_agents.experiment.folder import write_text
 from drift_agents.part_file import PartFile

@@ -24,8 +24,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
-from drift_agents.prompt.lessons import build_trajectories, parse_trajectories, render_trajectory
-from drift_agents.prompt.reading import read_line
+from drift_agents.prompt.lessons import build_trajectories, parse_trajectories, read_line, render_trajectory
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import Episode, RecordId, Removed, Thought
 from drift_envs.checks import check_choice, check_count, check_flag

@@ -105,7 +105,7 @@ class Direct:
 
     Example:
         >>> from drift_agents.memory.base import NoMemory
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> def render(recall=True, strategy=None):
         ...     return PromptView("Any task.", "{}", ("0",)), ()
         >>> Direct().act("{}", NoMemory(), RandomPolicy(), render, np.random.default_rng(0)).reply.text

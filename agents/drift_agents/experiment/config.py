@@ -257,7 +257,7 @@ class RecallOptions(_Model):
         k: records per query.
         states: maximum number of other states to query.
         outlook: shows the highest score reachable by the whole memory beside every record of the present
-            state, where contradicting outcomes are weighed by this rule (`drift_agents.prompt.conflict`).
+            state, where contradicting outcomes are weighed by this rule (`drift_agents.prompt.view`).
     """
 
     k: Count | None = None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from drift_agents.experiment.environments import NO_PHASE, EvaluationWrapper
 from drift_agents.matching import Matching
 from drift_agents.memory.base import AuditedMemory, Memory, PeekedMemory
-from drift_agents.prompt.conflict import settle
+from drift_agents.prompt.view import settle
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Verdict
 from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import Phase

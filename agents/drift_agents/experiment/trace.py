@@ -30,7 +30,7 @@ from drift_agents.experiment.logs import SUCCESS, TEST
 from drift_agents.llm.base import RuleModel
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
 from drift_envs.checks import check_choice, describe_invalid
 

@@ -18,8 +18,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success
-from drift_agents.prompt.lessons import build_trajectories, render_trajectory
-from drift_agents.prompt.reading import read_line
+from drift_agents.prompt.lessons import build_trajectories, read_line, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import (
     AgentClock,

@@ -7,6 +7,7 @@
 * `history_length` - how many steps of the present episode the prompts of a policy show
 * `LanguagePolicy` - a policy that also answers other messages: a language model
 * `make_policy` - a policy by name
+* `RandomPolicy` - one admissible action at random: the lower baseline of all tables
 """
 
 from __future__ import annotations
@@ -138,3 +139,24 @@ def make_policy(name: str, **options: Any) -> Policy:
     made: Policy = POLICIES.make(name, **options)
     check_protocol("policy", name, made, Policy)
     return check_policy(made)
+
+
+class RandomPolicy:
+    """One admissible action at random.
+
+    Example:
+        >>> RandomPolicy().decide(PromptView("Any task.", "{}", ("0",)), np.random.default_rng(0)).text
+        '0'
+    """
+
+    name = "random"
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Draw one of the admissible actions.
+
+        Raises:
+            ArgumentError: if there is none.
+        """
+        if not view.actions:
+            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
+        return Reply(view.actions[int(rng.integers(len(view.actions)))])

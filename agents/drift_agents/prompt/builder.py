@@ -16,9 +16,8 @@ from itertools import chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.matching import Matching, PathMatching, RelatedStates
-from drift_agents.prompt.conflict import CONFLICTS, check_conflict
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
-from drift_agents.prompt.view import PromptView, Recollection, fold
+from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
 from drift_envs.checks import check_count
 
@@ -45,7 +44,7 @@ class Recall:
         states: the maximum number of other states that are queried.
         outlook: when given, every record of the present state is shown with its value estimate, the highest
             score reachable from there according to memory, as in B.6; the value is the rule by which several
-            outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+            outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
 
     Raises:
         ArgumentError: if a value is outside its range.

@@ -14,8 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterable
 
-from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.view import Recollection
+from drift_agents.prompt.view import Recollection, check_conflict, settle
 from drift_agents.types import AgentClock, Outcome, Record
 
 SWEEPS = 10_000
@@ -45,7 +44,7 @@ class ValueEstimate:
 
     Args:
         records: the content, as in `memory.records()`.
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
         key: states with equal keys count as the same, as in `Matching.state_key`.
 
     Raises:
@@ -107,7 +106,7 @@ class PathEstimate:
     departure.
 
     Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`); of
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`); of
             outcomes that all count, the best one is followed.
         key: states with equal keys count as the same.
 

@@ -96,7 +96,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
         ArgumentError: if there is none, two have the same name, `errs` is outside [0, 1], or a policy expects text.
 
     Example:
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> check_members([Member("a", RandomPolicy()), Member("a", RandomPolicy())])
         Traceback (most recent call last):
         drift_envs.errors.ArgumentError: the members of a team should have names of their own. Received a, a
@@ -125,7 +125,7 @@ def make_team(name: str, members: Iterable[Member], **options: Any) -> Team:
         ArgumentError: if it does not take one of the options, or refuses its value.
 
     Example:
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> make_team("solo", [Member("only", RandomPolicy())]).solver("Any task.")
         'only'
     """
@@ -144,7 +144,7 @@ class Solo:
         ArgumentError: if there is none, or two have one name.
 
     Example:
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> Solo([Member("only", RandomPolicy())]).solver("Any task.")
         'only'
     """

@@ -167,7 +167,7 @@ class Judge(Solo):
         model: the judge, if it is not one of theirs; without any model, the majority (`choose`).
 
     Example:
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> team = Judge([Member(name, RandomPolicy()) for name in "abc"])
         >>> team.propose(PromptView("Any task.", "{}", ("0", "2")), ["2", "0", "0"], np.random.default_rng(0))
         '0'

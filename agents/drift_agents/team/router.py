@@ -126,7 +126,7 @@ class Router(Solo):
         ArgumentError: if a value is outside its range.
 
     Example:
-        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> from drift_agents.policy.base import RandomPolicy
         >>> team = Router([Member("a", RandomPolicy()), Member("b", RandomPolicy())])
         >>> played = team.train("Cross.", lambda name: Episode("Cross.", float(name == "b"), 3, True))
         >>> len(played), team.solver("Cross.")

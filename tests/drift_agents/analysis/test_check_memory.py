@@ -14,7 +14,7 @@ import pytest
 from drift_agents.analysis.check_memory import MemoryCheck, check_memory
 from drift_agents.analysis.memory_table import REFERENCES, WRAPPERS, Asking, FactIndex, check_wrapped, find_service
 from drift_agents.cli.app import main
-from drift_agents.envs.facts.statements import read_claim
+from drift_agents.envs.facts.planner import read_claim
 from drift_agents.errors import UnknownNameError
 from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
 

@@ -18,8 +18,7 @@ from drift_agents.llm.base import Completion, violations
 from drift_agents.matching import Exact
 from drift_agents.memory.base import Exemplar, make_memory
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
-from drift_agents.prompt.lessons import parse_trajectories
-from drift_agents.prompt.reading import read_line, read_view
+from drift_agents.prompt.lessons import parse_trajectories, read_line, read_view
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 

@@ -45,7 +45,7 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.messages import FORMATS
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Transition
@@ -275,7 +275,7 @@ def test_an_unknown_id_is_played_by_the_generic_one() -> None:
 
 
 def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    pond = AgentEnvironment("pond", "A pond.", ("Pond-",), matching="drift_agents.envs.house.matching:HouseMatching")
+    pond = AgentEnvironment("pond", "A pond.", ("Pond-",), matching="drift_agents.envs.house.states:HouseMatching")
     points = [EntryPoint("pond", "pond:POND", "drift_envs.environments")]
     monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "drift_envs.environments" else [])
@@ -328,5 +328,5 @@ print(sorted(name for name in sys.modules if name.startswith("drift_agents.envs.
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == str(
-        ["drift_agents.envs.frozen_lake.plan", "drift_agents.envs.frozen_lake.planner"]
+        ["drift_agents.envs.frozen_lake.planner", "drift_agents.envs.frozen_lake.planner"]
     )

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from drift_agents.agent import Agent
-from drift_agents.envs.mountain_car.matching import MountainCarMatching
+from drift_agents.envs.mountain_car.states import MountainCarMatching
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSettings
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
 from drift_agents.matching import Exact
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
 
 

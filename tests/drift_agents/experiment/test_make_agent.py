@@ -10,7 +10,7 @@ import pytest
 from drift_agents import Glove, make_agent, make_memory
 from drift_agents.errors import DriftAgentsError
 from drift_agents.matching import Exact
-from drift_agents.policy.random_policy import RandomPolicy
+from drift_agents.policy.base import RandomPolicy
 from drift_agents.prompt.builder import Recall
 
 import drift_envs  # noqa: F401 - registers the environments

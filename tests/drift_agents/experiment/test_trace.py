@@ -18,7 +18,7 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import CellTrace, EpisodeTrace, TraceHeader, read_header, read_trace
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.types import Episode
 
 from drift_envs.cli.record import read_recording

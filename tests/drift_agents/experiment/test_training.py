@@ -20,7 +20,7 @@ from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
-from drift_agents.policy.random_policy import RandomPolicy
+from drift_agents.policy.base import RandomPolicy
 
 pytestmark = pytest.mark.integration
 

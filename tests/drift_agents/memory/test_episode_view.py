@@ -10,7 +10,7 @@ from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.memory.views import NO_ID, EpisodeView, freeze
 from drift_agents.policy.base import make_policy
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
 
 import drift_envs  # noqa: F401 - registers the environments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drift_agents.policy.alternatives import BAR, fold_alternatives, unfold_alternatives
+from drift_agents.policy.brief import BAR, fold_alternatives, unfold_alternatives
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.prompt.conflict import check_conflict, settle
+from drift_agents.prompt.view import check_conflict, settle
 
 SEEN = [("old", 3.0, 10), ("new", 1.0, 20), ("mid", 3.0, 15)]
 

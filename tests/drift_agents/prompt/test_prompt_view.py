@@ -8,7 +8,7 @@ import re
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import ANSWER, HERE, PromptView, Recollection, fold
 from drift_agents.types import AgentClock, Outcome, Record
 from hypothesis import given

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from drift_agents.prompt.conflict import CONFLICTS
 from drift_agents.prompt.value_estimate import ValueEstimate
+from drift_agents.prompt.view import CONFLICTS
 from drift_agents.types import AgentClock, Outcome, Record
 
 

@@ -10,7 +10,7 @@ import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.random_policy import RandomPolicy
+from drift_agents.policy.base import RandomPolicy
 from drift_agents.registry import TEAMS
 from drift_agents.team.base import Member, Team, make_team
 from drift_agents.team.edv import EDV, PARADIGMS

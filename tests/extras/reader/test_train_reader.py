@@ -15,7 +15,7 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.policy.learned_reader.network import Network, ReaderWeights, load_weights
-from drift_agents.policy.learned_reader.reading import read_messages
+from drift_agents.policy.learned_reader.reader import read_messages
 
 from research.train_reader import __main__ as command
 from research.train_reader.decisions import Decisions, learn_vocabulary

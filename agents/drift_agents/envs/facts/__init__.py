@@ -6,7 +6,7 @@ FACTS = AgentEnvironment(
     name="facts",
     about="Facts about people that change: what is heard, and a question.",
     ids=("DriftFacts-",),
-    matching="drift_agents.envs.facts.matching:FactsMatching",
+    matching="drift_agents.envs.facts.planner:FactsMatching",
     planner="drift_agents.envs.facts.planner:FactsPlanner",
-    facts="drift_agents.envs.facts.facts:HeardFacts",
+    facts="drift_agents.envs.facts.planner:HeardFacts",
 )

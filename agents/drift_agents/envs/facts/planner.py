@@ -1,20 +1,238 @@
-"""The planner for facts: a function of the view and a generator for ties.
-
-* `FactsPlanner` - answers with what is believed, or asks
-"""
+"""What agents know of facts that change: how statements are read, when days are the same, words, and the planner."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.envs.facts.statements import FactClaim, ShownDay, read_day
 from drift_agents.errors import ArgumentError
+from drift_agents.matching import Exact
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.view import PromptView, Recollection
+from drift_agents.policy.facts import PlainFacts
+from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
+from drift_agents.types import Transition
 from drift_envs.checks import check_choice
+
+NOTHING = "nothing"
+"""The value of what a person no longer has."""
+
+SYNONYMS = {
+    "workspace": "office",
+    "orthodontist": "dentist",
+    "cubby": "locker",
+    "intolerance": "allergy",
+    "supervisor": "manager",
+    "residence": "address",
+}
+"""Names of attributes that mean the same, as a language model knows."""
+
+_ABOUT = re.compile(r"\b([A-Z]\w+)'s (\w+)")
+_VALUE = re.compile(r"\b(?:[bdfgklmnprstvz][aeiou]){3}\b")
+_DATE = re.compile(r"\bday (\d+)\b")
+_HEARSAY = re.compile(r"\b(?:says that|has heard|believes in|[Aa]ccording to)\b")
+_ENDED = re.compile(r"\b(?:no longer|not hold|over with|ceased)\b")
+_TOLD = "Asked today: "
+
+
+class FactClaim(NamedTuple):
+    """What a sentence says about a fact.
+
+    Args:
+        about: the person and the attribute.
+        value: the value.
+        day: of which it is news, `None` for the day on which it is heard.
+        is_hearsay: whether it is said of somebody who said it.
+        is_told: whether it is the answer to `ask`.
+    """
+
+    about: tuple[str, str]
+    value: str
+    day: int | None = None
+    is_hearsay: bool = False
+    is_told: bool = False
+
+
+class ShownDay(NamedTuple):
+    """A state, parsed from its JSON text.
+
+    Args:
+        day: its number.
+        heard: the sentences.
+        claims: what they say about facts.
+        asked: how often the agent has asked.
+        question: the question.
+        about: the person and the attribute of the question.
+    """
+
+    day: int
+    heard: tuple[str, ...]
+    claims: tuple[FactClaim, ...]
+    asked: int
+    question: str
+    about: tuple[str, str]
+
+
+def read_about(sentence: str) -> tuple[str, str] | None:
+    """The person and the attribute that a sentence or a question is about; `None` if there is none.
+
+    Example:
+        >>> read_about("What is Ana's workspace?")
+        ('Ana', 'office')
+    """
+    found = _ABOUT.search(sentence)
+    return None if found is None else (found[1], SYNONYMS.get(found[2], found[2]))
+
+
+@lru_cache(maxsize=8192)
+def read_claim(sentence: str) -> FactClaim | None:
+    """What a sentence says about a fact; `None` if it is about none.
+
+    Args:
+        sentence: of any wording: it names the person, the attribute and the value, the new one last.
+
+    Example:
+        >>> read_claim("News of day 3: Ana's workspace was bolitu on that day.")
+        FactClaim(about=('Ana', 'office'), value='bolitu', day=3, is_hearsay=False, is_told=False)
+        >>> read_claim("It is over with bolitu as Ana's dentist.").value
+        'nothing'
+    """
+    about, values, date = read_about(sentence), _VALUE.findall(sentence.lower()), _DATE.search(sentence)
+    if about is None:
+        return None
+    if len(values) < 2 and (_ENDED.search(sentence) or NOTHING in sentence.lower()):
+        values = [NOTHING]
+    if not values:
+        return None
+    return FactClaim(
+        about,
+        values[-1],
+        None if date is None else int(date[1]),
+        _HEARSAY.search(sentence) is not None,
+        sentence.startswith(_TOLD),
+    )
+
+
+@lru_cache(maxsize=32768)
+def read_day(state: str) -> ShownDay | None:
+    r"""Parse a state; `None` if the text is no state of this environment.
+
+    Args:
+        state: the text state.
+
+    Example:
+        >>> shown = read_day('{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}')
+        >>> shown.about, shown.claims
+        (('Ana', 'office'), ())
+    """
+    try:
+        shown = json.loads(state)
+        heard, question = tuple(map(str, shown["heard"])), str(shown["question"])
+        day, asked = int(shown["day"]), int(shown["asked"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    about = read_about(question)
+    if about is None:
+        return None
+    claims = tuple(claim for claim in map(read_claim, heard) if claim is not None)
+    return ShownDay(day, heard, claims, asked, question, about)
+
+
+def mentions_end(sentence: str) -> bool:
+    """Whether a sentence says that a value no longer holds.
+
+    Example:
+        >>> mentions_end("Ana's office is no longer bolitu."), mentions_end("Ana's office is bolitu.")
+        (True, False)
+    """
+    return _ENDED.search(sentence) is not None
+
+
+class FactsMatching(Exact):
+    r"""What is asked about, and what was said about facts; day and wording do not count.
+
+    Texts that are no states of this environment are compared as they are.
+
+    Example:
+        >>> rule = FactsMatching()
+        >>> one = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}'
+        >>> other = '{"day": 9, "heard": [], "asked": 0, "question": "Tell me Ana\'s workspace."}'
+        >>> rule.state_key(one) == rule.state_key(other)
+        True
+    """
+
+    name = "facts"
+
+    def state_key(self, state: str) -> Hashable:
+        """The fact that is asked about, what was said about facts, and how often the agent has asked."""
+        shown = read_day(state)
+        if shown is None:
+            return super().state_key(state)
+        return shown.about, tuple(claim._replace(day=None) for claim in shown.claims), shown.asked
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether score, end and what was told are the same."""
+        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
+            return False
+        one, other = _told(a.outcome.state), _told(b.outcome.state)
+        return super().same_outcome(a, b) if one is None or other is None else one == other
+
+    def related(self, state: str, other: str) -> bool:
+        """Whether on the day of `other` the fact was asked about, or something was said about it.
+
+        Args:
+            state: the present state.
+            other: a state with records.
+        """
+        here, there = read_day(state), read_day(other)
+        if here is None or there is None:
+            return True
+        return there.about == here.about or any(claim.about == here.about for claim in there.claims)
+
+
+def _told(state: str) -> tuple[FactClaim, ...] | None:
+    shown = read_day(state)
+    return None if shown is None else tuple(claim for claim in shown.claims if claim.is_told)
+
+
+class HeardFacts(PlainFacts):
+    r"""What was heard, and the question.
+
+    Example:
+        >>> state = '{"day": 4, "heard": ["It rained."], "asked": 0, "question": "What is Ana\'s office?"}'
+        >>> HeardFacts().describe_state(state)
+        'day 4, heard "It rained.", asked "What is Ana\'s office?"'
+    """
+
+    cut_states = ('{"day": ', "a day")
+
+    def describe_state(self, state: str) -> str:
+        """The day, what was heard, and the question; another text as it is."""
+        shown = read_day(state)
+        if shown is None:
+            return state
+        return ", ".join([f"day {shown.day}", *(f'heard "{one}"' for one in shown.heard), f'asked "{shown.question}"'])
+
+    def highest_score(self, task: str) -> float:
+        """1, for the present value without asking."""
+        return 1.0
+
+    def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
+        """Whether the outcome was seen under another question."""
+        then, now = read_day(item.state), read_day(view.state)
+        return then is not None and now is not None and then.about != now.about
+
+    def state_fields(self, state: str) -> Mapping[str, str]:
+        """`day`, `heard` and `question`."""
+        shown = read_day(state)
+        if shown is None:
+            return {"day": "unknown", "heard": state, "question": "unknown"}
+        return {"day": str(shown.day), "heard": " ".join(shown.heard), "question": shown.question}
+
 
 ASK, PASS = "ask", "pass"
 ASKS = ("doubt", "always", "never")
@@ -30,7 +248,7 @@ class FactsPlanner:
     * Where nothing is believed, or only what was last seen before memory was found wrong, it asks.
 
     Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
         asks: when it asks: in `doubt`, `always` before an answer, or `never`; then it passes where nothing is believed,
             and ignores doubt.
 

@@ -9,10 +9,10 @@ HOUSE = AgentEnvironment(
     name="house",
     about="The text house: errands with things and furniture.",
     ids=("DriftHouse-", "DriftAlfworld-"),
-    matching="drift_agents.envs.house.matching:HouseMatching",
+    matching="drift_agents.envs.house.states:HouseMatching",
     recall={"states": 160},
     planner="drift_agents.envs.house.planner:HousePlanner",
-    facts="drift_agents.envs.house.facts:HouseFacts",
+    facts="drift_agents.envs.house.states:HouseFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.house:house_brief",

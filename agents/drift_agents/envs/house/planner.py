@@ -1,29 +1,299 @@
-"""The planner for the house: a function of the view and a generator for ties.
-
-* `HousePlanner` - chooses a command from the state and the recollections
-
-Its prior knowledge is where kinds of things are commonly kept and what appliances commonly do, as a language model
-has it, and nothing about this house: neither places nor habits nor keys.
-"""
+"""The planner for the house: where it searches, how it treats things, and what it does next."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from drift_agents.envs.house.beliefs import HouseBeliefs
-from drift_agents.envs.house.errand import kind_of, parse_errand
-from drift_agents.envs.house.knowledge import DatedFact, failed_puts, learn_house, placed
-from drift_agents.envs.house.matching import NOTHING, read_house_state
-from drift_agents.envs.house.search import HouseSearch
-from drift_agents.envs.house.treatment import Treatment
-from drift_agents.envs.house.words import plain
+from drift_agents.envs.house.knowledge import (
+    Attempt,
+    DatedFact,
+    HouseBeliefs,
+    Way,
+    failed_puts,
+    learn_house,
+    placed,
+    read_marks,
+    treatments,
+)
+from drift_agents.envs.house.states import (
+    NOTHING,
+    WAYS,
+    is_common,
+    kind_of,
+    likely_rank,
+    parse_errand,
+    plain,
+    read_house_state,
+)
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import PromptView, check_conflict
 from drift_envs.checks import check_flag
+
+
+class HouseSearch:
+    """The next command on the way to a thing.
+
+    Args:
+        beliefs: what is believed in this decision.
+        treatment: which treatments are left to try, for things that were treated without effect.
+    """
+
+    def __init__(self, beliefs: HouseBeliefs, treatment: Treatment) -> None:
+        self._beliefs, self._treatment = beliefs, treatment
+        self._shown, self._errand, self._known = beliefs.shown, beliefs.errand, beliefs.known
+
+    def fetch(self) -> str:
+        """Take a thing that is wanted, or go where one may be."""
+        shown, down = self._shown, placed(self._shown.done)
+        finished = [thing for thing, place in down.items() if kind_of(place) == self._errand.target]
+        retry = self._to_retry(finished)
+        for kind in self._beliefs.kinds:
+            wanted = [
+                thing for thing in shown.sees if kind_of(thing) == kind and (thing not in finished or thing in retry)
+            ]
+            if wanted:
+                return f"take {sorted(wanted)[0]} from {shown.at}"
+            if (step := self._go_to_thing(kind, finished, retry, down)) is not None:
+                return step
+            if kind == self._beliefs.kinds[0] and (step := self.look_for(kind)) is not None:
+                return step
+        return self._beliefs.wander()
+
+    def _to_retry(self, finished: Collection[str]) -> list[str]:
+        """Things that lie at the wanted place without completing the task, and may be treated otherwise."""
+        if self._errand.number > 1 or not self._errand.mark:
+            return []
+        wanted = [thing for thing in finished if kind_of(thing) == self._beliefs.kinds[0]]
+        return [thing for thing in wanted if set(self._treatment.ways()) - set(treatments(self._shown.done, thing))]
+
+    def _go_to_thing(
+        self, kind: str, finished: Collection[str], retry: Collection[str], down: Mapping[str, str]
+    ) -> str | None:
+        """On the way to a thing whose place is known."""
+        places = {down[thing]: self._shown.at for thing in retry if thing in down}
+        places |= {place: "" for thing, place in down.items() if kind_of(thing) == kind and thing not in finished}
+        taken = set(down)
+        hints: list[tuple[int, str]] = []
+        for place, fact in self._known.contents.items():
+            things = [thing for thing in fact.value if kind_of(thing) == kind and thing not in taken]
+            if (things and place not in self._shown.visited) or (things and self._is_left(place, kind, taken)):
+                hints.append((-fact.last, place))
+        for place in (*places, *(place for _, place in sorted(hints))):
+            if place in self._beliefs.furniture and (step := self._open_at(place)) is not None:
+                return step
+        return None
+
+    def _is_left(self, place: str, kind: str, taken: Collection[str]) -> bool:
+        """Whether a visited place still has such a thing: it was seen there in this episode, and not taken.
+
+        The newest record of the place is of this episode if it agrees with what is seen there now.
+        """
+        if place == self._shown.at:
+            return any(kind_of(thing) == kind and thing not in taken for thing in self._shown.sees)
+        return self._errand.number > 1 or bool(self._shown.done)
+
+    def _open_at(self, place: str) -> str | None:
+        """Go to furniture, and open it; `None` if it cannot be reached or opened, or is open already."""
+        shown = self._shown
+        if (
+            self._beliefs.is_locked(place)
+            and shown.holds == NOTHING
+            and (step := self._unlock_from_afar(place)) is not None
+        ):
+            return step
+        if place != shown.at:
+            return None if self._beliefs.is_shut(place) else f"go to {place}"
+        if shown.door == "closed":
+            return self._unlock(place)
+        return None
+
+    def look_for(self, kind: str) -> str | None:
+        """Look into furniture that was not visited in this episode."""
+        shown = self._shown
+        is_new = shown.door == "closed" and shown.at not in shown.visited and not shown.says
+        if is_new and not self._beliefs.is_locked(shown.at):
+            return f"open {shown.at}"
+        open_ = [
+            place
+            for place in self._beliefs.furniture
+            if place not in shown.visited and place != shown.at and not self._beliefs.is_shut(place)
+        ]
+        free = [place for place in open_ if not self._beliefs.is_locked(place)]
+        likely = [place for place in free if self._is_likely(kind, place)]
+        if likely:
+            return f"go to {self._most_likely(kind, likely)}"
+        for place in [*open_, shown.at]:
+            if (
+                self._beliefs.is_locked(place)
+                and place not in shown.visited
+                and (step := self._unlock_from_afar(place))
+            ):
+                return step
+        return f"go to {self._most_likely(kind, free)}" if free else None
+
+    def _is_likely(self, kind: str, place: str) -> bool:
+        """Whether a thing may well be there: nothing is known about the place, and others of its kind hold such things.
+
+        What memory has seen in other houses counts, and what is common.
+        """
+        fact = self._known.contents.get(place)
+        if fact is not None and fact.last >= self._beliefs.doubt:
+            return False
+        is_seen = (kind, kind_of(place)) in self._known.habits
+        return is_seen or not self._beliefs.common_sense or is_common(kind, kind_of(place))
+
+    def _most_likely(self, kind: str, places: Sequence[str]) -> str:
+        """The furniture where such a thing is most likely to be: by records of other houses, then by common sense.
+
+        What memory has seen there in this house, without such a thing, counts against it.
+        """
+        seen = self._known.habits
+        total = sum(times for (thing, _), times in seen.items() if thing == kind)
+
+        def rank(place: str) -> tuple[bool, float, int]:
+            fact = self._known.contents.get(place)
+            was_empty = fact is not None and fact.last >= self._beliefs.doubt
+            share = seen.get((kind, kind_of(place)), 0.0) / total if total else 0.0
+            return was_empty, -round(share, 6), likely_rank(kind, kind_of(place)) if self._beliefs.common_sense else 0
+
+        best = min(map(rank, places))
+        return self._beliefs.pick([place for place in places if rank(place) == best])
+
+    # Keys.
+
+    def _unlock(self, place: str) -> str | None:
+        """Open a door here with what is in the hand, or fetch a key."""
+        if self._shown.holds == NOTHING and not self._beliefs.is_locked(place):
+            return None if self._shown.says else f"open {place}"
+        return self._unlock_from_afar(place)
+
+    def _unlock_from_afar(self, place: str) -> str | None:
+        """On the way to the key of a door; `None` if no keychain is left to try."""
+        key = self.key_for(place)
+        if key is None or self._shown.holds != NOTHING:
+            return None
+        shown = self._shown
+        if key in shown.sees:
+            return f"take {key} from {shown.at}"
+        down = placed(shown.done)
+        spots = [down[key]] if key in down else []
+        spots += [spot for spot, fact in self._known.contents.items() if key in fact.value and key not in down]
+        for spot in spots:
+            if spot == shown.at and shown.door == "closed" and not shown.says:
+                return f"open {spot}"
+            if spot in self._beliefs.furniture and spot != shown.at and not self._beliefs.is_shut(spot):
+                return f"go to {spot}"
+        return None
+
+    def key_for(self, place: str) -> str | None:
+        """The keychain that opened a door, else one that was not tried there."""
+        tried = {key: fact for (spot, key), fact in self._known.keys.items() if spot == place and key != NOTHING}
+        working = [key for key, fact in tried.items() if fact.value]
+        if working:
+            return max(working, key=lambda key: tried[key].last)
+        kept = (thing for fact in self._known.contents.values() for thing in fact.value)
+        seen: set[str] = {thing for thing in kept if kind_of(thing) == "keychain"}
+        seen |= {thing for thing in (*self._shown.sees, *placed(self._shown.done)) if kind_of(thing) == "keychain"}
+        untried = sorted(key for key in seen if key not in tried or tried[key].last < self._beliefs.doubt)
+        if untried:
+            return untried[0]
+        return min(tried, key=lambda key: tried[key].last) if tried else None
+
+
+class Treatment:
+    """Chooses the appliance, and checks with `examine` where it is not known to work.
+
+    Args:
+        beliefs: what is believed in this decision.
+    """
+
+    def __init__(self, beliefs: HouseBeliefs) -> None:
+        self._beliefs = beliefs
+        self._shown, self._errand, self._known = beliefs.shown, beliefs.errand, beliefs.known
+
+    def next_step(self, thing: str) -> str | None:
+        """The next step of the treatment; `None` when it is done."""
+        shown, mark = self._shown, self._errand.mark
+        ways = treatments(shown.done, thing)
+        seen = read_marks(shown.says, thing)
+        if seen is not None and mark in seen:
+            return None
+        failed = {way for other, _, tried in self._beliefs.own_failures() for way in tried if other == thing}
+        if ways and ways[-1] not in failed and seen is None:
+            works = self._does(ways[-1])
+            doubtful = works is None and self._has_failed
+            if works or not doubtful:
+                return None
+            return f"examine {thing}"
+        tried = failed | set(ways)
+        for way in self.ways():
+            if way not in tried:
+                verb, place = way
+                return f"{verb} {thing} with {place}" if place == shown.at else f"go to {place}"
+        return None
+
+    def ways(self) -> list[Way]:
+        """Treatments in the order in which they are tried."""
+        found = []
+        for order, (verb, kind) in enumerate(WAYS[self._errand.mark]):
+            for place in self._beliefs.furniture:
+                if kind_of(place) == kind and not self._beliefs.is_shut(place):
+                    works = self._does((verb, place))
+                    rank = 1 if works is None else 0 if works else 2
+                    found.append(
+                        ((rank, -self._did_elsewhere((verb, place)), order, place != self._shown.at), (verb, place))
+                    )
+        # Where one appliance of a kind has failed, another kind is tried before its like.
+        failed = {kind_of(place) for (rank, *_), (_, place) in found if rank == 2}
+        return [way for _, way in sorted(found, key=lambda one: (one[0][0], kind_of(one[1][1]) in failed, one[0]))]
+
+    def _does(self, way: Way) -> bool | None:
+        """Whether a treatment does what is wanted; `None` if nothing is known."""
+        mark = self._errand.mark
+        found: DatedFact | None = None
+        seen = self._known.marks.get(way)
+        if seen is not None and seen.last >= self._beliefs.doubt:
+            found = DatedFact(mark in seen.value, seen.last)
+        for attempt, fact in self._known.attempts.items():
+            if attempt.mark != mark or not attempt.ways or attempt.ways[-1] != way or fact.last < self._beliefs.doubt:
+                continue
+            if not fact.value and not self._means(attempt):
+                continue
+            if found is None or fact.last > found.last:
+                found = DatedFact(fact.value > 0, fact.last)
+        return None if found is None else bool(found.value)
+
+    def _means(self, attempt: Attempt) -> bool:
+        """Whether the thing of a failed attempt was, in all likelihood, of the right kind."""
+        return attempt.word == attempt.kind
+
+    def _did_elsewhere(self, way: Way) -> float:
+        """In other houses, how often such a treatment did what is wanted less how often it did not."""
+        general, balance = (way[0], kind_of(way[1])), 0.0
+        for attempt, fact in self._known.elsewhere.items():
+            if attempt.mark == self._errand.mark and attempt.ways and attempt.ways[-1] == general:
+                balance += 1.0 if fact.value > 0 else -1.0
+        return balance
+
+    @cached_property
+    def _has_failed(self) -> bool:
+        """Whether any treatment for this mark is known to have failed."""
+        marks = [mark for mark in self._known.attempts if mark.mark == self._errand.mark]
+        return (
+            any(not self._known.attempts[one].value for one in marks)
+            or any(self._errand.mark not in fact.value for way, fact in self._known.marks.items() if self._serves(way))
+            or bool(self._beliefs.own_failures())
+        )
+
+    def _serves(self, way: Way) -> bool:
+        """Whether a treatment is commonly for this mark."""
+        return (way[0], kind_of(way[1])) == WAYS[self._errand.mark][0]
+
 
 SATISFIED = 0.9
 """The score from which on a place is used again without a search for a better one."""
@@ -44,7 +314,7 @@ class HousePlanner:
     What was seen before memory was found wrong counts as untried.
 
     Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
         explores: whether it looks for better places, ways and meanings once it knows one that is worth something.
         common_sense: whether it knows where kinds of things are commonly kept.
 

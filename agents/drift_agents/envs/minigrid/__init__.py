@@ -6,10 +6,10 @@ MINIGRID = AgentEnvironment(
     name="minigrid",
     about="Minigrid's rooms, of which a part is in view.",
     ids=("DriftMiniGrid-",),
-    matching="drift_agents.envs.minigrid.matching:MinigridMatching",
+    matching="drift_agents.envs.minigrid.states:MinigridMatching",
     recall={"states": 160},
     planner="drift_agents.envs.minigrid.planner:MinigridPlanner",
-    facts="drift_agents.envs.minigrid.facts:MinigridFacts",
+    facts="drift_agents.envs.minigrid.states:MinigridFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.minigrid:minigrid_brief",

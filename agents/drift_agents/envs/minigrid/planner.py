@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.envs.minigrid.matching import NOTHING, STEPS, Place, ShownRoom, read_room_state
+from drift_agents.envs.minigrid.states import NOTHING, STEPS, Place, ShownRoom, read_room_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView, Recollection
+from drift_agents.prompt.view import PromptView, Recollection, check_conflict
 from drift_envs.checks import check_flag
 
 EFFECTS = ("left", "right", "forward", "pickup", "drop", "toggle")

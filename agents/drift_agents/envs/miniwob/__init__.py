@@ -6,10 +6,10 @@ MINIWOB = AgentEnvironment(
     name="miniwob",
     about="The task pages of MiniWoB++, as their controls.",
     ids=("DriftMiniWoB",),
-    matching="drift_agents.envs.miniwob.matching:MiniwobMatching",
+    matching="drift_agents.envs.miniwob.planner:MiniwobMatching",
     recall={"states": 64},
     planner="drift_agents.envs.miniwob.planner:MiniwobPlanner",
-    facts="drift_agents.envs.miniwob.facts:MiniwobFacts",
+    facts="drift_agents.envs.miniwob.planner:MiniwobFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.miniwob:miniwob_brief",

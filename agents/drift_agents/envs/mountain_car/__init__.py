@@ -6,9 +6,9 @@ MOUNTAIN_CAR = AgentEnvironment(
     name="mountain_car",
     about="Both mountain cars: position and velocity in a valley.",
     ids=("DriftMountainCar-", "DriftMountainCarContinuous-"),
-    matching="drift_agents.envs.mountain_car.matching:MountainCarMatching",
+    matching="drift_agents.envs.mountain_car.states:MountainCarMatching",
     planner="drift_agents.envs.mountain_car.planner:MountainCarPlanner",
-    facts="drift_agents.envs.mountain_car.facts:MountainCarFacts",
+    facts="drift_agents.envs.mountain_car.states:MountainCarFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.mountain_car:mountain_car_brief",

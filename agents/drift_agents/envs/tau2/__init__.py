@@ -6,8 +6,8 @@ TAU2 = AgentEnvironment(
     name="tau2",
     about="tau2-bench's airline and retail desks: requests of users, met by calls of tools.",
     ids=("DriftTau2-",),
-    matching="drift_agents.envs.tau2.matching:Tau2Matching",
+    matching="drift_agents.envs.tau2.states:Tau2Matching",
     recall={"states": 80},
     planner="drift_agents.envs.tau2.planner:Tau2Planner",
-    facts="drift_agents.envs.tau2.facts:Tau2Facts",
+    facts="drift_agents.envs.tau2.states:Tau2Facts",
 )

@@ -6,10 +6,10 @@ TOOLS = AgentEnvironment(
     name="tools",
     about="The service desk: requests of customers, met by calls of tools.",
     ids=("DriftTools-",),
-    matching="drift_agents.envs.tools.matching:ToolsMatching",
+    matching="drift_agents.envs.tools.states:ToolsMatching",
     recall={"states": 160},
     planner="drift_agents.envs.tools.planner:ToolsPlanner",
-    facts="drift_agents.envs.tools.facts:ToolsFacts",
+    facts="drift_agents.envs.tools.states:ToolsFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.tools:tools_brief",

@@ -14,13 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.envs.tools.call import REASONS, Call, read_call, read_key
-from drift_agents.envs.tools.case import Case
-from drift_agents.envs.tools.errors import DeskError, read_error
-from drift_agents.envs.tools.matching import read_desk_state
-from drift_agents.envs.tools.wish import read_wish
-from drift_agents.prompt.conflict import settle
-from drift_agents.prompt.view import PromptView, Recollection
+from drift_agents.envs.tools.desk import Case, read_wish
+from drift_agents.envs.tools.states import REASONS, Call, DeskError, read_call, read_desk_state, read_error, read_key
+from drift_agents.prompt.view import PromptView, Recollection, settle
 
 UNITS = {"euros": 1.0, "cents": 100.0, "dollars": 1.25}
 """By unit, the amount that is given to a tool for one euro, the most natural one first."""
@@ -56,7 +52,7 @@ class DeskBeliefs:
 
     Args:
         view: the prompt.
-        conflict: how contradicting evidence is weighed (`drift_agents.prompt.conflict`).
+        conflict: how contradicting evidence is weighed (`drift_agents.prompt.view`).
     """
 
     def __init__(self, view: PromptView, conflict: str) -> None:

@@ -6,10 +6,10 @@ WEBSHOP = AgentEnvironment(
     name="webshop",
     about="The web shop: pages with the instruction on them.",
     ids=("DriftWebShop-",),
-    matching="drift_agents.envs.webshop.matching:WebShopMatching",
+    matching="drift_agents.envs.webshop.states:WebShopMatching",
     recall={"states": 64},
     planner="drift_agents.envs.webshop.planner:WebShopPlanner",
-    facts="drift_agents.envs.webshop.facts:WebShopFacts",
+    facts="drift_agents.envs.webshop.states:WebShopFacts",
     templates={
         **PLAIN_TEMPLATES,
         "brief": "drift_agents.envs.webshop:webshop_brief",

@@ -12,10 +12,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from drift_agents.envs.webshop.listing import ResultsPage, read_results, read_title
-from drift_agents.envs.webshop.matching import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
-from drift_agents.prompt.conflict import settle
-from drift_agents.prompt.view import Recollection
+from drift_agents.envs.webshop.states import (
+    AD,
+    CONFIRM,
+    DONE,
+    ITEM,
+    RESULTS,
+    SUB_PAGE,
+    ResultsPage,
+    ShopState,
+    read_results,
+    read_shop_state,
+    read_title,
+)
+from drift_agents.prompt.view import Recollection, settle
 
 Sightings = dict[Any, dict[Any, tuple[float, int]]]
 """By key, all observed values, each with its support and when it was last seen."""
@@ -106,7 +116,7 @@ def summarise_records(page: ShopState, recalled: Iterable[Recollection], conflic
     Args:
         page: the present page.
         recalled: the recollections of a prompt, in order.
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
     """
     purchases: Sightings = {}
     offers: Sightings = {}

@@ -23,19 +23,25 @@ from drift_agents.envs.webshop.knowledge import (
     ShopKnowledge,
     summarise_records,
 )
-from drift_agents.envs.webshop.listing import (
+from drift_agents.envs.webshop.states import (
+    AD,
+    CONFIRM,
+    DONE,
+    ITEM,
+    RESULTS,
+    SUB_PAGE,
     Listing,
     ListingPage,
     OptionGroup,
+    ShopState,
     find_options,
     read_item,
     read_results,
+    read_shop_state,
 )
-from drift_agents.envs.webshop.matching import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import PromptView, check_conflict
 from drift_envs.checks import check_count
 
 SATISFIED = 0.9
@@ -74,7 +80,7 @@ class WebShopPlanner:
     Without records a page is not read twice: a policy has no memory beside the prompt's.
 
     Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
         looks: for how many products `Features` is read in one task before the first purchase, and again
             after each purchase; not negative.
 

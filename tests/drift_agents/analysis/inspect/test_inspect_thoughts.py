@@ -12,7 +12,7 @@ from drift_agents.experiment.folder import TRACES
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import EpisodeTrace, read_trace
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys

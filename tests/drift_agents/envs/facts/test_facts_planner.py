@@ -9,8 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents import Agent, make_memory
-from drift_agents.envs.facts.matching import FactsMatching
-from drift_agents.envs.facts.planner import FactsPlanner
+from drift_agents.envs.facts.planner import FactsMatching, FactsPlanner
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Experience, Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.envs.frozen_lake.plan import STEP_DISCOUNT, Beliefs, BelievedOutcome, Grid, action_values
+from drift_agents.envs.frozen_lake.planner import STEP_DISCOUNT, Beliefs, BelievedOutcome, Grid, action_values
 from hypothesis import given
 
 LEFT, DOWN, RIGHT, UP = range(4)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from drift_agents.envs.frozen_lake.planner import FrozenLakePlanner, read_grid
 from drift_agents.errors import ArgumentError
-from drift_agents.prompt.conflict import CONFLICTS
-from drift_agents.prompt.view import PromptView, Recollection
+from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection
 from drift_agents.types import Outcome
 
 LEFT, DOWN, RIGHT, UP = "0", "1", "2", "3"

@@ -2,7 +2,7 @@
 
 import json
 
-from drift_agents.envs.house.matching import HouseMatching, read_house_state
+from drift_agents.envs.house.states import HouseMatching, read_house_state
 from drift_agents.types import Outcome, Transition
 
 RULE = HouseMatching()

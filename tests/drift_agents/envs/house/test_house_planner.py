@@ -6,8 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents import Agent, make_memory, make_policy
-from drift_agents.envs.house.matching import HouseMatching
 from drift_agents.envs.house.planner import HousePlanner
+from drift_agents.envs.house.states import HouseMatching
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome

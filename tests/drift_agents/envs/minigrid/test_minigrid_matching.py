@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from drift_agents.envs.minigrid.matching import MinigridMatching, read_room_state
+from drift_agents.envs.minigrid.states import MinigridMatching, read_room_state
 from drift_agents.types import Outcome, Transition
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from drift_agents.envs.miniwob.matching import MiniwobMatching, read_web_state
+from drift_agents.envs.miniwob.planner import MiniwobMatching, read_web_state
 from drift_agents.types import Outcome, Transition
 
 RULE = MiniwobMatching()

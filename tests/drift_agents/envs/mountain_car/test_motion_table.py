@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from drift_agents.envs.mountain_car.matching import FEW, MountainCarMatching
-from drift_agents.envs.mountain_car.motion_table import MotionTable
+from drift_agents.envs.mountain_car.states import FEW, MotionTable, MountainCarMatching
 from drift_agents.types import AgentClock, Outcome, Record, Transition
 from drift_agents.verifier.evidence import share
 

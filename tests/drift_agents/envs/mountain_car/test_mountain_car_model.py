@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drift_agents.envs.mountain_car import plan as car_plan
-from drift_agents.envs.mountain_car.evidence import read_evidence
-from drift_agents.envs.mountain_car.model import GRAIN, POINTS, TOP, fit_model, override_locally
-from drift_agents.envs.mountain_car.plan import make_plan
+from drift_agents.envs.mountain_car import planner as car_plan
+from drift_agents.envs.mountain_car.model import GRAIN, POINTS, TOP, fit_model, override_locally, read_evidence
+from drift_agents.envs.mountain_car.planner import make_plan
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import Outcome

@@ -4,12 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from drift_agents.envs.mountain_car.energy import EnergyPumping
-from drift_agents.envs.mountain_car.evidence import read_evidence
-from drift_agents.envs.mountain_car.matching import read_state
-from drift_agents.envs.mountain_car.model import fit_model
-from drift_agents.envs.mountain_car.plan import make_plan
-from drift_agents.envs.mountain_car.planner import MountainCarPlanner
+from drift_agents.envs.mountain_car.model import fit_model, read_evidence
+from drift_agents.envs.mountain_car.planner import EnergyPumping, MountainCarPlanner, make_plan
+from drift_agents.envs.mountain_car.states import read_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.view import PromptView

@@ -1,7 +1,7 @@
 """Requests in words: every wording of the shipped shops is understood, also those that are held out."""
 
 import pytest
-from drift_agents.envs.tools.wish import read_wish
+from drift_agents.envs.tools.desk import read_wish
 
 from drift_envs.envs.tools.database import draw_database
 from drift_envs.envs.tools.requests import list_requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.envs.webshop.matching import WebShopMatching, read_shop_state
+from drift_agents.envs.webshop.states import WebShopMatching, read_shop_state
 from drift_agents.types import Outcome, Transition
 
 RULE = WebShopMatching()

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.environment import find_environment
-from drift_agents.envs.webshop.matching import read_shop_state
+from drift_agents.envs.webshop.states import read_shop_state
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.prompt.reading import read_view
+from drift_agents.prompt.lessons import read_view
 from drift_agents.types import Episode
 from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.verifier.glove import Glove

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from drift_agents.envs.webshop.instruction import parse_instruction, stems
 from drift_agents.envs.webshop.knowledge import summarise_records
-from drift_agents.envs.webshop.listing import OptionGroup, find_options, read_item, read_results
-from drift_agents.envs.webshop.matching import read_shop_state
-from drift_agents.prompt.conflict import CONFLICTS
+from drift_agents.envs.webshop.states import OptionGroup, find_options, read_item, read_results, read_shop_state
+from drift_agents.prompt.view import CONFLICTS
 
 
 def test_an_instruction_is_taken_apart() -> None:

@@ -18,9 +18,7 @@ from drift_agents.policy.learned_reader.network import (
     load_weights,
     save_weights,
 )
-from drift_agents.policy.learned_reader.reader import choose
-from drift_agents.policy.learned_reader.reading import read_messages
-from drift_agents.policy.learned_reader.words import read_words, split_text
+from drift_agents.policy.learned_reader.reader import choose, read_messages, read_words, split_text
 from drift_agents.prompt.view import PromptView
 from hypothesis import given
 from hypothesis import strategies as st

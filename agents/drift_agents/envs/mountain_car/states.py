@@ -1,13 +1,4 @@
-"""The matching rule of the mountain car.
-
-* `MountainCarMatching` - cells of position and velocity; outcomes are compared without the pull of gravity
-* `Motion` - one transition as numbers
-* `read_motion`, `read_state` - parse texts into numbers
-* `weigh_slopes` - fits the strength of gravity
-* `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
-
-The texts are those of environments made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
-"""
+"""States and motions of the cars: how they are read, when two responses are the same, and words."""
 
 from __future__ import annotations
 
@@ -15,15 +6,16 @@ import json
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.envs.mountain_car.motion_table import MotionTable
 from drift_agents.errors import ArgumentError
+from drift_agents.policy.facts import PlainFacts, without_meanings
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Experience, Record, Transition
 from drift_envs.checks import check_count, check_interval
 
@@ -144,6 +136,59 @@ def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
         if half <= 0:
             return slope
     return 0.0
+
+
+Numbers = tuple[float, ...]
+
+
+class MotionTable:
+    """The responses of records as columns of numbers; those of new records are appended.
+
+    Between two steps only the newest records of a cell change, so only new ones are read; after any other
+    change all of them are read again.
+
+    Args:
+        read: returns the responses of a record, `width` numbers each.
+        width: the number of numbers of a response.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> table = MotionTable(lambda record: [(float(record.n), record.outcome.score)], 2)
+        >>> records = [Record(i, "s", "1", ((Outcome("t", 0.5, False), 1.0),), i + 1, AgentClock()) for i in range(3)]
+        >>> table.columns(records)
+        array([[1. , 2. , 3. ],
+               [0.5, 0.5, 0.5]])
+    """
+
+    def __init__(self, read: Callable[[Record], Sequence[Numbers]], width: int) -> None:
+        self._read = read
+        self._records: list[Record] = []
+        self._rows = 0
+        self._numbers = np.empty((width, 64))
+
+    def columns(self, records: Sequence[Record]) -> NDArray[np.float64]:
+        """The responses of these records.
+
+        Args:
+            records: in the order of memory.
+
+        Returns:
+            An array of shape (width, R) for R responses; it is overwritten by the next call.
+        """
+        known = len(self._records)
+        # Lists of identical objects are compared by identity, which is fast.
+        if self._records != records[:known]:
+            known = self._rows = 0
+        new = [numbers for record in records[known:] for numbers in self._read(record)]
+        end = self._rows + len(new)
+        if end > self._numbers.shape[1]:
+            grown = np.empty((self._numbers.shape[0], 2 * end))
+            grown[:, : self._rows] = self._numbers[:, : self._rows]
+            self._numbers = grown
+        if new:
+            self._numbers[:, self._rows : end] = np.array(new).T
+        self._records, self._rows = list(records), end
+        return self._numbers[:, :end]
 
 
 class MountainCarMatching:
@@ -350,3 +395,35 @@ def cell_of(numbers: tuple[float, ...], widths: tuple[float, ...]) -> tuple[int,
 def _cell(state: str, position: float, velocity: float | None) -> Hashable:
     x, v = read_state(state)
     return cell_of((x,), (position,))[0] if velocity is None else cell_of((x, v), (position, velocity))
+
+
+class MountainCarFacts(PlainFacts):
+    """Position and velocity.
+
+    Example:
+        >>> MountainCarFacts().describe_state('{"position": -0.5, "velocity": 0.010}')
+        'position -0.5, velocity 0.010'
+    """
+
+    def describe_state(self, state: str) -> str:
+        """Position and velocity, with the digits of the state."""
+        data = json.loads(state, parse_float=str)
+        return f"position {data['position']}, velocity {data['velocity']}"
+
+    def brief_fields(self, view: PromptView) -> Mapping[str, str]:
+        """`position` and `velocity`, rounded."""
+        data = json.loads(view.state)
+        return {"position": f"{data['position']:.2f}", "velocity": f"{data['velocity']:.4f}"}
+
+    def brief_outcome(self, item: Recollection) -> str:
+        """The change of the velocity."""
+        before, after = (json.loads(state)["velocity"] for state in (item.state, item.outcome.state))
+        return f"velocity {after - before:+.4f}"
+
+    def brief_end(self, item: Recollection) -> str:
+        """The position where it ended."""
+        return f"position {json.loads(item.outcome.state)['position']:.2f}"
+
+    def goal(self, task: str) -> str:
+        """The task without what the actions do, which the template shows elsewhere."""
+        return without_meanings(task)
