@@ -327,6 +327,4 @@ list(play(Cell("frozen_lake/explicit", *parts, 0, ("vanilla", "glove", "planner"
 print(sorted(name for name in sys.modules if name.startswith("drift_agents.envs.") and name.count(".") > 2))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == str(
-        ["drift_agents.envs.frozen_lake.planner", "drift_agents.envs.frozen_lake.planner"]
-    )
+    assert done.stdout.splitlines()[-1] == str(["drift_agents.envs.frozen_lake.planner"])
