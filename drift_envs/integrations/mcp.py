@@ -52,7 +52,7 @@ _ACTION = _TEXT | {"description": "one of `actions`, or another action of the en
 
 try:
     import anyio
-    from mcp import types
+    from mcp import types as types  # handed on to the server of tools
     from mcp.server.lowlevel import NotificationOptions, Server
     from mcp.server.stdio import stdio_server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

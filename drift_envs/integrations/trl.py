@@ -67,7 +67,7 @@ class LifetimeRollout:
     """
 
     def __init__(self, *, rounds: int | None = None, episodes: int | None = None) -> None:
-        self._plan = {"rounds": rounds, "episodes": episodes}
+        self._plan: dict[str, Any] = {"rounds": rounds, "episodes": episodes}
         self._life: TextLifetime | None = None
         self._dialogue: Dialogue | None = None
         self._lines: list[dict[str, Any]] = []

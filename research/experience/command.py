@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from drift_agents.analysis.runs import estimate
@@ -49,6 +50,7 @@ HEADS = (
     "of\nsteps",
     "deleted: in /\nout / n",
     "retained: in /\nout / n",
+    "deleted minus\nretained, out",
 )
 
 
@@ -127,6 +129,7 @@ def measure(runs: Mapping[str, Sequence[WatchedCell]]) -> Table:
             _correlation(following),
             _correlation(by_step),
             *(_group([pair for one in fates for pair in one[side]]) for side in (0, 1)),
+            _difference(fates),
         )
     return table
 
@@ -134,6 +137,13 @@ def measure(runs: Mapping[str, Sequence[WatchedCell]]) -> Table:
 def _correlation(instances: Sequence[Sequence[Pair]]) -> str:
     """The mean correlation within instances; missing where a similarity never changes."""
     found = estimate([correlation(pairs) for pairs in instances])
+    return format_estimate(found, 2) if found.n else MISSING
+
+
+def _difference(instances: Sequence[tuple[Sequence[Pair], Sequence[Pair]]]) -> str:
+    """How much less alike the outputs of deleted executions are; over instances that have both kinds."""
+    means = [[[pair.output for pair in pairs] for pairs in one] for one in instances if all(one)]
+    found = estimate([fmean(deleted) - fmean(retained) for deleted, retained in means])
     return format_estimate(found, 2) if found.n else MISSING
 
 
