@@ -347,7 +347,7 @@ POLICIES = Registry(
     {
         "planner": Part(
             "drift_agents.policy.planner:Planner",
-            "Parses the rendered prompt and hands it to the planner of its environment.",
+            "Hands the view to the planner of its environment.",
         ),
         "energy_pumping": Part(
             "drift_agents.envs.mountain_car.planner:EnergyPumping",
