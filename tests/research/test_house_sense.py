@@ -34,7 +34,7 @@ def test_a_reader_wins_every_task_and_is_shown_scores_of_its_own_task_alone() ->
     assert [episode.score for episode in episodes] == [1.0] * EPISODES
     renderer, won = LanguageModelPolicy(MessageModel()), set[str]()
     for episode in episodes:
-        first = renderer.messages(read_view(episode.trace[0].prompt))[1].content
+        first = renderer.messages(read_view(episode.trace[0].prompt, HOUSE.name))[1].content
         assert ("Score 1, in " in first) == (episode.task in won), episode.task
         won.add(episode.task)
     again = [episode for number, episode in enumerate(episodes) if episode.task in {e.task for e in episodes[:number]}]
@@ -60,6 +60,7 @@ def test_what_stood_where_an_episode_ended_is_told_for_other_tasks() -> None:
         (),
         (Recollection(before, put, Outcome(after, 1.0, True), 1, 5),),
         step=6,
+        environment=HOUSE.name,
     )
     text = "\n".join(message.content for message in LanguageModelPolicy(MessageModel()).messages(view))
     assert f"- score 1: {took}, {put} (seeing pillow 2) at 5" in text

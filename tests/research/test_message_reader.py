@@ -63,6 +63,7 @@ VIEW = PromptView(
     ),
     step=20,
     visits=(("0", 2),),
+    environment="frozen_lake",
 )
 
 
