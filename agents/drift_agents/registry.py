@@ -355,7 +355,7 @@ POLICIES = Registry(
         ),
         "llm": Part(
             "drift_agents.policy.llm:LanguageModelPolicy",
-            "Renders the prompt as messages to a language model, and parses the action from its reply.",
+            "Renders the view as messages to a language model, and parses the action from its reply.",
         ),
         "learned_reader": Part(
             "drift_agents.policy.learned_reader.reader:LearnedReader",
@@ -465,9 +465,7 @@ CONTROLLERS = Registry(
     "controller",
     "drift_envs.controllers",
     {
-        "direct": Part(
-            "drift_agents.controller.base:Direct", "Retrieves once, renders one prompt, calls the policy once."
-        ),
+        "direct": Part("drift_agents.controller.base:Direct", "Retrieves once, makes one view, calls the policy once."),
         "adamem": Part(
             "drift_agents.controller.adamem:AdaMem",
             "Strategies made at test time, as often as the effort requires (AdaMEM, algorithm 1).",
