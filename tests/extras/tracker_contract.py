@@ -83,5 +83,5 @@ class TrackerContract:
         return len(self.read(folder))
 
     def test_the_page_names_the_tool(self):
-        page = (ROOT / "docs" / "tracking.md").read_text(encoding="utf-8")
-        assert re.search(rf"^\| `{self.name}` \| `{self.name}` \|", page, re.MULTILINE)
+        page = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+        assert re.search(rf"^\| `{self.name}` \|", page, re.MULTILINE)
