@@ -1,11 +1,10 @@
 """A local clone of WebShop (Yao et al., 2022): catalogue, search, goals, score, and a web server.
 
-From bottom to top; each row imports only from rows above it in this list:
+It knows neither Gymnasium nor drifts: an operator changes its settings while it runs. By subject:
 
-1. `errors`, `checks`, `product`, `vocabulary` - records and argument checks
-2. `catalogue`, `generate`, `jsonstream`, `importer` - the catalogue file
-3. `search`, `goals`, `settings`, `inventory`, `reward` - results, goals, settings and the score
-4. `urls`, `page_model`, `page_builder`, `action`, `shop` - pages, actions and the session
-5. `oracle` - optimal purchases; `renderer`, `parser` - HTML from and to page models
-6. `sessions`, `shared_sessions`, `routes`, `app`, `serving`, `client`, `__main__` - the web server
+1. `product`, `catalogue`, `urls` - the records and their file; addresses
+2. `search`, `index`, `record`, `importer`, `generate`, `goals` - results, catalogues, tasks
+3. `settings`, `inventory`, `reward`, `page_model`, `page_builder`, `renderer`, `shop` - the score, pages, the session
+4. `oracle` - optimal purchases, which agents cannot read
+5. `sessions`, `routes`, `compat`, `app`, `client`, `__main__` - the web server, the original's interfaces, the command
 """

@@ -156,15 +156,13 @@ def _noun_rule(config: Config) -> NounRule:
 
 
 def _make_store(shop: Shop, config: Config) -> SessionStore:
-    limit, client_limit, idle, seed = (
-        config.max_sessions,
-        config.max_client_sessions,
-        config.idle_seconds,
-        config.seed,
-    )
-    if config.state is None:
-        return SessionStore(shop, limit=limit, client_limit=client_limit, idle_seconds=idle, seed=seed)
-    return SharedSessionStore(shop, config.state, limit=limit, client_limit=client_limit, idle_seconds=idle, seed=seed)
+    options: dict[str, Any] = {
+        "limit": config.max_sessions,
+        "client_limit": config.max_client_sessions,
+        "idle_seconds": config.idle_seconds,
+        "seed": config.seed,
+    }
+    return SessionStore(shop, **options) if config.state is None else SharedSessionStore(shop, config.state, **options)
 
 
 def _inventory(config: Config) -> Inventory:

@@ -79,7 +79,7 @@ class Catalogue:
             partial = get_partial_path(self.path)
             hint = f"; {partial.name} is still being written, or its import was stopped" if partial.exists() else ""
             raise CatalogueError(f"there is no catalogue at `{self.path}`{hint}")
-        meta = self._read_meta()
+        meta: Mapping[str, str] = dict(self._query("SELECT key, value FROM meta"))
         if meta.get("format") != FORMAT:
             raise CatalogueError(f"`{self.path}` should be a catalogue of this shop. It has no such mark")
         if meta.get("version") != str(VERSION):
@@ -89,12 +89,9 @@ class Catalogue:
             )
         if meta.get("complete") != "1":
             raise CatalogueError(f"`{self.path}` should be complete. Its import has not been finished")
-        self.meta: Mapping[str, str] = meta
+        self.meta = meta
         self.charset = frozenset(meta["charset"])
         self.fingerprint = meta["fingerprint"]
-
-    def _read_meta(self) -> dict[str, str]:
-        return dict(self._query("SELECT key, value FROM meta"))
 
     def _connection(self) -> sqlite3.Connection:
         connection = getattr(self._local, "connection", None)
@@ -295,32 +292,29 @@ class CatalogueWriter:
         Raises:
             CatalogueError: the file cannot be written, as on a full disk.
         """
-        with self._writing():
-            self._add(products, notes or {})
-
-    def _add(self, products: Iterable[Product], notes: Notes | Callable[[list[int]], Notes]) -> None:
         skipped: list[int] = []
-        self._db.execute("BEGIN")
-        for place, product in enumerate(products):
-            row = (
-                self.count,
-                product.asin,
-                min(product.combinations, MAX_COMBINATIONS) if product.has_synthetic else 0,
-                sum(1 for instruction in product.human if instruction.attributes),
-                len(product.by_class),
-                product.to_json(),
-            )
-            done = self._db.execute("INSERT OR IGNORE INTO products VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
-            self.count += done
-            if done:
-                for text in product.shown_texts():
-                    self._charset.update(text)
-            else:
-                skipped.append(place)
-        given = notes(skipped) if callable(notes) else notes
-        pairs = [("charset", "".join(sorted(self._charset))), *given.items()]
-        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
-        self._db.execute("COMMIT")
+        with self._writing():
+            self._db.execute("BEGIN")
+            for place, product in enumerate(products):
+                row = (
+                    self.count,
+                    product.asin,
+                    min(product.combinations, MAX_COMBINATIONS) if product.has_synthetic else 0,
+                    sum(1 for instruction in product.human if instruction.attributes),
+                    len(product.by_class),
+                    product.to_json(),
+                )
+                done = self._db.execute("INSERT OR IGNORE INTO products VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
+                self.count += done
+                if done:
+                    for text in product.shown_texts():
+                        self._charset.update(text)
+                else:
+                    skipped.append(place)
+            given = notes(skipped) if callable(notes) else notes or {}
+            pairs = [("charset", "".join(sorted(self._charset))), *given.items()]
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+            self._db.execute("COMMIT")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

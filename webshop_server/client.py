@@ -126,17 +126,13 @@ class Client:
                 self._connection.request(method, path, body, headers)
                 response = self._connection.getresponse()
             data = response.read(_MAX_RESPONSE)
-            _check_length(data, response.getheader("Content-Length"))
+            announced = response.getheader("Content-Length")
+            if announced is not None and len(data) != int(announced):  # `read` with a limit does not notice it
+                raise http.client.IncompleteRead(data, int(announced) - len(data))
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._connection.close()
             raise ShopError(f"{self.base_url} cannot be reached: {error}") from error
         return response.status, data.decode("utf-8", "replace"), response.getheader("Location", "")
-
-
-def _check_length(data: bytes, announced: str | None) -> None:
-    """Refuse a response that the server did not send completely; `read` with a limit returns it without an error."""
-    if announced is not None and len(data) != int(announced):
-        raise http.client.IncompleteRead(data, int(announced) - len(data))
 
 
 def _error(status: int) -> type[ShopError]:

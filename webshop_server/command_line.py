@@ -1,11 +1,7 @@
-"""Conventions of command lines: exit statuses, errors in one line, plain help.
+"""Conventions of command lines: exit statuses, errors in one line, plain help, and the hosts that servers answer.
 
 The other programs take them from `drift_envs.command_line`; `drift_agents.cli.root` from here, since importing
 `drift_envs` imports Gymnasium. This file imports nothing but Typer, so that `--help` stays fast.
-
-A page of another site can let its own name resolve to this machine (DNS rebinding); its requests are then of the same
-origin for a browser, and only the `Host` header tells them apart. An address cannot be rebound, so every IP address
-is answered.
 """
 
 from __future__ import annotations
@@ -30,57 +26,6 @@ from typer.core import TyperGroup, TyperOption
 
 __all__ = ["AllowHost", "HostRule", "Json", "Verbosity", "make_app", "print_json", "refuse", "run_app", "verbosity_of"]
 
-_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
-_PORT = re.compile(r":\d{1,5}\Z", re.ASCII)
-
-
-def is_host_name(text: str) -> bool:
-    """Whether a text is the name of a host, without scheme and port.
-
-    Example:
-        >>> is_host_name("shop.example.org"), is_host_name("shop.example.org:3000")
-        (True, False)
-    """
-    return len(text) <= 253 and _NAME.fullmatch(text.lower()) is not None
-
-
-class HostRule:
-    """The `Host` headers that a server answers: IP addresses, `localhost`, this machine's name, and others given.
-
-    Args:
-        names: further names of hosts.
-
-    Example:
-        >>> rule = HostRule(["shop.example.org"])
-        >>> [rule.allows(host) for host in ("127.0.0.1:3000", "[::1]", "localhost", "Shop.example.org:80", None)]
-        [True, True, True, True, True]
-        >>> rule.allows("evil.example.org")
-        False
-    """
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        own = ("localhost", socket.gethostname(), *names)
-        self._names = frozenset(name.lower().rstrip(".") for name in own)
-
-    def allows(self, host: str | None) -> bool:
-        """Whether a request with this header is answered.
-
-        Args:
-            host: the header `Host`; `None` where a request has none, which no browser sends.
-        """
-        if host is None:
-            return True
-        name = _PORT.sub("", host.lower()).rstrip(".")
-        return name in self._names or _is_address(name.removeprefix("[").removesuffix("]"))
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -90,25 +35,6 @@ NARROWEST = 20
 """Columns; a smaller value of `COLUMNS` counts as none, since tables of no width print nothing."""
 
 DEBUG, DEBUG_HELP = "--debug", "Show the traceback of an error."
-
-
-def _check_hosts(names: list[str] | None) -> list[str]:
-    for name in names or ():
-        if not is_host_name(name):
-            raise refuse("--allow-host", "should be the name of a host, without scheme and port", name)
-    return names or []
-
-
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-host",
-        metavar="HOST",
-        callback=_check_hosts,
-        help="Answer requests to this name too (default: IP addresses, localhost and this machine's name).",
-    ),
-]
-"""The option `--allow-host`, which may be repeated; see `HostRule`."""
 
 
 _VERBOSITY = "webshop_server.verbosity"
@@ -315,3 +241,78 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value
+
+
+def _check_hosts(names: list[str] | None) -> list[str]:
+    for name in names or ():
+        if not is_host_name(name):
+            raise refuse("--allow-host", "should be the name of a host, without scheme and port", name)
+    return names or []
+
+
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST",
+        callback=_check_hosts,
+        help="Answer requests to this name too (default: IP addresses, localhost and this machine's name).",
+    ),
+]
+"""The option `--allow-host`, which may be repeated; see `HostRule`."""
+
+
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
+_PORT = re.compile(r":\d{1,5}\Z", re.ASCII)
+
+
+class HostRule:
+    """The `Host` headers that a server answers: IP addresses, `localhost`, this machine's name, and others given.
+
+    A page of another site can let its own name resolve to this machine (DNS rebinding); its requests are then of the
+    same origin for a browser, and only the `Host` header tells them apart. An address cannot be rebound, so every IP
+    address is answered.
+
+    Args:
+        names: further names of hosts.
+
+    Example:
+        >>> rule = HostRule(["shop.example.org"])
+        >>> [rule.allows(host) for host in ("127.0.0.1:3000", "[::1]", "localhost", "Shop.example.org:80", None)]
+        [True, True, True, True, True]
+        >>> rule.allows("evil.example.org")
+        False
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        own = ("localhost", socket.gethostname(), *names)
+        self._names = frozenset(name.lower().rstrip(".") for name in own)
+
+    def allows(self, host: str | None) -> bool:
+        """Whether a request with this header is answered.
+
+        Args:
+            host: the header `Host`; `None` where a request has none, which no browser sends.
+        """
+        if host is None:
+            return True
+        name = _PORT.sub("", host.lower()).rstrip(".")
+        return name in self._names or _is_address(name.removeprefix("[").removesuffix("]"))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is the name of a host, without scheme and port.
+
+    Example:
+        >>> is_host_name("shop.example.org"), is_host_name("shop.example.org:3000")
+        (True, False)
+    """
+    return len(text) <= 253 and _NAME.fullmatch(text.lower()) is not None

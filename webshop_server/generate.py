@@ -29,27 +29,6 @@ _CLASS_COLORS = frozenset(("yellow", "red", "orange", "blue", "green", "purple")
 _BATCH = 2000
 _DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
-GROUP_NAMES = {"shoe": "size", "volume": "size", "bed": "size", "count": "pack", "weight": "size"}
-"""The displayed name of a group, if it differs from its key."""
-
-SENTENCES = (
-    "Made by {brand} for {use}, this {name} is built around one idea: {feature}.",
-    "We tested it for months and kept what works: {attributes}.",
-    "It arrives in a plain box that can be recycled.",
-    "Questions are answered by people, usually within a day.",
-    "If it is not what you hoped for, send it back within thirty days.",
-    "A good choice for {use}, and a thoughtful present.",
-)
-
-REVIEW_BODIES = {
-    5: "I use this {name} every day and it still looks new.|Bought one for myself and one for my sister.|{feature}, "
-    "just as described.",
-    4: "Good {name}. The packaging could be simpler.|Works well for {use}.|Took a day longer to arrive, but worth it.",
-    3: "The {name} is fine, nothing special.|Good for {use}, less so for anything else.|You get what you pay for.",
-    2: "I hoped for more from {brand}.|The {name} did not suit me.|Too small for {use}.",
-    1: "The {name} did not last.|Customer service was kind, but I returned it.|Not as described.",
-}
-
 
 def generate(
     path: str | os.PathLike[str],
@@ -282,6 +261,10 @@ GROUPS = {
 """Option groups and their values."""
 
 
+GROUP_NAMES = {"shoe": "size", "volume": "size", "bed": "size", "count": "pack", "weight": "size"}
+"""The displayed name of a group, if it differs from its key."""
+
+
 BRANDS = {
     "fashion": _words(
         "Harlow & Finch, Northgate, Willowby, Dune & Dale, Marlow Street, Coppermill, Briar Lane, Oakhurst"
@@ -315,12 +298,32 @@ USES = {
 }
 
 
+SENTENCES = (
+    "Made by {brand} for {use}, this {name} is built around one idea: {feature}.",
+    "We tested it for months and kept what works: {attributes}.",
+    "It arrives in a plain box that can be recycled.",
+    "Questions are answered by people, usually within a day.",
+    "If it is not what you hoped for, send it back within thirty days.",
+    "A good choice for {use}, and a thoughtful present.",
+)
+
+
 REVIEW_TITLES = {
     5: _words("Exactly what I wanted,Better than expected,Would buy again,Lovely"),
     4: _words("Good value,Does the job,Happy with it,Nearly perfect"),
     3: _words("It is all right,Average,Fine for the price,Mixed feelings"),
     2: _words("Not for me,Smaller than I thought,Expected more,Came late"),
     1: _words("Disappointed,Broke after a week,Sent it back,Do not bother"),
+}
+
+
+REVIEW_BODIES = {
+    5: "I use this {name} every day and it still looks new.|Bought one for myself and one for my sister.|{feature}, "
+    "just as described.",
+    4: "Good {name}. The packaging could be simpler.|Works well for {use}.|Took a day longer to arrive, but worth it.",
+    3: "The {name} is fine, nothing special.|Good for {use}, less so for anything else.|You get what you pay for.",
+    2: "I hoped for more from {brand}.|The {name} did not suit me.|Too small for {use}.",
+    1: "The {name} did not last.|Customer service was kind, but I returned it.|Not as described.",
 }
 
 

@@ -39,8 +39,8 @@ class Inventory:
         self.seed = seed
         self.charset = BASE_CHARSET | catalogue.charset
         self.index = open_index(catalogue)
-        self.find = lru_cache(maxsize=_CACHED_QUERIES)(self._find)
-        self.goals = lru_cache(maxsize=8)(self._goals)
+        self.find = lru_cache(maxsize=_CACHED_QUERIES)(lambda keywords: tuple(self.index.text.search(keywords)))
+        self.goals = lru_cache(maxsize=8)(lambda kind: GoalSet(self.index, kind, seed=self.seed))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], seed: int = 0) -> Inventory:
@@ -71,12 +71,6 @@ class Inventory:
             100
         """
         return cls.open(make_default_catalogue(products, seed))
-
-    def _find(self, keywords: str) -> tuple[int, ...]:
-        return tuple(self.index.text.search(keywords))
-
-    def _goals(self, kind: str) -> GoalSet:
-        return GoalSet(self.index, kind, seed=self.seed)
 
     def results(self, keywords: str, settings: Settings) -> Sequence[Product]:
         """Return the results of a search, in the order of the settings."""

@@ -38,34 +38,6 @@ class OptimalPurchase(NamedTuple):
     words: str
 
 
-def _choices(product: Product, goal: Goal, settings: Settings) -> list[list[tuple[str, str]]]:
-    """For each group of options in the goal, the values that meet it, as `(name, value)` pairs."""
-    groups = []
-    for option in product.options:
-        exact = [value for value in option.values if (option.name, value) in goal.options]
-        fitting = [
-            value
-            for value in option.values
-            if any(matches_option(wanted, value) for name, wanted in goal.options if name in ("", option.name))
-            or (goal.color_class and matches_class(goal.color_class, value, settings.classes))
-        ]
-        if exact or fitting:
-            groups.append([(option.name, value) for value in exact or fitting])
-    return groups
-
-
-def _options(product: Product, goal: Goal, settings: Settings) -> OptionPairs:
-    return tuple(group[0] for group in _choices(product, goal, settings))
-
-
-def _words(goal: Goal, product: Product | None) -> Iterator[str]:
-    yield goal.title
-    yield goal.text
-    yield f"{goal.title} {goal.query}"
-    if product is not None and product.description:
-        yield f"{goal.title} {product.description}"
-
-
 def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> OptimalPurchase | None:
     """Return the purchase with the highest score in the results of searches for the goal's listing.
 
@@ -89,7 +61,7 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> O
         for place, product in enumerate(shop.inventory.results(normalize_query(words), settings)):
             if is_target(product, settings.sold_out):
                 continue
-            options = _options(product, goal, settings)
+            options = tuple(group[0] for group in _choices(product, goal, settings))
             score = shop.score(goal, product, options, settings)
             if best is None or score.reward > best.score.reward:
                 best = OptimalPurchase(product.asin, options, score, place, words)
@@ -182,3 +154,27 @@ def solve(session: Session, purchase: OptimalPurchase | None = None) -> list[str
     if session.page.url.kind is PageKind.CONFIRM:
         click("Place Order")
     return done
+
+
+def _words(goal: Goal, product: Product | None) -> Iterator[str]:
+    yield goal.title
+    yield goal.text
+    yield f"{goal.title} {goal.query}"
+    if product is not None and product.description:
+        yield f"{goal.title} {product.description}"
+
+
+def _choices(product: Product, goal: Goal, settings: Settings) -> list[list[tuple[str, str]]]:
+    """For each group of options in the goal, the values that meet it, as `(name, value)` pairs."""
+    groups = []
+    for option in product.options:
+        exact = [value for value in option.values if (option.name, value) in goal.options]
+        fitting = [
+            value
+            for value in option.values
+            if any(matches_option(wanted, value) for name, wanted in goal.options if name in ("", option.name))
+            or (goal.color_class and matches_class(goal.color_class, value, settings.classes))
+        ]
+        if exact or fitting:
+            groups.append([(option.name, value) for value in exact or fitting])
+    return groups

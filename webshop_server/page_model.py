@@ -151,8 +151,8 @@ class PageModel:
         return "".join(char if char in charset else "?" for char in text)
 
 
-class ShownPage(Protocol):
-    """A page as an agent sees it: a `PageModel`, or a page that was parsed from HTML."""
+class ShownPage(Protocol[T_co]):
+    """A page as an agent sees it: a `PageModel`, or one that was parsed from HTML; targets are of the type `T_co`."""
 
     @property
     def text(self) -> str:
@@ -175,7 +175,7 @@ class ShownPage(Protocol):
         """The path of the URL."""
 
     @property
-    def clickables(self) -> Mapping[str, object | None]:
+    def clickables(self) -> Mapping[str, T_co | None]:
         """The target of each label, in lower case; `None` for the search button."""
 
     @property
@@ -221,7 +221,7 @@ class ActionResult(NamedTuple):
         error: the reason why the action was invalid, or `None`.
     """
 
-    page: ShownPage
+    page: ShownPage[object]
     reward: float
     is_done: bool
     error: str | None
@@ -234,19 +234,7 @@ class AvailableActions(TypedDict):
     clickables: list[str]
 
 
-class ActionablePage(Protocol[T_co]):
-    """The part of a page that decides which actions are valid."""
-
-    @property
-    def clickables(self) -> Mapping[str, T_co | None]:
-        """The target of each label, in lower case; `None` for the search button."""
-
-    @property
-    def has_search_bar(self) -> bool:
-        """Whether the page accepts `search[words]`."""
-
-
-def list_available_actions(page: ShownPage) -> AvailableActions:
+def list_available_actions(page: ShownPage[object]) -> AvailableActions:
     """Return the valid actions of a page, in the original's form."""
     return {"has_search_bar": page.has_search_bar, "clickables": list(page.clickables)}
 
@@ -271,7 +259,7 @@ def parse_action(action: object) -> tuple[str, str]:
     return found[1].lower(), found[2].strip()
 
 
-def check_search(page: ActionablePage[object], words: str) -> str:
+def check_search(page: ShownPage[object], words: str) -> str:
     """Return the normalised query of a search on this page.
 
     Raises:
@@ -285,7 +273,7 @@ def check_search(page: ActionablePage[object], words: str) -> str:
     return keywords
 
 
-def check_click(page: ActionablePage[T_co], label: str) -> T_co:
+def check_click(page: ShownPage[T_co], label: str) -> T_co:
     """Return the target of a label on this page.
 
     Raises:

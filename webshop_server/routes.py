@@ -70,6 +70,15 @@ def visit(session_id: str, url: PageUrl) -> BaseResponse:
         return respond(session)
 
 
+def search(session_id: str) -> BaseResponse:
+    """Search for the words of a form (`POST`), and respond with the search page if there are none."""
+    keywords = normalize_query(request.form.get("search_query", ""))
+    if request.method == "POST" and keywords:
+        with get_store().use(session_id) as session:
+            return redirect(session.visit(PageUrl(PageKind.RESULTS, keywords)).path, 303)
+    return visit(session_id, PageUrl(PageKind.START))
+
+
 def respond(session: Session) -> Response:
     """Respond with a session's page, and log it."""
     log: SessionLog | None = current_app.extensions["webshop_log"]
@@ -115,11 +124,7 @@ def show_start(session_id: str) -> BaseResponse:
             page = store.shop.start(goal, check_name(session_id)).page
             return Response(render_html(page), mimetype="text/html")
         store.create(name=session_id, goal=goal, client=request.remote_addr or "")
-    keywords = normalize_query(request.form.get("search_query", ""))
-    if request.method == "POST" and keywords:
-        with store.use(session_id) as session:
-            return redirect(session.visit(PageUrl(PageKind.RESULTS, keywords)).path, 303)
-    return visit(session_id, PageUrl(PageKind.START))
+    return search(session_id)
 
 
 @shop_routes.route("/search_results/<session_id>/<keywords>/<page>", methods=BOTH)

@@ -13,6 +13,7 @@ from webshop_server.errors import SessionError
 from webshop_server.routes import (
     BOTH,
     get_store,
+    search,
     show_ad,
     show_confirmation,
     show_item,
@@ -22,7 +23,7 @@ from webshop_server.routes import (
     visit,
 )
 from webshop_server.sessions import RESERVED
-from webshop_server.urls import PageKind, PageUrl, normalize_query, parse_options
+from webshop_server.urls import PageKind, PageUrl, parse_options
 
 original_routes = Blueprint("original", __name__)
 
@@ -55,11 +56,7 @@ def show_original_start(session_id: str) -> BaseResponse:
     if bought_with is not None:
         store.remove(session_id)
         store.create(name=session_id, goal=bought_with, client=client)
-    keywords = normalize_query(request.form.get("search_query", ""))
-    if request.method == "POST" and keywords:
-        with store.use(session_id) as session:
-            return redirect(session.visit(PageUrl(PageKind.RESULTS, keywords)).path, 303)
-    return visit(session_id, PageUrl(PageKind.START))
+    return search(session_id)
 
 
 @original_routes.route("/done/<session_id>/<asin>/<options>", methods=BOTH)

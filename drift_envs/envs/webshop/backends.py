@@ -27,7 +27,7 @@ class Backend(Protocol):
     """A shop with one session."""
 
     @property
-    def page(self) -> ShownPage:
+    def page(self) -> ShownPage[object]:
         """The current page."""
         ...
 

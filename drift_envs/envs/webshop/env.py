@@ -160,7 +160,7 @@ LENGTHS = {"text": 1, "text_rich": 2, "html": 8, "url+text": 3}
 """The maximum length of an observation by mode, as a multiple of `max_length`."""
 
 
-def format_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
+def format_state(page: ShownPage[object], max_length: int = MAX_LENGTH) -> str:
     """Return a page as a JSON state: its visible texts, one a line, and its URL (GLOVE, appendix B.3).
 
     Args:
@@ -171,7 +171,7 @@ def format_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
     return json.dumps(state, ensure_ascii=False)
 
 
-def list_actions(page: ShownPage, words: str) -> list[str]:
+def list_actions(page: ShownPage[object], words: str) -> list[str]:
     """Return the valid actions of a page: a search first if it has a search bar, then every click, in order.
 
     Args:
@@ -350,7 +350,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         return self._backend
 
     @property
-    def page(self) -> ShownPage:
+    def page(self) -> ShownPage[object]:
         """The current page.
 
         Raises:
