@@ -27,7 +27,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.experiment.folder import read_manifest
-from drift_agents.experiment.loader import parse_experiment, parse_text
+from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
@@ -140,10 +140,9 @@ def schedules(folder: Path) -> Reader:
     return Reader(shipped("schedules/*/*.yaml"), read)
 
 
-def experiments(_: Path) -> Reader:
+def experiments(folder: Path) -> Reader:
     def read(text: str) -> None:
-        document = parse_text(text, "experiment.yaml")
-        parse_experiment(document.data, "experiment.yaml", document.mark)
+        load_experiment(write(folder / "experiment.yaml", text))
 
     return Reader(shipped("agents/drift_agents/experiment/experiments/*.yaml"), read)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -101,6 +102,29 @@ class PartFile(NamedTuple):
                 raise
             raise PartError(f"{self.path}: raises at import: {describe_error(error)}") from error
         return module
+
+
+def part_files(data: Any) -> dict[str, PartFile]:
+    """All texts of plain data that name a part of a Python file, with what they name.
+
+    Args:
+        data: of an experiment, or any other.
+    """
+    found = {text: PartFile.read(text) for _, text in texts_in(data)}
+    return {text: part for text, part in found.items() if part is not None}
+
+
+def texts_in(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """All keys and values of plain data that are texts, and where they stand."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from texts_in(key, (*path, str(key)))
+            yield from texts_in(value, (*path, str(key)))
+    elif isinstance(data, (list, tuple)):
+        for place, value in enumerate(data):
+            yield from texts_in(value, (*path, place))
 
 
 def is_interruption(error: BaseException) -> bool:

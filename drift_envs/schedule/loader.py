@@ -51,6 +51,7 @@ from drift_envs.schedule.yaml import (
     Finding,
     KeyPath,
     Mark,
+    broken_rule,
     key_path,
     nearest,
     read_mapping,
@@ -61,27 +62,6 @@ from drift_envs.schedule.yaml import (
 _UNKNOWN_KEY = "is no key that belongs here."
 _LARGEST = 2**63 - 1
 _NUMERIC_ONLY = ("add", "scale", "walk")
-
-_EXPLANATIONS = {
-    "int_type": "should be a whole number",
-    "float_type": "should be a number",
-    "bool_type": "should be true or false",
-    "string_type": "should be a text",
-    "dict_type": "should be a mapping",
-    "model_type": "should be a mapping",
-    "model_attributes_type": "should be a mapping",
-    "tuple_type": "should be a list",
-    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit; "
-    "letters are a to z and A to Z",
-    "greater_than": "should be more than {gt}",
-    "greater_than_equal": "should be at least {ge}",
-    "less_than": "should be less than {lt}",
-    "less_than_equal": "should be at most {le}",
-    "literal_error": "should be {expected}",
-    "too_short": "should have at least {min_length} entries",
-    "too_long": "should have at most {max_length} entries",
-}
-"""The words of this package for the errors of pydantic, by type."""
 
 Tables = KnobTable | Callable[[Mapping[str, Any]], KnobTable | None] | None
 """The knobs of an environment, or what finds them in the content of a schedule that may be wrong elsewhere."""
@@ -277,7 +257,7 @@ def _is_unknown_key(finding: Finding) -> bool:
 
 
 def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -> Finding:
-    kind, context, received = found["type"], found.get("ctx", {}), show(found["input"])
+    kind = found["type"]
     if kind == "extra_forbidden":
         key, colon, rest = str(path[-1]).partition(":")
         if colon and key in _known_keys(path[:-1]):
@@ -291,23 +271,13 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
         return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
     if kind == "missing":
         return path, "is missing"
-    if kind in ("too_short", "too_long"):
-        if "swap" in path or "bounds" in path:
-            return path, f"should be a list of two. Received {received}"
-        received = str(len(found["input"]))
-    if kind in _EXPLANATIONS:
-        text = _EXPLANATIONS[kind].format_map(context)
-    else:
-        text = found["msg"][0].lower() + found["msg"][1:]
-    text = f"{text}. Received {received}"
+    if kind in ("too_short", "too_long") and ("swap" in path or "bounds" in path):
+        return path, f"should be a list of two. Received {show(found['input'])}"
+    text = broken_rule(found)
     if path[0] == "drifts" and path[-1] in ("at", "every") and isinstance(found["input"], list):
         text += ". One drift happens at one tick: write a drift for each, or `every` for ticks at equal distances"
     if path == ("drifts",) and isinstance(found["input"], Mapping):
         text += ". Begin each drift with a dash, as in `- at: 20`"
-    if kind == "literal_error" and isinstance(found["input"], str):
-        options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
-        close = difflib.get_close_matches(found["input"], options, n=1)
-        text += f". Did you mean '{close[0]}'?" if close else ""
     return path, text
 
 

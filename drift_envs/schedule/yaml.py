@@ -200,6 +200,25 @@ def read_named(source: str | os.PathLike[str]) -> Document:
     return _read(source, (), None)
 
 
+def read_document(where: str, file: Path | Traversable) -> Document:
+    """Read a YAML file of another kind than schedules: it extends nothing, and has no variants.
+
+    Args:
+        where: what messages call the file.
+        file: the file.
+
+    Raises:
+        ScheduleError: if it can't be read, is no YAML, or has a key twice.
+    """
+    try:
+        document = parse_yaml(_read_text(where, file, None), where)
+    except YamlError as error:
+        raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
+    if document.problems:
+        raise ScheduleError(document.problems)
+    return document
+
+
 def read_variants(source: str | os.PathLike[str]) -> Iterator[tuple[str, Document]]:
     """Read a file once, for itself and each of its variants, with what it extends.
 
@@ -652,3 +671,44 @@ def nearest(name: str, known: Iterable[str]) -> str:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0)
         return f"The nearest of {len(names)}: {', '.join(f'`{name}`' for name in near)}"
     return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"
+
+
+_RULES = {
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
+    "bool_type": "should be true or false",
+    "string_type": "should be a text",
+    "dict_type": "should be a mapping",
+    "model_type": "should be a mapping",
+    "model_attributes_type": "should be a mapping",
+    "tuple_type": "should be a list",
+    "string_too_short": "should have at least {min_length} characters",
+    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit; "
+    "letters are a to z and A to Z",
+    "greater_than": "should be more than {gt}",
+    "greater_than_equal": "should be at least {ge}",
+    "less_than": "should be less than {lt}",
+    "less_than_equal": "should be at most {le}",
+    "literal_error": "should be {expected}",
+    "too_short": "should have at least {min_length} entries",
+    "too_long": "should have at most {max_length} entries",
+}
+"""The words of this package for the errors of pydantic, by type."""
+
+
+def broken_rule(found: Mapping[str, Any]) -> str:
+    """What is wrong with one value, after one of the errors of a pydantic `ValidationError`: rule, value and advice.
+
+    Example:
+        >>> broken_rule({"type": "greater_than_equal", "ctx": {"ge": 1}, "input": 0, "msg": "..."})
+        'should be at least 1. Received 0'
+    """
+    kind, received, context = found["type"], found["input"], found.get("ctx", {})
+    message = found["msg"].removeprefix("Input ")
+    rule = _RULES[kind].format_map(context) if kind in _RULES else message[0].lower() + message[1:]
+    text = f"{rule}. Received {len(received) if kind in ('too_short', 'too_long') else show(received)}"
+    if kind == "literal_error" and isinstance(received, str):
+        options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
+        close = difflib.get_close_matches(received, options, n=1)
+        text += f". Did you mean '{close[0]}'?" if close else ""
+    return text

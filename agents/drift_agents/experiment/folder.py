@@ -30,7 +30,7 @@ import scipy
 
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.config import hash_content, without_prices
-from drift_agents.experiment.loader import part_files
+from drift_agents.part_file import part_files
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, EPISODES, REPORT = "run.json", "cells", "episodes.jsonl", "report.md"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -26,29 +26,25 @@ from drift_agents.experiment.config import (
 )
 from drift_agents.experiment.plan import parts_of, read_members
 from drift_agents.matching import matching_names
-from drift_agents.part_file import PartFile
+from drift_agents.part_file import PartFile, texts_in
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
-from drift_envs.errors import Problem
-from drift_envs.schedule.yaml import MAX_BYTES, Document, Mark, YamlError, key_path, parse_yaml, show, split_suffix
+from drift_envs.errors import Problem, ScheduleError
+from drift_envs.schedule.yaml import (
+    FILE_ENDINGS,
+    Finding,
+    KeyPath,
+    Mark,
+    broken_rule,
+    key_path,
+    read_document,
+    split_suffix,
+)
 
-KeyPath = tuple[str | int, ...]
-"""Where something stands in a file: keys and positions."""
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
-Finding = tuple[KeyPath, str]
-"""A mistake: where it is, and what is wrong there."""
-
-AXES: dict[str, Registry] = {
-    "memory": MEMORIES,
-    "verifier": VERIFIERS,
-    "controller": CONTROLLERS,
-    "team": TEAMS,
-    "policy": POLICIES,
-}
+AXES: dict[str, Registry] = {one.kind: one for one in (MEMORIES, VERIFIERS, CONTROLLERS, TEAMS, POLICIES)}
 """The axes of an agent, with the names that there are."""
-
-
-_SUFFIXES = (".yaml", ".yml")
-_FOLDER = "experiments"
 
 
 def shipped_experiments() -> tuple[str, ...]:
@@ -58,8 +54,12 @@ def shipped_experiments() -> tuple[str, ...]:
         >>> "glove-quick" in shipped_experiments()
         True
     """
-    folder = resources.files("drift_agents.experiment") / _FOLDER
-    return tuple(sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")))
+    files = (file.name for file in _shipped_folder().iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
+
+
+def _shipped_folder() -> Traversable:
+    return resources.files("drift_agents.experiment") / "experiments"
 
 
 def load_experiment(
@@ -89,14 +89,16 @@ def load_experiment(
     if isinstance(source, Mapping):
         return parse_experiment(override(source, overrides or {}))
     where = os.fspath(source)
-    if isinstance(source, str) and not where.endswith(_SUFFIXES) and os.sep not in where:
+    file: Path | Traversable = Path(where)
+    if isinstance(source, str) and not where.endswith(FILE_ENDINGS) and os.sep not in where:
         if where not in shipped_experiments():
             raise UnknownNameError("experiment", where, shipped_experiments())
         where = f"{where}.yaml"
-        content = (resources.files("drift_agents.experiment") / _FOLDER / where).read_text("utf-8")
-    else:
-        content = _read(Path(where))
-    document = parse_text(content, where)
+        file = _shipped_folder() / where
+    try:
+        document = read_document(where, file)
+    except ScheduleError as error:
+        raise ExperimentError(str(error)) from error
     data = document.data
     if isinstance(data, dict):
         if "drifts" in data:
@@ -127,9 +129,10 @@ def override(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str,
     if isinstance(environments, Mapping) and "environments" not in overrides:
         # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {"seeds", "rounds"} & set(overrides)
-        blocks = readable_blocks(overrides).values() if "agents" in overrides else ()
-        parts = {axis: parts_of(blocks, axis) for axis in (AXES if "agents" in overrides else ())}
-        called = {axis: {word for one in own for word in (one.name, one.label(own))} for axis, own in parts.items()}
+        called: dict[str, Collection[str]] = {}
+        if "agents" in overrides:
+            blocks = _readable_blocks(overrides).values()
+            called = {axis: _names_and_labels(blocks, axis) for axis in AXES}
         changed["environments"] = {name: _without(own, replaced, called) for name, own in environments.items()}
     return changed
 
@@ -143,7 +146,7 @@ def _choose_schedules(listed: Sequence[Any], names: Sequence[str]) -> list[str]:
     return [one for one in listed if any(one in some for some in found)]
 
 
-def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> Any:
+def _without(settings: Any, keys: set[str], called: Mapping[str, Collection[str]]) -> Any:
     """The settings of a schedule without some keys, and without options of parts that are not called."""
     if not isinstance(settings, Mapping):
         return settings
@@ -154,6 +157,12 @@ def _without(settings: Any, keys: set[str], called: Mapping[str, set[str]]) -> A
         for key, value in settings.items()
         if key not in keys
     }
+
+
+def _names_and_labels(blocks: Iterable[Agents], axis: str) -> dict[str, str]:
+    """The words by which settings of schedules call the parts of an axis: name or label -> name."""
+    parts = parts_of(blocks, axis)
+    return {word: part.name for part in parts for word in (part.name, part.label(parts))}
 
 
 def _place_parts(data: Any, folder: Path) -> Any:
@@ -169,35 +178,6 @@ def _place_parts(data: Any, folder: Path) -> Any:
     return [_place_parts(value, folder) for value in data] if isinstance(data, list) else data
 
 
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ExperimentError(f"{path}: an experiment file should have at most {MAX_BYTES} bytes")
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-        raise ExperimentError(f"{path}: cannot be read: {reason}") from error
-
-
-def parse_text(content: str, where: str) -> Document:
-    """The data of a YAML text, with the line of every key.
-
-    Args:
-        content: the text.
-        where: the file's name, for messages.
-
-    Raises:
-        ExperimentError: if the text is not YAML, or a key stands twice.
-    """
-    try:
-        document = parse_yaml(content, where)
-    except YamlError as error:
-        raise ExperimentError(str(Problem(where, error.line, "", error.text))) from error
-    if document.problems:
-        raise ExperimentError("\n".join(map(str, document.problems)))
-    return document
-
-
 def parse_experiment(data: Any, where: str = "<dict>", mark: Mark | None = None) -> Experiment:
     """Check plain data.
 
@@ -211,54 +191,25 @@ def parse_experiment(data: Any, where: str = "<dict>", mark: Mark | None = None)
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
-    experiment, found = find_mistakes(data)
-    if experiment is None:
-        places = mark or Mark(where, None)
-        problems = [Problem(where, places.find(path).line, key_path(path), text) for path, text in found]
+    experiment: Experiment | None = None
+    found = list(_changed_parts(data))
+    if not found:
+        try:
+            experiment = Experiment.model_validate(data)
+        except ValidationError as error:
+            found = [(details["loc"], _explain(details)) for details in error.errors()]
+        found += _agents_findings(_readable_blocks(data) if experiment is None else dict(enumerate(experiment.agents)))
+    if experiment is not None:
+        found += _settings_findings(experiment)
+    if experiment is None or found:
+        mark = mark or Mark(where, None)
+        paths = [_place(path, data) for path, _ in found]
+        problems = [
+            Problem(where, mark.find(path).line, key_path(path), text)
+            for path, (_, text) in zip(paths, found, strict=True)
+        ]
         raise ExperimentError("\n".join(map(str, problems)))
     return experiment
-
-
-def part_files(data: Any) -> dict[str, PartFile]:
-    """All texts of plain data that name a part of a Python file, with what they name.
-
-    Args:
-        data: of an experiment, or any other.
-    """
-    found = {text: PartFile.read(text) for _, text in texts_in(data)}
-    return {text: part for text, part in found.items() if part is not None}
-
-
-def texts_in(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """All keys and values of plain data that are texts, and where they stand."""
-    if isinstance(data, str):
-        yield path, data
-    elif isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from texts_in(key, (*path, str(key)))
-            yield from texts_in(value, (*path, str(key)))
-    elif isinstance(data, (list, tuple)):
-        for place, value in enumerate(data):
-            yield from texts_in(value, (*path, place))
-
-
-def find_mistakes(data: Mapping[str, Any]) -> tuple[Experiment | None, list[Finding]]:
-    """All mistakes of plain data, and the experiment if there are none.
-
-    Args:
-        data: what stands in the file.
-    """
-    changed = list(_changed_parts(data))
-    if changed:
-        return None, changed
-    try:
-        experiment = Experiment.model_validate(data)
-    except ValidationError as error:
-        found = [_finding(details, data) for details in error.errors()]
-        return None, [*found, *_findings_of_blocks(readable_blocks(data), data)]
-    found = [*_findings_of_blocks(dict(enumerate(experiment.agents)), data), *_findings_of_schedules(experiment)]
-    found += _training_findings(experiment.training, ("train",))
-    return (None if found else experiment), found
 
 
 def _changed_parts(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -268,53 +219,17 @@ def _changed_parts(data: Mapping[str, Any]) -> Iterator[Finding]:
         if part is None:
             continue
         try:
-            found = part.pin().sha256
+            found = part.pin()
         except PartError as error:
             yield path, str(error)
-            continue
-        if part.sha256 != found:
-            received = f"@{part.sha256}" if part.sha256 else "no hash"
-            what = f"{part.path}:{part.attribute} should end in the hash of the file"
-            yield path, f"{what}, which is @{found} now. Received {received}"
+        else:
+            if part != found:
+                rule = f"should end in the hash of the file, which is @{found.sha256} now"
+                received = f"@{part.sha256}" if part.sha256 else "no hash"
+                yield path, f"{part.path}:{part.attribute} {rule}. Received {received}"
 
 
-def _unknown(kind: str, name: str, known: Collection[str], path: KeyPath) -> Iterator[Finding]:
-    """The finding of a name that there is not."""
-    if name not in known:
-        yield path, str(UnknownNameError(kind, name, known))
-
-
-def _unknown_part(registry: Registry, name: str, path: KeyPath) -> Iterator[Finding]:
-    """The finding of a part that there is not."""
-    if not registry.has(name):
-        yield path, str(UnknownNameError(registry.kind, name, registry.names()))
-
-
-def _findings_of_schedules(experiment: Experiment) -> Iterator[Finding]:
-    """What is wrong with the settings of schedules, and with their lengths."""
-    played = sorted({*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)})
-    parts = {axis: parts_of(experiment.agents, axis) for axis in AXES}
-    for schedule, settings in experiment.environments.items():
-        place: KeyPath = ("environments", schedule)
-        yield from _unknown("schedule of this experiment", schedule, played, place)
-        if settings.matching is not None:
-            yield from _unknown("matching", settings.matching.name, matching_names(), (*place, "matching"))
-        yield from _training_findings(settings.training, (*place, "train"))
-        for axis, registry in AXES.items():
-            called = {word: part.name for part in parts[axis] for word in (part.name, part.label(parts[axis]))}
-            for word, options in getattr(settings, axis).items():
-                path = (*place, axis, word)
-                yield from _unknown(f"{registry.kind} of this experiment", word, sorted(called), path)
-                if registry.has(called.get(word, "")):
-                    yield from _findings_of_part(axis, PartSpec(name=called[word], options=options), path, path)
-    for position, schedule in enumerate(experiment.schedules):
-        settings = experiment.settings_of(schedule)
-        if settings.rounds is None and settings.episodes is None:
-            text = f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played"
-            yield ("schedules", position), text
-
-
-def readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
+def _readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
     """The blocks of agents that can be read, in a file that has mistakes elsewhere."""
     written = data.get("agents")
     readable = {}
@@ -324,38 +239,76 @@ def readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
     return readable
 
 
-def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[Finding]:
+def _agents_findings(blocks: Mapping[int, Agents]) -> Iterator[Finding]:
     """Names, options and doubles in blocks of agents."""
     for index, agents in blocks.items():
-        block: KeyPath = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
-        for axis, registry in AXES.items():
+        for axis in AXES:
             parts = getattr(agents, axis)
             for position, part in enumerate(parts):
-                is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
-                path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
-                yield from _unknown_part(registry, part.name, path)
-                if not registry.has(part.name):
-                    continue
+                path = ("agents", index, axis, position)
                 if part in parts[:position]:
                     yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
-                word = part.name if part.name in (data_at(data, path) or ()) else "options"
-                yield from _findings_of_part(axis, part, path, (*path, word))
+                yield from _part_findings(axis, part, path)
 
 
-def _findings_of_part(axis: str, part: PartSpec, path: KeyPath, inside: KeyPath) -> Iterator[Finding]:
-    """Members of a team, and options that a part does not have; their values are checked when it is made."""
+def _settings_findings(experiment: Experiment) -> Iterator[Finding]:
+    """What is wrong with the settings of schedules, their lengths, and who trains."""
+    yield from _training_findings(experiment.training, ("train",))
+    played = sorted({*experiment.schedules, *(split_suffix(name)[0] for name in experiment.schedules)})
+    for schedule, settings in experiment.environments.items():
+        place = ("environments", schedule)
+        yield from _unknown("schedule of this experiment", schedule, played, place)
+        if settings.matching is not None:
+            yield from _unknown("matching", settings.matching.name, matching_names(), (*place, "matching"))
+        yield from _training_findings(settings.training, (*place, "train"))
+        for axis, registry in AXES.items():
+            called = _names_and_labels(experiment.agents, axis)
+            for word, options in getattr(settings, axis).items():
+                path = (*place, axis, word)
+                yield from _unknown(f"{registry.kind} of this experiment", word, sorted(called), path)
+                if word in called:
+                    yield from _part_findings(axis, PartSpec(name=called[word], options=options), path, path)
+    for position, schedule in enumerate(experiment.schedules):
+        settings = experiment.settings_of(schedule)
+        if settings.rounds is None and settings.episodes is None:
+            text = f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played"
+            yield ("schedules", position), text
+
+
+def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[Finding]:
+    if training is not None and training.policy is not None:
+        yield from _part_findings("policy", training.policy, (*path, "policy"))
+
+
+def _part_findings(axis: str, part: PartSpec, path: KeyPath, inside: KeyPath | None = None) -> Iterator[Finding]:
+    """A part that there is not, or its members and options that there are not; values are checked when it is made.
+
+    Args:
+        path: where the part is named.
+        inside: where its options stand, if they do not stand with the name.
+    """
+    registry = AXES[axis]
+    if not registry.has(part.name):
+        yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
+        return
     if axis == "team":
         try:
             for member in read_members(part):
-                yield from _unknown_part(POLICIES, member.policy.name, path)
+                yield from _part_findings("policy", member.policy, path, path)
         except (ArgumentError, UnknownNameError) as error:
             yield path, str(error)
-    registry = AXES[axis]
     known, is_open = options_of(registry, part.name) if part.options else ((), True)
     if axis == "memory":
         known = (*known, "model")  # what it means is said where the memory is made
     for key in () if is_open else part.options:
-        yield from _unknown(f"option of the {registry.kind} {part.name!r}", key, known, (*inside, key))
+        place = (*(inside or (*path, "options")), key)
+        yield from _unknown(f"option of the {registry.kind} {part.name!r}", key, known, place)
+
+
+def _unknown(kind: str, name: str, known: Collection[str], path: KeyPath) -> Iterator[Finding]:
+    """The finding of a name that there is not."""
+    if name not in known:
+        yield path, str(UnknownNameError(kind, name, known))
 
 
 def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
@@ -372,72 +325,45 @@ def options_of(registry: Registry, name: str) -> tuple[tuple[str, ...], bool]:
     return (*known, *(MODEL_OPTIONS if registry is POLICIES and "model" in known else ())), is_open
 
 
-def _training_findings(training: TrainingSettings | None, path: KeyPath) -> Iterator[Finding]:
-    if training is not None and training.policy is not None:
-        yield from _unknown_part(POLICIES, training.policy.name, (*path, "policy"))
+_MODELS: dict[str | int, type[BaseModel]] = {
+    "agents": Agents,
+    "environments": ScheduleSettings,
+    "recall": RecallOptions,
+    "train": TrainingSettings,
+    "models": ModelSettings,
+}
 
 
-def data_at(data: Any, path: KeyPath) -> Any:
-    """What stands at that place of plain data; `None` if nothing does."""
+def _explain(details: ErrorDetails) -> str:
+    """A finding of pydantic in our words."""
+    path = details["loc"]
+    if details["type"] == WHOLE:
+        return details["msg"]
+    if details["type"] == "extra_forbidden":
+        model = next((_MODELS[step] for step in reversed(path[:-1]) if step in _MODELS), Experiment)
+        return str(UnknownNameError("key", str(path[-1]), keys_of(model)))
+    return "is missing" if details["type"] == "missing" else broken_rule(details)
+
+
+def _place(path: KeyPath, data: Any) -> KeyPath:
+    """Where a file has what stands at that path of an `Experiment`.
+
+    A file may have one entry in the place of a list, and has the options of a part under its name.
+    """
+    found: list[str | int] = []
     for step in path:
-        is_item = isinstance(data, (list, tuple)) and isinstance(step, int) and step < len(data)
-        if is_item or (isinstance(data, Mapping) and step in data):
+        if isinstance(data, Mapping):
+            if step == "options" and len(data) == 1:
+                (step,) = data
+            if isinstance(step, int) and step not in data:
+                continue
+            data = data.get(step)
+        elif isinstance(data, (list, tuple)) and isinstance(step, int):
             data = data[step]
         else:
-            return None
-    return data
-
-
-_WORDS = {
-    "Input should": "should",
-    "String should": "should",
-    "List should": "should",
-    "Tuple should": "should",
-    "a valid dictionary": "a mapping",
-    "a valid integer": "a whole number",
-    "a valid string": "a text",
-    "a valid tuple": "a list",
-}
-"""Pydantic's words for types, and ours."""
-
-
-def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> Finding:
-    """One finding of pydantic in our words, at the place where the file has it."""
-    path: list[str | int] = []
-    here: Any = data
-    for step in details["loc"]:
-        if step == "options" and isinstance(here, Mapping) and len(here) == 1:
-            step = next(iter(here))  # the file has `{name: options}`
-        # pydantic counts positions also where the file has one entry without a list
-        counted = isinstance(step, int) and not isinstance(here, (list, tuple))
-        inside = data_at(here, (step,))
-        if not counted and not isinstance(here, str) and (inside is not None or step == details["loc"][-1]):
-            path.append(step)
-            here = inside
-    kind, text = details["type"], details["msg"]
-    if kind == WHOLE:
-        return tuple(path), text
-    if kind == "extra_forbidden":
-        known = _known_keys(tuple(path[:-1]))
-        return tuple(path), str(UnknownNameError("key", str(path[-1]), known))
-    if kind == "missing":
-        return tuple(path), "is missing"
-    for theirs, ours in _WORDS.items():
-        text = text.replace(theirs, ours)
-    return tuple(path), f"{text}. Received {show(details['input'])}"
-
-
-def _known_keys(parent: KeyPath) -> tuple[str, ...]:
-    if not parent:
-        return keys_of(Experiment)
-    if parent[0] == "agents":
-        return tuple(Agents.model_fields)
-    models: dict[str | int, type[BaseModel]] = {
-        "recall": RecallOptions,
-        "train": TrainingSettings,
-        "models": ModelSettings,
-    }
-    return keys_of(models.get(parent[-1], ScheduleSettings))
+            continue
+        found.append(step)
+    return tuple(found)
 
 
 def keys_of(model: type[BaseModel]) -> tuple[str, ...]:

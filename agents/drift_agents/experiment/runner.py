@@ -19,7 +19,6 @@ from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.environments import EvaluationWrapper, read_schedule
 from drift_agents.experiment.episode import CellSetup, has_training, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, find_differences, versions
-from drift_agents.experiment.loader import part_files, texts_in
 from drift_agents.experiment.logs import TEST, parse_rows, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
@@ -27,7 +26,7 @@ from drift_agents.experiment.trace import TRACE, CellTrace
 from drift_agents.experiment.workers import Processes, Threads, count_cores, play_in_pool
 from drift_agents.interruption import interruptible, one_process, uninterrupted
 from drift_agents.llm.service import ReplyStore, Service
-from drift_agents.part_file import describe_error, is_interruption
+from drift_agents.part_file import describe_error, is_interruption, part_files, texts_in
 from drift_agents.registry import REGISTRIES
 from drift_agents.types import Episode
 from drift_envs.checks import check_choice, check_count

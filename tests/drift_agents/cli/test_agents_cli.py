@@ -174,7 +174,7 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
         (["run", "glove-quick", "--memory", "none,"], 2, "should be names separated by commas"),
         (["run", "glove-quick", "--resume", "--fresh"], 2, "--resume: should not be given with `--fresh`"),
         (["run", "glove-quick", "--rounds", "21", "--out", "."], 1, "phase 'source' holds 20"),
-        (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: cannot be read: No such file or directory"),
+        (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: can't be read: No such file or directory"),
         (["report", "absent"], 1, "drift-agents: absent: holds no run, run.json is missing"),
         (["report", __file__], 1, f"drift-agents: {__file__}: should be the folder of a run, and is a file"),
         (["lst"], 2, "No such command 'lst'"),

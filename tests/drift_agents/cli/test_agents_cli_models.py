@@ -212,7 +212,7 @@ def test_parts_of_any_axis_are_chosen_by_a_setting(written: str) -> None:
         (("--policy", "random", "--replay", "a"), 2, "--replay: should stand with `--policy llm`"),
         (("--model", "tiny", "--base-url", "here"), 1, "`base_url` should be an address"),
         (("--model", "tiny", "--set", "policy.price=1"), 1, "`price` should be "),
-        (("--model", "tiny", "--set", "models.budget=-1"), 1, "models.budget: should be greater than 0. Received -1"),
+        (("--model", "tiny", "--set", "models.budget=-1"), 1, "models.budget: should be more than 0.0. Received -1"),
         (("--model", "tiny", "--set", "models.budget=5"), 2, "`models.budget` should stand with the option `price`"),
         (("--set", "policy.temprature=1"), 2, "no option of the policy 'llm' is called 'temprature', did you mean 'te"),
         (("--set", "polcy.temperature=1"), 2, "no key of --set is called 'polcy', did you mean 'policy'?"),

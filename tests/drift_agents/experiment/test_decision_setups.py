@@ -192,7 +192,7 @@ def test_mistakes_are_told(data: dict[str, Any], agents: dict[str, Any], expecte
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"train": {"episodes": -1}}, "train.episodes: should be greater than or equal to 0. Received -1"),
+        ({"train": {"episodes": -1}}, "train.episodes: should be at least 0. Received -1"),
         ({"train": {"episodes": 1, "were": "same"}}, "train.were: no key is called 'were', did you mean 'wh"),
         ({"train": {"episodes": 1, "policy": "randm"}}, "train.policy: no policy is called 'randm', did you"),
         ({"learning": "offline"}, "learning: should be 'online' or 'frozen'. Received 'offline'"),

@@ -81,8 +81,8 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("memory: [none,", "memory: [vanilla,", "agents.memory[2]: every entry should be there once"),
         ("[7, 3]", "0", "mine.yaml:8: seeds: should be at least 1. Received 0"),
         ("[7, 3]", "[7, 7]", "mine.yaml:8: seeds: every entry should be there once. Received 7 twice"),
-        ("[7, 3]", "[7, -3]", "mine.yaml:8: seeds[1]: should be greater than or equal to 0. Received -3"),
-        ("rounds: 5", "rounds: 0", "mine.yaml:9: rounds: should be greater than or equal to 1. Received 0"),
+        ("[7, 3]", "[7, -3]", "mine.yaml:8: seeds[1]: should be at least 0. Received -3"),
+        ("rounds: 5", "rounds: 0", "mine.yaml:9: rounds: should be at least 1. Received 0"),
         ("rounds: 5", "rounds: 5\nepisodes: 6", "mine.yaml:10: episodes: `rounds` and `episodes` exclude each other"),
         ("rounds: 5\n", "", "schedules[0]: 'frozen_lake/explicit' has neither `rounds` nor `episodes`"),
         ("clairvoyant", "clairvoyante", "mine.yaml:7: references: should be 'oracle_realign'"),
@@ -100,7 +100,7 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
             "{matching: gird, episodes: 50",
             "environments.frozen_lake/tides.matching: no matching is called",
         ),
-        ("name: mine", "name: a/b", "mine.yaml:1: name: should match pattern"),
+        ("name: mine", "name: a/b", "mine.yaml:1: name: should consist of letters, digits"),
         ("name: mine", "name: mine\nname: yours", "mine.yaml:2: name: stands twice, first on line 1"),
         ("name: mine", "name: [mine", "mine.yaml:"),
         ("policy: planner", "polcy: planner", "agents.policy: is missing"),
@@ -141,13 +141,13 @@ def test_an_experiment_is_a_mapping(value: Any, kind: str) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ExperimentError, match="cannot be read: No such file"):
+    with pytest.raises(ExperimentError, match="can't be read: No such file"):
         load_experiment(tmp_path / "absent.yaml")
-    with pytest.raises(ExperimentError, match="cannot be read: Is a directory"):
+    with pytest.raises(ExperimentError, match="is no file, but a folder"):
         load_experiment(tmp_path)
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"name: caf\xe9\n")
-    with pytest.raises(ExperimentError, match="is not UTF-8"):
+    with pytest.raises(ExperimentError, match="should be UTF-8, byte 10 is not"):
         load_experiment(latin)
     large = tmp_path / "large.yaml"
     large.write_text("#" * 1_000_001)
@@ -183,8 +183,8 @@ def test_labels_tell_namesakes_apart() -> None:
         ({"seeds": 10**8}, "seeds: should be at most 1000000. Received 100000000"),
         ({"seeds": {"first": 0, "count": 10**8}}, "seeds: should be at most 1000000 seeds"),
         ({"seeds": {"first": 2**53 - 1, "count": 2}}, "seeds: should be seeds from 0 to 9007199254740991"),
-        ({"rounds": 10**9}, "rounds: should be less than or equal to 1000000. Received 1000000000"),
-        ({"train": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),
+        ({"rounds": 10**9}, "rounds: should be at most 1000000. Received 1000000000"),
+        ({"train": {"episodes": 10**9}}, "should be at most 1000000. Received 1000000000"),
     ],
     ids=lambda value: str(value)[:40] if not isinstance(value, dict) else "-".join(value),
 )
