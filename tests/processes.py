@@ -25,7 +25,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks; the bound is above
     return True
 
 

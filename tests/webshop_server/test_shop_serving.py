@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from flask import Flask, Response
 
+from tests.processes import wait_until
 from webshop_server import app as serving
 from webshop_server.app import MAX_BODY, Config, create_app
 
@@ -22,9 +23,9 @@ MOST_SECONDS = 5.0
 
 
 @contextlib.contextmanager
-def running_server(inventory, threads=2, app=None):
+def running_server(inventory, threads=2, app=None, sockets=None):
     listener = socket.create_server(("127.0.0.1", 0))
-    sockets = {}
+    sockets = {} if sockets is None else sockets
     server = serving.make_server(app or create_app(Config(inventory)), listener, threads=threads, sockets=sockets)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -70,9 +71,15 @@ def test_a_large_response_arrives_at_a_slow_reader(inventory):
     app = Flask("large")
     app.config["MAX_CONTENT_LENGTH"] = 1000
     app.add_url_rule("/large", view_func=lambda: Response(b"x" * 2**20 for _ in range(40)))
-    with running_server(inventory, app=app) as address, socket.create_connection(address, timeout=30) as slow:
+    sockets = {}
+
+    def is_waiting():
+        channels = [one for one in list(sockets.values()) if isinstance(one, serving._Channel)]
+        return any(one.outbuf_lock._waiters for one in channels)  # what `Condition` keeps of threads that wait
+
+    with running_server(inventory, app=app, sockets=sockets) as address, socket.create_connection(address, 30) as slow:
         slow.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        time.sleep(0.3)
+        assert wait_until(is_waiting)
         received = 0
         while data := slow.recv(2**20):
             received += len(data)

@@ -9,7 +9,6 @@ import random
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import children_of, is_alive
+from tests.processes import children_of, is_alive, wait_until
 
 pytestmark = [
     pytest.mark.integration,
@@ -36,7 +35,7 @@ class Slow(VanillaMemory):
     name = "slow"
 
     def retrieve(self, *arguments, **options):
-        time.sleep(0.005)
+        time.sleep(0.005)  # lengthens the run, so that signals come while cells are played
         return super().retrieve(*arguments, **options)
 
 class Endless(Slow):
@@ -76,34 +75,34 @@ def stop_run(folder: Path, options: list[str], moment: float, number: int) -> No
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", start, *command])
     printed, status = b"", None
-    begun = stopped = 0.0
     workers: list[int] = []
     os.set_blocking(terminal, False)
+
+    def has_ended() -> bool:
+        nonlocal printed, status
+        with suppress(OSError):  # the terminal is closed with the last process
+            printed += os.read(terminal, 65_536)
+        ended, code = os.waitpid(pid, os.WNOHANG) if status is None else (0, 0)
+        status = os.waitstatus_to_exitcode(code) if ended else status
+        return status is not None
+
     try:
-        deadline = time.monotonic() + 120
-        while status is None:
-            assert time.monotonic() < (stopped + LIMIT if stopped else deadline), printed.decode()
-            with suppress(OSError):  # the terminal is closed with the last process
-                printed += os.read(terminal, 65_536)
-            if not begun and b"begun" in printed:
-                begun = time.monotonic()
-            if begun and not stopped and time.monotonic() > begun + moment:
-                workers = children_of(pid)
-                stopped = time.monotonic()
-                if number == signal.SIGINT:
-                    os.write(terminal, b"\x03")
-                else:
-                    os.kill(pid, number)
-            ended, code = os.waitpid(pid, os.WNOHANG)
-            status = os.waitstatus_to_exitcode(code) if ended else None
-            time.sleep(0.01)
+        assert wait_until(lambda: has_ended() or b"begun" in printed, 120), printed.decode()
+        is_stopped = not wait_until(has_ended, moment)
+        if is_stopped:
+            workers = children_of(pid)
+            if number == signal.SIGINT:
+                os.write(terminal, b"\x03")
+            else:
+                os.kill(pid, number)
+            assert wait_until(has_ended, LIMIT), printed.decode()
     finally:
         if status is None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
         os.close(terminal)
     assert b"Traceback" not in printed, printed.decode()
-    if not stopped:
+    if not is_stopped:
         assert status == 0  # the run was done before
         return
     assert status in (0, 130, -signal.SIGTERM), printed.decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from wandb.proto import wandb_internal_pb2
 
 from tests.extras.offline import offline  # noqa: F401
 from tests.extras.tracker_contract import TrackerContract
+from tests.processes import wait_until
 
 
 def records(path):
@@ -36,15 +36,10 @@ def records(path):
             whole = b""
 
 
-def read_finished(path, seconds=30.0):
+def read_finished(path):
     """The records of a run that has ended; its process writes them, and may still do so after `finish` has returned."""
-    bound = time.monotonic() + seconds
-    while time.monotonic() < bound:
-        found = list(records(path))
-        if any(record.WhichOneof("record_type") == "exit" for record in found):
-            return found
-        time.sleep(0.05)
-    raise TimeoutError(f"{path}: has no end after {seconds} s")
+    assert wait_until(lambda: any(record.WhichOneof("record_type") == "exit" for record in records(path)), 30)
+    return list(records(path))
 
 
 class TestWandb(TrackerContract):
