@@ -24,10 +24,23 @@ def load_drifts(count: int) -> None:
     load_schedule({"version": 1, "name": "many", "env": LAKE, "drifts": drifts}, table=TABLE)
 
 
+def load_recurring(count: int) -> None:
+    """Drifts that recur and begin one after the other: each beginning is met by each of them."""
+    drifts = [{"at": 100 * index, "every": 7, "for": 2, "set": {"slip": 0.5}} for index in range(1, count + 1)]
+    load_schedule({"version": 1, "name": "late", "env": LAKE, "drifts": drifts}, table=TABLE)
+
+
 def load_choice(count: int) -> None:
     values = [index / (2 * count) for index in range(count)]
     drift = {"every": 5, "choice": {"slip": values}}
     load_schedule({"version": 1, "name": "choice", "env": LAKE, "drifts": [drift]}, table=TABLE)
+
+
+def load_choices(count: int) -> None:
+    """As many pairs of values as the square."""
+    values = [index / (2 * count) for index in range(count)]
+    drift = {"every": 5, "choice": {"slip": values, "transient": values}}
+    load_schedule({"version": 1, "name": "choices", "env": LAKE, "drifts": [drift]}, table=TABLE)
 
 
 def read_log(count: int) -> None:
@@ -50,7 +63,9 @@ def spend(work: Callable[[int], Any], count: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("work", "count"), [(load_drifts, 100), (load_choice, 1000), (read_log, 1000)], ids=["drifts", "choice", "log"]
+    ("work", "count"),
+    [(load_drifts, 100), (load_recurring, 50), (load_choice, 1000), (load_choices, 100), (read_log, 1000)],
+    ids=["drifts", "recurring", "choice", "choices", "log"],
 )
 def test_ten_times_as_much_costs_about_ten_times_as_much(work: Callable[[int], Any], count: int) -> None:
     work(count)
