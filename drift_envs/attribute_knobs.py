@@ -575,20 +575,14 @@ def knob_table_of_attributes(attributes: Sequence[AttributeKnob]) -> KnobTable:
 
 CARTPOLE = (
     (
+        AttributeKnob("gravity", "gravity", "float", (0.1, 100.0), "gravity, in metres a squared second", 9.8),
+        AttributeKnob("masscart", "masscart", "float", (0.01, 100.0), "mass of the cart, in kilograms", 1.0),
+        AttributeKnob("masspole", "masspole", "float", (0.001, 100.0), "mass of the pole, in kilograms", 0.1),
+        AttributeKnob("length", "length", "float", (0.01, 10.0), "half of the pole's length, in metres", 0.5),
         AttributeKnob(
-            "gravity", "gravity", bounds=(0.1, 100.0), doc="gravity, in metres a squared second", default=9.8
+            "force_mag", "force_mag", "float", (-100.0, 100.0), "force of a push, in newtons; negative reverses", 10.0
         ),
-        AttributeKnob("masscart", "masscart", bounds=(0.01, 100.0), doc="mass of the cart, in kilograms", default=1.0),
-        AttributeKnob("masspole", "masspole", bounds=(0.001, 100.0), doc="mass of the pole, in kilograms", default=0.1),
-        AttributeKnob("length", "length", bounds=(0.01, 10.0), doc="half of the pole's length, in metres", default=0.5),
-        AttributeKnob(
-            "force_mag",
-            "force_mag",
-            bounds=(-100.0, 100.0),
-            doc="force of a push, in newtons; negative reverses",
-            default=10.0,
-        ),
-        AttributeKnob("tau", "tau", bounds=(0.001, 0.2), doc="time between two steps, in seconds", default=0.02),
+        AttributeKnob("tau", "tau", "float", (0.001, 0.2), "time between two steps, in seconds", 0.02),
     ),
     (
         DerivedAttribute("total_mass", ("masspole", "masscart"), "sum"),
@@ -599,21 +593,19 @@ CARTPOLE = (
 ACROBOT = (
     (
         AttributeKnob(
-            "link_length_1", "LINK_LENGTH_1", bounds=(0.1, 10.0), doc="length of the upper link, in metres", default=1.0
+            "link_length_1", "LINK_LENGTH_1", "float", (0.1, 10.0), "length of the upper link, in metres", 1.0
         ),
         AttributeKnob(
-            "link_length_2", "LINK_LENGTH_2", bounds=(0.1, 10.0), doc="length of the lower link, in metres", default=1.0
+            "link_length_2", "LINK_LENGTH_2", "float", (0.1, 10.0), "length of the lower link, in metres", 1.0
         ),
         AttributeKnob(
-            "link_mass_1", "LINK_MASS_1", bounds=(0.01, 100.0), doc="mass of the upper link, in kilograms", default=1.0
+            "link_mass_1", "LINK_MASS_1", "float", (0.01, 100.0), "mass of the upper link, in kilograms", 1.0
         ),
         AttributeKnob(
-            "link_mass_2", "LINK_MASS_2", bounds=(0.01, 100.0), doc="mass of the lower link, in kilograms", default=1.0
+            "link_mass_2", "LINK_MASS_2", "float", (0.01, 100.0), "mass of the lower link, in kilograms", 1.0
         ),
-        AttributeKnob("link_moi", "LINK_MOI", bounds=(0.01, 100.0), doc="moment of inertia of both links", default=1.0),
-        AttributeKnob(
-            "torque_noise_max", "torque_noise_max", bounds=(0.0, 10.0), doc="noise of the torque", default=0.0
-        ),
+        AttributeKnob("link_moi", "LINK_MOI", "float", (0.01, 100.0), "moment of inertia of both links", 1.0),
+        AttributeKnob("torque_noise_max", "torque_noise_max", "float", (0.0, 10.0), "noise of the torque", 0.0),
         AttributeKnob(
             "torque", "AVAIL_TORQUE", "factor", (-10.0, 10.0), "factor of the torque; negative reverses", 1.0
         ),
@@ -627,11 +619,11 @@ ACROBOT = (
 
 PENDULUM = (
     (
-        AttributeKnob("g", "g", bounds=(0.0, 100.0), doc="gravity, in metres a squared second", default=10.0),
-        AttributeKnob("m", "m", bounds=(0.01, 100.0), doc="mass, in kilograms", default=1.0),
-        AttributeKnob("l", "l", bounds=(0.01, 10.0), doc="length, in metres", default=1.0),
-        AttributeKnob("max_torque", "max_torque", bounds=(0.0, 100.0), doc="torques beyond it are cut", default=2.0),
-        AttributeKnob("dt", "dt", bounds=(0.001, 0.2), doc="time between two steps, in seconds", default=0.05),
+        AttributeKnob("g", "g", "float", (0.0, 100.0), "gravity, in metres a squared second", 10.0),
+        AttributeKnob("m", "m", "float", (0.01, 100.0), "mass, in kilograms", 1.0),
+        AttributeKnob("l", "l", "float", (0.01, 10.0), "length, in metres", 1.0),
+        AttributeKnob("max_torque", "max_torque", "float", (0.0, 100.0), "torques beyond it are cut", 2.0),
+        AttributeKnob("dt", "dt", "float", (0.001, 0.2), "time between two steps, in seconds", 0.05),
     ),
     (),
 )

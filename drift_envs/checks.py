@@ -1,11 +1,10 @@
 """Checks of arguments; each error names the argument, the rule and the value.
 
-* `check_integer`, `check_number`, `check_flag`, `check_choice` - return the value, or raise `ArgumentError`
-* `check_count`, `check_interval` - an integer from 1 to `LARGEST_COUNT`, and a number of an interval with open ends
-* `check_reward` - a reward as one number
-* `check_action`, `check_force` - actions of a `Discrete` space, and of a `Box` of one number
+* `is_integer`, `is_number` - tests of types; NumPy's numbers count, `True` and `False` do not
+* `check_integer`, `check_count`, `check_number`, `check_interval` - return a number, or raise `ArgumentError`
+* `check_flag`, `check_choice` - return a truth value, or one of several strings
+* `check_reward`, `check_action`, `check_force` - rewards and actions of spaces
 * `describe_invalid` - what is wrong with data that a pydantic model refuses
-* `is_integer`, `is_number` - the same type tests as predicates; NumPy's numbers count, `True` and `False` do not
 """
 
 from __future__ import annotations
@@ -49,27 +48,6 @@ def is_number(value: object) -> TypeGuard[int | float]:
     if isinstance(value, int):
         return not isinstance(value, bool) and value.bit_length() <= MOST_BITS
     return isinstance(value, (float, np.integer, np.floating))
-
-
-def describe_invalid(error: Any) -> str:
-    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
-
-    Example:
-        >>> from pydantic import TypeAdapter, ValidationError
-        >>> try:
-        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, "two"]}')
-        ... except ValidationError as error:
-        ...     print(describe_invalid(error))
-        `goals.1` should be a valid integer, unable to parse string as an integer. Received 'two'
-    """
-    first = error.errors(include_url=False)[0]
-    place, rule = ".".join(map(str, first["loc"])), first["msg"]
-    if first["type"] == "missing":
-        return f"`{place}` is missing"
-    is_value = rule.startswith("Input should ")
-    rule = rule.removeprefix("Input ") if is_value else rule[0].lower() + rule[1:]
-    received = "" if first["type"] == "json_invalid" else f". Received {_show(first['input'])[:60]}"
-    return f"{f'`{place}`' if place else ''}{' ' if is_value else ': ' if place else ''}{rule}{received}".strip()
 
 
 @overload
@@ -136,33 +114,6 @@ def check_integer(
     comma = "," if most is None else ""
     raise error(
         f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {_show(value)}"
-    )
-
-
-def check_reward(reward: Any) -> float:
-    """Return a reward as one number.
-
-    Args:
-        reward: of an environment; a number, or an array that holds one.
-
-    Raises:
-        ArgumentError: if it is a vector, as in environments of several objectives.
-
-    Example:
-        >>> check_reward(np.array([0.5]))
-        0.5
-        >>> check_reward(np.array([1.0, -1.0]))
-        Traceback (most recent call last):
-        drift_envs.errors.ArgumentError: the reward should be one number: wrap the environment so that it weighs its \
-objectives. Received [1.0, -1.0]
-    """
-    if isinstance(reward, (bool, np.bool_)) or is_number(reward):
-        return float(reward)
-    shown = reward.tolist() if isinstance(reward, np.ndarray) else reward
-    if isinstance(reward, np.ndarray) and reward.size == 1:
-        return float(reward.item())
-    raise ArgumentError(
-        f"the reward should be one number: wrap the environment so that it weighs its objectives. Received {shown!r}"
     )
 
 
@@ -288,13 +239,6 @@ def _parse_interval(interval: str) -> tuple[float, float, bool, bool]:
     return float(low), float(high), left == "(", right == ")"
 
 
-def _show(value: object) -> str:
-    """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return f"a whole number of {value.bit_length()} bits"
-    return repr(value)
-
-
 def check_flag(name: str, value: Any, *, error: type[DriftEnvsError] = ArgumentError) -> bool:
     """Return true or false; the string `"no"` of a file is refused, since it would count as true.
 
@@ -343,6 +287,33 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, optional: boo
         return value
     raise ArgumentError(
         f"`{name}` should be one of {', '.join(known)}{', or None' if optional else ''}. Received {value!r}"
+    )
+
+
+def check_reward(reward: Any) -> float:
+    """Return a reward as one number.
+
+    Args:
+        reward: of an environment; a number, or an array that holds one.
+
+    Raises:
+        ArgumentError: if it is a vector, as in environments of several objectives.
+
+    Example:
+        >>> check_reward(np.array([0.5]))
+        0.5
+        >>> check_reward(np.array([1.0, -1.0]))
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: the reward should be one number: wrap the environment so that it weighs its \
+objectives. Received [1.0, -1.0]
+    """
+    if isinstance(reward, (bool, np.bool_)) or is_number(reward):
+        return float(reward)
+    shown = reward.tolist() if isinstance(reward, np.ndarray) else reward
+    if isinstance(reward, np.ndarray) and reward.size == 1:
+        return float(reward.item())
+    raise ArgumentError(
+        f"the reward should be one number: wrap the environment so that it weighs its objectives. Received {shown!r}"
     )
 
 
@@ -395,3 +366,31 @@ def check_force(action: Any) -> Any:
     if array is None or array.shape != (1,) or array.dtype.kind not in "biuf" or not np.isfinite(array[0]):
         raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
     return action
+
+
+def describe_invalid(error: Any) -> str:
+    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
+
+    Example:
+        >>> from pydantic import TypeAdapter, ValidationError
+        >>> try:
+        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, "two"]}')
+        ... except ValidationError as error:
+        ...     print(describe_invalid(error))
+        `goals.1` should be a valid integer, unable to parse string as an integer. Received 'two'
+    """
+    first = error.errors(include_url=False)[0]
+    place, rule = ".".join(map(str, first["loc"])), first["msg"]
+    if first["type"] == "missing":
+        return f"`{place}` is missing"
+    is_value = rule.startswith("Input should ")
+    rule = rule.removeprefix("Input ") if is_value else rule[0].lower() + rule[1:]
+    received = "" if first["type"] == "json_invalid" else f". Received {_show(first['input'])[:60]}"
+    return f"{f'`{place}`' if place else ''}{' ' if is_value else ': ' if place else ''}{rule}{received}".strip()
+
+
+def _show(value: object) -> str:
+    """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    return repr(value)

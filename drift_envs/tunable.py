@@ -193,14 +193,14 @@ class PoisonedEnv(TunableEnv):
 
     poison_after = KnobAttribute()
     _poison_after: int = 0
+    _visits: VisitCounts
     _shares_visits = False
+    _leader: TunableEnv
 
     def _clear_visits(self) -> None:
         """Begin an episode: forget all visits, unless they are another instance's."""
         if not self._shares_visits:
             self._visits = VisitCounts()
-
-    _visits: VisitCounts
 
     def share_visits(self, leader: TunableEnv) -> None:
         """Count the visits of another instance from now on, instead of own ones.
@@ -209,8 +209,6 @@ class PoisonedEnv(TunableEnv):
             leader: the other instance.
         """
         self._leader, self._shares_visits = leader, True
-
-    _leader: TunableEnv
 
     @property
     def visits(self) -> VisitCounts:

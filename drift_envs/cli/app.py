@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from drift_envs.cli.options import (
+    MOST_PHASES,
+    EnvOption,
+    GymnasiumId,
+    Id,
+    ImportOption,
+    Name,
+    NameOrId,
+    ScheduleOption,
+    SeedOption,
+    ShownScheduleOption,
+    count_option,
+    id_option,
+    schedules_argument,
+)
 from drift_envs.command_line import (
     FAILED,
     WRONG_USAGE,
     AllowHost,
     Json,
+    Verbosity,
     make_app,
     print_json,
     refuse,
     run_app,
+    verbosity_of,
 )
 from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
 
@@ -78,8 +96,6 @@ def _words_of(error: Exception) -> str:
 
 def _make_console() -> Console:
     """The console for tables, as wide as the terminal."""
-    import os
-
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=False, emoji=False)
@@ -88,151 +104,14 @@ def _make_console() -> Console:
     return console
 
 
-def _parse_id(text: str) -> str:
-    from drift_envs.entry_points import check_id
-
-    try:
-        check_id(text)
-    except UnknownChoiceError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
-
-
-def _parse_episodes(text: str) -> int | range:
-    """A number of episodes, or a range of them such as 18-22."""
-    first, dash, last = text.partition("-")
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    if not dash or not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
-        raise typer.BadParameter(f"should be a positive number, or a range such as 18-22. Received {text!r}")
-    return range(int(first), int(last) + 1)
-
-
-def _complete_ids(incomplete: str) -> list[str]:
-    from drift_envs.registration import IDS
-
-    return [name for name in IDS if name.startswith(incomplete)]
-
-
-def _complete_schedules(incomplete: str) -> list[str]:
-    from drift_envs.schedule import shipped_schedules
-
-    return [name for name in shipped_schedules() if name.startswith(incomplete)]
-
-
-Id = Annotated[
-    str,
-    typer.Argument(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="Id, as in DriftFrozenLake-v0."),
-]
-GymnasiumId = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID|NAME",
-        autocompletion=_complete_ids,
-        help="Id, as in DriftFrozenLake-v0, with --schedule that of any environment of Gymnasium; or a shipped "
-        "schedule, or path of a file, for the environment that it names.",
-    ),
-]
-Name = Annotated[
-    str,
-    typer.Argument(metavar="NAME", autocompletion=_complete_schedules, help="Shipped schedule, or path of a file."),
-]
-NameOrId = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[NAME|ID]",
-        autocompletion=_complete_schedules,
-        help="Shipped schedule, path of a file, or id, of which it is the default schedule.",
-    ),
-]
-ScheduleOption = Annotated[
-    str | None,
-    typer.Option(
-        "--schedule",
-        metavar="NAME",
-        autocompletion=_complete_schedules,
-        help="Shipped schedule, or path of a file (default: that of the id).",
-    ),
-]
-ShownScheduleOption = Annotated[
-    str | None,
-    typer.Option(
-        "--schedule",
-        metavar="NAME",
-        autocompletion=_complete_schedules,
-        help="Shipped schedule, or path of a file, for the environment ID.",
-    ),
-]
-LARGEST = 1_000_000
-"""The largest count, where no other limit is stated."""
-MOST_PHASES = 1000
-
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="Seed of the instance.")]
-EnvOption = Annotated[
-    str | None, typer.Option("--env", metavar="ID", help="Environment, for a schedule that names none.")
-]
-
-
-def _import_all(names: list[str] | None) -> list[str]:
-    """Import modules, and let those of folders be imported; they are searched after all others."""
-    import sys
-    from importlib import import_module
-
-    for name in names or ():
-        if Path(name).is_dir():
-            sys.path.append(str(Path(name).resolve()))
-            continue
-        try:
-            import_module(name)
-        except Exception as error:  # whatever a module raises when it is imported
-            text = f"{type(error).__name__}: {error}"
-            raise typer.BadParameter(
-                f"should be a folder, or a module that can be imported. Received {name!r} ({text})",
-                param_hint="--import",
-            ) from error
-    return names or []
-
-
-ImportOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--import",
-        metavar="MODULE|DIR",
-        callback=_import_all,
-        help="Import the module that `env: MODULE:ID` names, or find it in a folder. This runs its code.",
-    ),
-]
-
-
-def _choose_schedule(name: str | None, schedule: str | None, env: str | None) -> tuple[str, str | None]:
-    """The schedule of `show` and `plot`, and its environment if one is given: `NAME`, `ID` or `ID --schedule NAME`."""
-    from drift_envs.registration import IDS
-
-    if schedule is None and name is None:
-        raise refuse("NAME", "should be given, or `--schedule`", "neither")
-    if schedule is None and name in IDS:
-        return IDS[name].schedule, env or name
-    if schedule is None:
-        return str(name), env
-    if name is not None and env is not None:
-        raise refuse("--env", "should not be given with an ID", env)
-    return schedule, name or env
-
-
 @app.command(
     "list",
     short_help="List environments and schedules.",
     epilog="Example: drift-envs list --schedules DriftFrozenLake-v0",
 )
 def _list(
-    env: Annotated[
-        str | None,
-        typer.Option(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="Show its knobs."),
-    ] = None,
-    schedules: Annotated[
-        str | None,
-        typer.Option(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="List its schedules."),
-    ] = None,
+    env: Annotated[str | None, id_option("Show its knobs.")] = None,
+    schedules: Annotated[str | None, id_option("List its schedules.")] = None,
     json: Json = False,
 ) -> None:
     """List the environments, the knobs of one, or the schedules that come with the package for one."""
@@ -267,22 +146,17 @@ def _show(
     seed: SeedOption = 0,
     phases: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=MOST_PHASES,
-            metavar="N",
-            help="Number of phases to show (default: 6, and the first one of each later drift).",
-        ),
+        count_option("Number of phases to show (default: 6, and the first one of each later drift).", MOST_PHASES),
     ] = None,
     env: EnvOption = None,
     imports: ImportOption = None,
     json: Json = False,
 ) -> None:
     """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
-    from drift_envs.cli.scheduled import open_schedule
+    from drift_envs.cli.scheduled import choose_schedule, open_schedule
     from drift_envs.cli.show import describe_phases, print_phases
 
-    chosen, env_id = _choose_schedule(name, schedule, env)
+    chosen, env_id = choose_schedule(name, schedule, env)
     scheduled = open_schedule(chosen, seed, env_id, may_import=bool(imports))
     if json:
         print_json(describe_phases(scheduled, phases))
@@ -296,10 +170,7 @@ def _show(
     epilog="Example: drift-envs validate my_schedule.yaml frozen_lake/tides",
 )
 def _validate(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", autocompletion=_complete_schedules, help="Files or shipped schedules."),
-    ],
+    files: Annotated[list[str], schedules_argument("FILE...", "Files or shipped schedules.")],
     imports: ImportOption = None,
 ) -> int:
     """Check schedule files, knobs and variants included; every mistake is reported with file, line and key.
@@ -334,11 +205,11 @@ def _new_schedule(
 )
 def _check(
     name: Name,
-    episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes on each side.")] = 5,
-    steps: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Cut an episode after N steps.")] = 200,
+    episodes: Annotated[int, count_option("Episodes on each side.")] = 5,
+    steps: Annotated[int, count_option("Cut an episode after N steps.")] = 200,
     phases: Annotated[
         int,
-        typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Phases to compare, beside one of each later drift."),
+        count_option("Phases to compare, beside one of each later drift.", MOST_PHASES),
     ] = 9,
     seed: SeedOption = 0,
     imports: ImportOption = None,
@@ -370,8 +241,9 @@ def _plot(
 ) -> None:
     """Draw the knobs of a schedule over its ticks: as text, or with --out as a picture."""
     from drift_envs.cli.plot import plot_schedule
+    from drift_envs.cli.scheduled import choose_schedule
 
-    chosen, env_id = _choose_schedule(name, schedule, env)
+    chosen, env_id = choose_schedule(name, schedule, env)
     plot_schedule(_make_console(), chosen, out, ticks, seed, env_id, may_import=bool(imports))
 
 
@@ -381,10 +253,7 @@ def _plot(
     epilog="Example: drift-envs severity frozen_lake/explicit:partial mountain_car/tangle --out severity.csv",
 )
 def _severity(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME...", autocompletion=_complete_schedules, help="Shipped schedules, or files."),
-    ],
+    names: Annotated[list[str], schedules_argument("NAME...", "Shipped schedules, or files.")],
     seed: SeedOption = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file with the figures.")] = None,
     imports: ImportOption = None,
@@ -413,9 +282,11 @@ def _severity(
 )
 def _schema() -> None:
     """Print the JSON Schema of schedule files, with which editors complete and check them."""
-    from drift_envs.cli.check import print_schema
+    import json
 
-    print_schema()
+    from drift_envs.schedule import schedule_schema
+
+    print(json.dumps(schedule_schema(), indent=2))
 
 
 @app.command(
@@ -426,12 +297,10 @@ def _schema() -> None:
 def _play(
     env_id: GymnasiumId,
     schedule: ScheduleOption = None,
-    episodes: Annotated[int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="End after N episodes.")] = None,
+    episodes: Annotated[int | None, count_option("End after N episodes.")] = None,
     every: Annotated[
         int,
-        typer.Option(
-            min=1, max=LARGEST, metavar="N", help="Ticks from one episode to the next, to reach drifts sooner."
-        ),
+        count_option("Ticks from one episode to the next, to reach drifts sooner."),
     ] = 1,
     seed: SeedOption = 0,
     imports: ImportOption = None,
@@ -445,6 +314,16 @@ def _play(
     from drift_envs.cli.scheduled import choose_environment
 
     play_environment(*choose_environment(env_id, schedule), episodes, every, seed)
+
+
+def _parse_episodes(text: str) -> int | range:
+    """A number of episodes, or a range of them such as 18-22."""
+    first, dash, last = text.partition("-")
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    if not dash or not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
+        raise typer.BadParameter(f"should be a positive number, or a range such as 18-22. Received {text!r}")
+    return range(int(first), int(last) + 1)
 
 
 @app.command(
@@ -464,7 +343,7 @@ def _record(
             "folder `traces`, which is replayed (default: oracle, or random where none is known).",
         ),
     ] = None,
-    phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to record.")] = 3,
+    phases: Annotated[int, count_option("Number of phases to record.", MOST_PHASES)] = 3,
     episodes: Annotated[
         object,
         typer.Option(
@@ -474,9 +353,7 @@ def _record(
             help="N episodes of each phase (default: 1; of a file: all), or the episodes A to B, counted from 0.",
         ),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="End each episode after N steps.")
-    ] = None,
+    steps: Annotated[int | None, count_option("End each episode after N steps.")] = None,
     fps: Annotated[
         int | None, typer.Option(min=1, max=240, metavar="N", help="Frames per second (default: the env's).")
     ] = None,
@@ -553,10 +430,8 @@ def _dataset(
             "`traces`, or a function make(observation_space, action_space).",
         ),
     ] = "random",
-    episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes of each lifetime.")] = 100,
-    lifetimes: Annotated[
-        int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Lifetimes, each with the next seed.")
-    ] = 1,
+    episodes: Annotated[int, count_option("Episodes of each lifetime.")] = 100,
+    lifetimes: Annotated[int, count_option("Lifetimes, each with the next seed.", MOST_PHASES)] = 1,
     epsilon: Annotated[float, typer.Option(min=0, max=1, metavar="P", help="Share of random actions.")] = 0.0,
     minari: Annotated[bool, typer.Option("--minari", help="Write Minari's form too.")] = False,
     seed: SeedOption = 0,
@@ -568,7 +443,6 @@ def _dataset(
     """
     from drift_envs.cli.dataset import record_dataset
     from drift_envs.cli.scheduled import choose_environment
-    from drift_envs.command_line import Verbosity, verbosity_of
     from drift_envs.datasets import DatasetOptions
 
     env_id, schedule = choose_environment(env_id, schedule)
@@ -591,9 +465,7 @@ def _score_detector(
     ] = "returns",
     window: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=LARGEST, metavar="N", help="Most steps from a drift to its detection (default: any number)."
-        ),
+        count_option("Most steps from a drift to its detection (default: any number)."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The commands `validate`, `schema` and `check`: mistakes in schedule files, and knobs whose change nothing showed."""
+"""The commands `validate` and `check`: mistakes in schedule files, and knobs whose change nothing showed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from drift_envs.errors import (
 )
 from drift_envs.knobs import KnobTable, Value, thaw
 from drift_envs.registration import IDS
-from drift_envs.schedule import NEVER, Phase, schedule_schema
+from drift_envs.schedule import NEVER, Phase
 from drift_envs.schedule.loader import check_document, limits_of
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.occurrences import DriftRamp, RandomStream
@@ -150,11 +150,6 @@ class _Tables:
             return declared_knob_table(env, content)
         finally:
             env.close()
-
-
-def print_schema() -> None:
-    """Print the JSON Schema of schedule files."""
-    print(json.dumps(schedule_schema(), indent=2))
 
 
 @dataclass(frozen=True)
@@ -290,6 +285,8 @@ class KnobComparison:
         self._schedule, self._seeds, self._steps = schedule, seeds, steps
         # without the drifts, of which there may be thousands
         self._content = {key: value for key, value in schedule.to_dict().items() if key in ("env", "knobs", "tasks")}
+        parts = IDS.get(str(schedule.env))
+        self._acts_in_words = parts is not None and parts.text_mode is not None
 
     def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, int | None]:
         """Play each side twice.
@@ -357,7 +354,7 @@ class KnobComparison:
 
         def make(values: Mapping[str, Any]) -> gym.Env[Any, Any]:
             drift = {"name": "other-side", "at": at, "set": values}
-            env = make_from_schedule({**self._content, **parts, "drifts": [drift]}, text=_acts_in_words(self._schedule))
+            env = make_from_schedule({**self._content, **parts, "drifts": [drift]}, text=self._acts_in_words)
             env.set_wrapper_attr("warns_of_end", False)  # one side of a comparison never drifts
             return env
 
@@ -377,11 +374,6 @@ def _is_equal(one: Any, other: Any) -> bool:
         return bool(data_equivalence(one, other))
     except (TypeError, ValueError):  # objects that do not compare; their text may still tell them apart
         return repr(one) == repr(other)
-
-
-def _acts_in_words(schedule: Schedule) -> bool:
-    """Whether the environment is one of texts, whose admissible actions stand in `info`."""
-    return schedule.env in IDS and IDS[str(schedule.env)].text_mode is not None
 
 
 def _draw_action(env: gym.Env[Any, Any], info: Mapping[str, Any], rng: np.random.Generator) -> Any:

@@ -282,8 +282,7 @@ def draft_schedule(env_id: str) -> str:
         env: DriftCartPole-v0
     """
     name = IDS[env_id].schedule
-    loaded = load_schedule(name, table=None)
-    default: dict[str, Any] = {} if loaded is None else loaded.to_dict()
+    default = load_schedule(name).to_dict()
     change = {key: value for key, value in default["drifts"][0].items() if key not in ("name", "at")}
     parts = [FIRST.format(env=env_id, schedule=name, visibility=default["visibility"])]
     if "tasks" in default:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
 import sys
 import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -22,9 +21,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from drift_envs.checks import describe_invalid
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.datasets.recorder import Act, make_policy
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError, UnknownChoiceError, load_all
 from drift_envs.registration import IDS
-from drift_envs.schedule import Schedule, load_schedule
 
 FORMATS = (".gif", ".mp4", ".png")
 SHOP = "DriftWebShop-v0"
@@ -47,8 +46,6 @@ ACROSS = 3
 
 Clip = tuple[str, list[np.ndarray]]
 """A phase's id and its frames."""
-
-_Act = Callable[[Any, dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ def _film_recording(recording: Recording, options: RecordOptions) -> tuple[list[
     """Frames of the replayed episodes, and frames per second."""
     wanted = range(options.episodes) if isinstance(options.episodes, int) else options.episodes
     with without_display():
-        env = gym.make(options.env_id, schedule=as_schedule(recording), render_mode="rgb_array", overlay=True)
+        env = gym.make(options.env_id, schedule=dict(recording.schedule), render_mode="rgb_array", overlay=True)
         env.set_wrapper_attr("warns_of_end", False)
         try:
             return list(replay(env, recording, wanted, options.steps)), int(env.metadata["render_fps"])
@@ -207,7 +204,7 @@ def film(
     Args:
         env: the environment, rendering to arrays.
         scheduled: its schedule.
-        policy: `oracle` or `random`.
+        policy: one of `POLICIES`.
         phases: how many phases.
         episodes: how many episodes of each.
         steps: cut each episode after so many.
@@ -216,7 +213,7 @@ def film(
     Yields:
         Each phase's id and its frames, shape `(height, width, 3)`.
     """
-    act = _policy(env, policy, seed)
+    act = _act_by(policy, env, seed)
     jumps = scheduled.schedule.clock == "episode"
     for number, phase in enumerate(scheduled.phases(phases)):
         frames: list[np.ndarray] = []
@@ -235,7 +232,7 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
 
     Args:
         env: the environment, rendering to arrays.
-        policy: `oracle` or `random`.
+        policy: one of `POLICIES`.
         episodes: their numbers, from 0.
         steps: cut each episode after so many.
         seed: of the environment and its actions.
@@ -243,7 +240,7 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
     Yields:
         Each episode's phase and number, and its frames.
     """
-    act = _policy(env, policy, seed)
+    act = _act_by(policy, env, seed)
     jumps = env.get_wrapper_attr("schedule").clock == "episode"
     begin = episodes.start if jumps else 0
     for number in range(begin, episodes.stop):
@@ -257,13 +254,14 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
 
 
 def _episode(
-    env: gym.Env, act: _Act, observation: Any, info: dict[str, Any], steps: int | None, is_rendered: bool = True
+    env: gym.Env, act: Act, observation: Any, info: dict[str, Any], steps: int | None, is_rendered: bool = True
 ) -> list[np.ndarray]:
     """The frames of an episode after its reset; empty if it is not rendered."""
     frames = [_frame(env)] if is_rendered else []
     done, taken = False, 0
     while not done and taken != steps:
-        observation, _, terminated, truncated, info = env.step(act(observation, info))
+        tick = env.get_wrapper_attr("drift_state").tick
+        observation, _, terminated, truncated, info = env.step(act(observation, info, tick))
         done, taken = terminated or truncated, taken + 1
         if is_rendered:
             frames.append(_frame(env))
@@ -373,20 +371,8 @@ def load_imageio(suffix: str) -> Any:
     return import_module(names[0])
 
 
-def _policy(env: gym.Env, name: str, seed: int) -> _Act:
-    if name == "random":
-        if isinstance(env.action_space, gym.spaces.Text):
-            draw = random.Random(seed)
-            env.action_space.seed(seed)
-            return lambda observation, info: (
-                draw.choice(info["actions"]) if "actions" in info else env.action_space.sample()
-            )
-        env.action_space.seed(seed)
-        return lambda observation, info: env.action_space.sample()
-    oracle = env.get_wrapper_attr("oracle")
-    if name == "initial":
-        return lambda observation, info: oracle.action(observation, 0)
-    return lambda observation, info: oracle.action(observation, env.get_wrapper_attr("drift_state").tick)
+def _act_by(policy: str, env: gym.Env, seed: int) -> Act:
+    return make_policy("optimal" if policy == "oracle" else policy, env)(seed)
 
 
 def _frame(env: gym.Env) -> np.ndarray:
@@ -472,12 +458,6 @@ def read_recording(path: Path) -> Recording:
         raise ArgumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     tested = tuple(episode for episode in episodes if episode.stage == "test")
     return recording.model_copy(update={"path": path, "episodes": tested})
-
-
-def as_schedule(recording: Recording) -> Schedule | None:
-    """The schedule of a recording as an object."""
-    schedule: Schedule | None = load_schedule(dict(recording.schedule))
-    return schedule
 
 
 def replay(

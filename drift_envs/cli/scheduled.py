@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from drift_envs.command_line import refuse
 from drift_envs.entry_points import check_id, knob_table_of, make_from_schedule, make_plain, module_to_import
-from drift_envs.errors import ArgumentError, ScheduleError, UnknownChoiceError
+from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
 from drift_envs.registration import IDS
@@ -158,6 +159,28 @@ def choose_environment(name: str, schedule: str | None) -> tuple[str, str | None
     return env_id, name
 
 
+def choose_schedule(name: str | None, schedule: str | None, env: str | None) -> tuple[str, str | None]:
+    """The schedule of a command that takes `NAME`, `ID` or `ID --schedule NAME`, and its environment if one is given.
+
+    Args:
+        name: a schedule or an id.
+        schedule: of the option `--schedule`.
+        env: of the option `--env`.
+
+    Raises:
+        typer.BadParameter: if neither a name nor a schedule is given, or two environments are.
+    """
+    if schedule is None and name is None:
+        raise refuse("NAME", "should be given, or `--schedule`", "neither")
+    if schedule is None and name in IDS:
+        return IDS[name].schedule, env or name
+    if schedule is None:
+        return str(name), env
+    if name is not None and env is not None:
+        raise refuse("--env", "should not be given with an ID", env)
+    return schedule, name or env
+
+
 def read_schedule(name: str | Schedule, table: Tables) -> Schedule:
     """Read a schedule.
 
@@ -169,10 +192,7 @@ def read_schedule(name: str | Schedule, table: Tables) -> Schedule:
         ScheduleError: if it breaks a rule.
     """
     is_file = isinstance(name, str) and Path(name).is_file()
-    schedule = load_schedule(Path(str(name)) if is_file else name, table=table)
-    if schedule is None:  # only `None` gives `None`
-        raise ScheduleError([])
-    return schedule
+    return load_schedule(Path(str(name)) if is_file else name, table=table)
 
 
 def table_of(env_id: str, schedule: Schedule | None = None, *, may_import: bool = False) -> KnobTable:

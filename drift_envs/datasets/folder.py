@@ -232,11 +232,11 @@ def encode(name: str, space: gym.Space[Any], values: Sequence[Any]) -> dict[str,
         rows = np.asarray(values, space.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"`{name}` should have values of its space, {space}. Received others: {error}") from error
-    if rows.size != len(values) * int(np.prod(space.shape or (), dtype=int)):
+    size = int(np.prod(space.shape or (), dtype=int))
+    if rows.size != len(values) * size:
         raise ArgumentError(f"`{name}` should have values of its space, {space}. Received ones of {rows.shape[1:]}")
     if isinstance(space, gym.spaces.Discrete):
         return {name: pyarrow.array(rows.reshape(-1))}
-    size = int(np.prod(space.shape or (), dtype=int))
     return {name: pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.reshape(-1)), size)}
 
 

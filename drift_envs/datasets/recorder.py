@@ -34,84 +34,6 @@ Act = Callable[[Any, dict[str, Any], int], Any]
 Policy = Callable[[int], Act]
 
 
-def make_policy(name: str, env: gym.Env[Any, Any], epsilon: float = 0.0) -> Policy:
-    """The policy of a name.
-
-    Args:
-        name: one of `POLICIES`, or `module:name` of a function `make(observation_space, action_space)` that returns a
-            function `act(observation, info, rng)`, where `rng` is the NumPy generator of the episode.
-        env: the environment, after a reset.
-        epsilon: the share of actions that are random instead.
-
-    Raises:
-        UnknownChoiceError: if there is no such policy.
-        NoOracleError: if no optimum is known for the environment.
-        ArgumentError: if the function cannot be found or called.
-    """
-    wanders = _make_random(env)
-    if name == "random":
-        return wanders
-    follows = _make_own(name, env) if ":" in name else _make_oracle(name, env)
-    return _mix(follows, wanders, epsilon) if epsilon else follows
-
-
-def _make_random(env: gym.Env[Any, Any]) -> Policy:
-    """Uniform over the actions: of `info["actions"]` where actions are texts."""
-    space = env.action_space
-    if isinstance(space, gym.spaces.Text):
-
-        def begin_texts(seed: int) -> Act:
-            rng = random.Random(seed)
-            space.seed(seed)
-            return lambda observation, info, tick: rng.choice(info["actions"]) if "actions" in info else space.sample()
-
-        return begin_texts
-
-    def begin(seed: int) -> Act:
-        space.seed(seed)
-        return lambda observation, info, tick: space.sample()
-
-    return begin
-
-
-def _make_oracle(name: str, env: gym.Env[Any, Any]) -> Policy:
-    if name not in POLICIES:
-        raise UnknownChoiceError(
-            f"`policy` should be one of {', '.join(POLICIES)}, 'module:name' of a function, or a file of a run's "
-            f"folder `traces`. Received {name!r}"
-        )
-    oracle: Any = env.get_wrapper_attr("oracle") if env.has_wrapper_attr("oracle") else None
-    if not hasattr(oracle, "action"):
-        raise NoOracleError(f"the optimum of {env} is not known; use the policy `random` or a function")
-    act: Act
-    if name == "initial":
-        act = lambda observation, info, tick: oracle.action(observation, 0)  # noqa: E731
-    else:
-        act = lambda observation, info, tick: oracle.action(observation, tick)  # noqa: E731
-    return lambda seed: act
-
-
-def _make_own(name: str, env: gym.Env[Any, Any]) -> Policy:
-    own = find_callable("policy", name)(env.observation_space, env.action_space)
-    if not callable(own):
-        raise ArgumentError(f"`{name}` should return a function `act(observation, info, rng)`. Received {own!r}")
-
-    def begin(seed: int) -> Act:
-        rng = np.random.default_rng(seed)
-        return lambda observation, info, tick: own(observation, info, rng)
-
-    return begin
-
-
-def _mix(follows: Policy, wanders: Policy, epsilon: float) -> Policy:
-    def begin(seed: int) -> Act:
-        rng = random.Random(seed)
-        usual, other = follows(seed), wanders(seed)
-        return lambda *seen: other(*seen) if rng.random() < epsilon else usual(*seen)
-
-    return begin
-
-
 STEPS_PER_PART = 100_000
 """The most steps of a part, if episodes last until the limit."""
 
@@ -162,9 +84,7 @@ class DatasetOptions:
     def schedule_object(self) -> Schedule:
         """The schedule, with the environment's id."""
         source = IDS[self.env_id].schedule if self.schedule is None else self.schedule
-        loaded = load_schedule(source, table=None)
-        if loaded is None:
-            raise ArgumentError("`schedule` should be a schedule. Received None")
+        loaded: Schedule = load_schedule(source)
         return loaded.model_copy(update={"env": self.env_id})
 
 
@@ -519,3 +439,81 @@ def _plan_replay(recorded: ReplayedEpisode) -> _Episode:
         lambda observation, info, tick: next(actions),
         len(recorded.actions),
     )
+
+
+def make_policy(name: str, env: gym.Env[Any, Any], epsilon: float = 0.0) -> Policy:
+    """The policy of a name.
+
+    Args:
+        name: one of `POLICIES`, or `module:name` of a function `make(observation_space, action_space)` that returns a
+            function `act(observation, info, rng)`, where `rng` is the NumPy generator of the episode.
+        env: the environment, after a reset.
+        epsilon: the share of actions that are random instead.
+
+    Raises:
+        UnknownChoiceError: if there is no such policy.
+        NoOracleError: if no optimum is known for the environment.
+        ArgumentError: if the function cannot be found or called.
+    """
+    wanders = _make_random(env)
+    if name == "random":
+        return wanders
+    follows = _make_own(name, env) if ":" in name else _make_oracle(name, env)
+    return _mix(follows, wanders, epsilon) if epsilon else follows
+
+
+def _make_random(env: gym.Env[Any, Any]) -> Policy:
+    """Uniform over the actions: of `info["actions"]` where actions are texts."""
+    space = env.action_space
+    if isinstance(space, gym.spaces.Text):
+
+        def begin_texts(seed: int) -> Act:
+            rng = random.Random(seed)
+            space.seed(seed)
+            return lambda observation, info, tick: rng.choice(info["actions"]) if "actions" in info else space.sample()
+
+        return begin_texts
+
+    def begin(seed: int) -> Act:
+        space.seed(seed)
+        return lambda observation, info, tick: space.sample()
+
+    return begin
+
+
+def _make_oracle(name: str, env: gym.Env[Any, Any]) -> Policy:
+    if name not in POLICIES:
+        raise UnknownChoiceError(
+            f"`policy` should be one of {', '.join(POLICIES)}, 'module:name' of a function, or a file of a run's "
+            f"folder `traces`. Received {name!r}"
+        )
+    oracle: Any = env.get_wrapper_attr("oracle") if env.has_wrapper_attr("oracle") else None
+    if not hasattr(oracle, "action"):
+        raise NoOracleError(f"the optimum of {env} is not known; use the policy `random` or a function")
+    act: Act
+    if name == "initial":
+        act = lambda observation, info, tick: oracle.action(observation, 0)  # noqa: E731
+    else:
+        act = lambda observation, info, tick: oracle.action(observation, tick)  # noqa: E731
+    return lambda seed: act
+
+
+def _make_own(name: str, env: gym.Env[Any, Any]) -> Policy:
+    own = find_callable("policy", name)(env.observation_space, env.action_space)
+    if not callable(own):
+        raise ArgumentError(f"`{name}` should return a function `act(observation, info, rng)`. Received {own!r}")
+
+    def begin(seed: int) -> Act:
+        rng = np.random.default_rng(seed)
+        return lambda observation, info, tick: own(observation, info, rng)
+
+    return begin
+
+
+def _mix(follows: Policy, wanders: Policy, epsilon: float) -> Policy:
+    def begin(seed: int) -> Act:
+        rng = random.Random(seed)
+        usual, other = follows(seed), wanders(seed)
+        return lambda *seen: other(*seen) if rng.random() < epsilon else usual(*seen)
+
+    return begin

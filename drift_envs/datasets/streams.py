@@ -289,7 +289,8 @@ def _episodes(minari: Any, table: Any, env: gym.Env[Any, Any]) -> Iterator[Any]:
     following = decode("next_observation", env.observation_space, table)
     actions = decode("action", env.action_space, table)
     columns = {name: table.column(name).to_numpy() for name in ("reward", "terminated", "truncated", "episode")}
-    infos = {name.replace(".", "_"): _info(table.column(name)) for name in _labels(table.column_names)}
+    labels = (*FIELDS, *(name for name in table.column_names if name.startswith("knob.")), "drift_log")
+    infos = {name.replace(".", "_"): _info(table.column(name)) for name in labels}
     begins = np.flatnonzero(np.concatenate([[True], np.diff(columns["episode"]) != 0]))
     for start, stop in zip(begins.tolist(), [*begins[1:].tolist(), table.num_rows], strict=True):
         rows = slice(start, stop)
@@ -302,10 +303,6 @@ def _episodes(minari: Any, table: Any, env: gym.Env[Any, Any]) -> Iterator[Any]:
             # one more than steps, as that of the reset: the labels of the first step
             infos={name: join(values[start : start + 1], values[rows]) for name, values in infos.items()},
         )
-
-
-def _labels(names: list[str]) -> list[str]:
-    return [*FIELDS, *(name for name in names if name.startswith("knob.")), "drift_log"]
 
 
 def _info(column: Any) -> Any:

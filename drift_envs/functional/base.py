@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -13,11 +13,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.functional.compiler import compile_schedules
 from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.schedule import Schedule, load_schedule
-from drift_envs.schedule.model import OPERATIONS
-
-Source = str | Mapping[str, Any] | Schedule | None
-"""A schedule, or what `load_schedule` makes one of; `None` for no drift."""
+from drift_envs.schedule import Schedule
+from drift_envs.schedule.loader import Source, load_schedule
 
 
 def load_all(schedules: Sequence[Source], table: KnobTable) -> list[Schedule]:
@@ -102,10 +99,7 @@ class FunctionalEnv(ABC):
         """
         loaded = load_all(schedules, self.knobs)
         for one in loaded:
-            if any(
-                "poison_after" in values
-                for values in (one.base, *(getattr(drift, each) for drift in one.drifts for each in OPERATIONS))
-            ):
+            if "poison_after" in one.driven:
                 raise ArgumentError(
                     "`poison_after` should not be driven in a functional environment, which counts no visits. "
                     f"Received the schedule {one.name!r}"
@@ -180,7 +174,7 @@ class FunctionalEnv(ABC):
             number: the number of lifetimes.
         """
         keys = jax.random.split(key, number)
-        reset: Any = jax.vmap(self.reset, in_axes=(0, self._axis(params)))
+        reset: Any = jax.vmap(self.reset, in_axes=(0, batch_axis(params)))
         found: tuple[Any, Lifetime] = reset(keys, params)
         return found
 
@@ -206,7 +200,7 @@ class FunctionalEnv(ABC):
             (5,)
         """
         draws = self.draw(key, states.time.shape, params)
-        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self._axis(params)))
+        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, batch_axis(params)))
         found: tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]] = step(draws, states, actions, params)
         return found
 
@@ -221,11 +215,6 @@ class FunctionalEnv(ABC):
         number = params.drift.fixed.dtype
         keys = jax.random.split(key, self.draws)
         return tuple(jax.random.uniform(own, shape, number) for own in keys)
-
-    @staticmethod
-    def _axis(params: Any) -> int | None:
-        """The dimension of a batch of parameters, `None` if all lifetimes share them."""
-        return 0 if jnp.ndim(params.max_steps) else None
 
     def knob_values(self, state: Lifetime, params: Any) -> dict[str, Any]:
         """The knob values of the next step, for evaluators: numbers, and indices of other values.
@@ -251,3 +240,8 @@ class FunctionalEnv(ABC):
     @abstractmethod
     def _observe(self, params: Any, env_state: Any) -> Any:
         """The observation of a state."""
+
+
+def batch_axis(params: Any) -> int | None:
+    """The dimension of a batch of parameters, `None` if all lifetimes share them."""
+    return 0 if jnp.ndim(params.drift.clock) else None

@@ -28,20 +28,17 @@ _MOST_ROWS = 4096  # a longer ramp is computed
 _CHUNK = 4096  # changes that are looked for at once
 _MOST_TICKS = 10_000_000  # of a table
 
+# the dimension of the knobs in the arrays of a batch
 _KNOB_AXES = {
     **dict.fromkeys(("base", "low", "high", "whole"), 1),
     **dict.fromkeys(("operation", "argument", "powers", "options", "option_count"), 2),
 }
-
 _OBJECT_KNOB_AXES = {
     "object_base": 1,
     **dict.fromkeys(("object_operation", "object_argument", "object_options", "object_option_count", "swaps"), 2),
 }
 
-# the dimension of the knobs in the arrays of a batch
-
 _LONGEST_TABLE = 4096  # ticks of a ramp whose weights are tabulated, with NumPy's own rounding
-
 _MOST_POWERS = 64  # repetitions of a factor that are tabulated
 _MOST_DEVIATIONS = 6.0  # random ramps that overlap: so many standard deviations above their mean have room
 _MOST_VALUES = 4096
@@ -63,18 +60,13 @@ _META = ("features", "clocks", "names", "object_names", "all_names", "all_object
 
 
 @dataclass(frozen=True)
-class DriftTable:
-    """A schedule as R rows of knob values.
-
-    K numeric knobs and J others drift in some schedule of the batch; only these are in the rows.
+class _Compiled:
+    """What both forms of a schedule have; K numeric knobs and J others drift in some schedule of the batch.
 
     Args:
         clock: what a tick counts, see `CLOCKS`.
-        starts: the tick from which on each row holds, ascending and ended by `FAR`, shape `(R + 1,)`.
-        numbers: `(R, K)`.
-        objects: indices of values, `(R, J)`.
-        fixed: the numbers at tick 0, of all numeric knobs.
-        object_fixed: the indices of the values at tick 0, of all other knobs.
+        fixed: the first numbers of all numeric knobs, which those that do not drift keep.
+        object_fixed: the indices of the first values of all other knobs.
         clocks: the codes of the clocks of the batch.
         names: the K numeric knobs that drift.
         object_names: the J others that drift.
@@ -83,9 +75,6 @@ class DriftTable:
     """
 
     clock: Any
-    starts: Any
-    numbers: Any
-    objects: Any
     fixed: Any
     object_fixed: Any
     clocks: tuple[int, ...]
@@ -96,13 +85,25 @@ class DriftTable:
 
 
 @dataclass(frozen=True)
-class DriftLayers:
-    """A schedule of D drifts; M options of a choice, V values of a knob.
-
-    K numeric knobs and J others drift in some schedule of the batch; only these are computed tick by tick.
+class DriftTable(_Compiled):
+    """A schedule as R rows of the values of the knobs that drift.
 
     Args:
-        clock: what a tick counts, see `CLOCKS`.
+        starts: the tick from which on each row holds, ascending and ended by `FAR`, shape `(R + 1,)`.
+        numbers: `(R, K)`.
+        objects: indices of values, `(R, J)`.
+    """
+
+    starts: Any
+    numbers: Any
+    objects: Any
+
+
+@dataclass(frozen=True)
+class DriftLayers(_Compiled):
+    """A schedule of D drifts; M options of a choice, V values of a knob. Values are computed tick by tick.
+
+    Args:
         seed: the seed that pins the random parts, or -1.
         first: the first (possible) occurrence, shape `(D,)`.
         period: ticks between two occurrences, `(D,)`; `FAR` for a single one.
@@ -128,17 +129,9 @@ class DriftLayers:
         object_options: `(D, J, M)`.
         object_option_count: `(D, J)`.
         swaps: the index of the value after the swap, by index before, `(D, J, V)`.
-        fixed: the numbers without any drift, of all numeric knobs.
-        object_fixed: the indices of the values without any drift, of all other knobs.
         features: what the batch uses; equal for all schedules of a batch.
-        clocks: the codes of the clocks of the batch.
-        names: the K numeric knobs that drift.
-        object_names: the J others that drift.
-        all_names: all numeric knobs.
-        all_object_names: all other knobs.
     """
 
-    clock: Any
     seed: Any
     first: Any
     period: Any
@@ -164,14 +157,7 @@ class DriftLayers:
     object_options: Any
     object_option_count: Any
     swaps: Any
-    fixed: Any
-    object_fixed: Any
     features: Features
-    clocks: tuple[int, ...]
-    names: tuple[str, ...]
-    object_names: tuple[str, ...]
-    all_names: tuple[str, ...]
-    all_object_names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -294,7 +280,7 @@ class Batch:
         self.drifts = [drift for schedule in schedules for drift in schedule.drifts]
         self.numeric = tuple(knob for knob in table.knobs if knob.is_numeric)
         self.others = tuple(knob for knob in table.knobs if not knob.is_numeric)
-        drifting = {name for drift in self.drifts for operation in OPERATIONS for name in getattr(drift, operation)}
+        drifting = {name for drift in self.drifts for name in drift.driven}
         self.kept = [place for place, knob in enumerate(self.numeric) if knob.name in drifting]
         self.kept_others = [place for place, knob in enumerate(self.others) if knob.name in drifting]
 

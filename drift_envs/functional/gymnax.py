@@ -27,13 +27,13 @@ from drift_envs.attribute_knobs import (
 )
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
-from drift_envs.functional.base import Source, load_all
+from drift_envs.functional.base import batch_axis, load_all
 from drift_envs.functional.compiler import DriftParams, compile_schedules
 from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, object_of, start_drift
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.loader import Source, load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.binding import driven_names, permutation_knob
+from drift_envs.wrappers.binding import permutation_knob
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""
@@ -220,7 +220,7 @@ class DriftedEnv:
         """
         loaded = load_all(schedules, self.knobs)
         arrays, objects = compile_schedules(loaded, self.knobs, seed, ticks)
-        driven = set().union(*map(driven_names, loaded))
+        driven = {name for schedule in loaded for name in schedule.driven}
         own = self._env.default_params if env_params is None else env_params
         repeated = jax.tree.map(lambda part: jnp.repeat(jnp.asarray(part)[None], len(loaded), 0), own)
         values = {name: self._stack(name, [found[name] for found in objects]) for name in objects[0] if name in driven}
@@ -288,7 +288,7 @@ class DriftedEnv:
             params: from `params`, which all lifetimes share, or from `params_of`, one for each.
             number: the number of lifetimes.
         """
-        reset: Any = jax.vmap(self.reset, in_axes=(0, _axis(params)))
+        reset: Any = jax.vmap(self.reset, in_axes=(0, batch_axis(params)))
         found: tuple[Any, DriftedState] = reset(jax.random.split(key, number), params)
         return found
 
@@ -304,7 +304,7 @@ class DriftedEnv:
             params: as for `reset_batch`.
         """
         keys = jax.random.split(key, states.drift.tick.shape[0])
-        step: Any = jax.vmap(self.step, in_axes=(0, 0, 0, _axis(params)))
+        step: Any = jax.vmap(self.step, in_axes=(0, 0, 0, batch_axis(params)))
         found: tuple[Any, DriftedState, Any, Any, Any, dict[str, Any]] = step(keys, states, actions, params)
         return found
 
@@ -337,11 +337,6 @@ class DriftedEnv:
 def _value_of(params: DriftedParams, carry: DriftCarry, name: str) -> Any:
     """The value of a knob that is no number, at a tick."""
     return params.values[name][object_of(params.drift, carry, name)]
-
-
-def _axis(params: DriftedParams) -> int | None:
-    """The dimension of a batch of parameters, `None` if all lifetimes share them."""
-    return 0 if jnp.ndim(params.drift.clock) else None
 
 
 def _numbers(params: Any) -> dict[str, Any]:

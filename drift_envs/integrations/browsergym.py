@@ -15,7 +15,6 @@ from drift_envs.chromium import FLAGS, find_chromium
 from drift_envs.envs.webshop.served import ServerBackend
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
-from drift_envs.wrappers.binding import driven_names
 from drift_envs.wrappers.drift import Source
 from webshop_server.settings import Settings
 
@@ -153,7 +152,7 @@ class DriftShopTask(AbstractBrowserTask):  # type: ignore[misc]
             return
         if schedule.clock != "episode":
             raise ArgumentError(f"`schedule` should have the clock `episode`. Received {schedule.clock!r}")
-        foreign = sorted(driven_names(schedule) - _SETTINGS)
+        foreign = sorted(set(schedule.driven) - _SETTINGS)
         if foreign:
             raise ArgumentError(
                 f"`schedule` should set knobs that pages show. Received {schedule.name!r}, which sets "

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Timeline
@@ -135,7 +136,7 @@ def _agree(truth: Any, value: Any) -> bool:
         )
     if isinstance(truth, list):
         return isinstance(value, list) and len(truth) == len(value) and all(map(_agree, truth, value))
-    if _is_number(truth) and _is_number(value):
+    if is_number(truth) and is_number(value):
         return math.isclose(truth, value, rel_tol=TOLERANCE)
     return type(truth) is type(value) and bool(truth == value)
 
@@ -152,10 +153,6 @@ def _agreement(truth: Any, value: Any) -> float:
 
 def _is_map(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, str) and row for row in value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _short(value: object) -> str:

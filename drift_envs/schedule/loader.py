@@ -66,7 +66,9 @@ _NUMERIC_ONLY = ("add", "scale", "walk")
 Tables = KnobTable | Callable[[Mapping[str, Any]], KnobTable | None] | None
 """The knobs of an environment, or what finds them in the content of a schedule that may be wrong elsewhere."""
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule
+NamedSource = str | os.PathLike[str] | Mapping[str, Any] | Schedule
+Source = NamedSource | None
+"""A schedule, or what `load_schedule` makes one of; `None` for no drift."""
 
 MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
@@ -83,10 +85,10 @@ Update = Callable[[Value], Value]
 @overload
 def load_schedule(source: None, *, table: Tables = None) -> None: ...
 @overload
-def load_schedule(source: Source, *, table: Tables = None) -> Schedule: ...
+def load_schedule(source: NamedSource, *, table: Tables = None) -> Schedule: ...
 @overload
-def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | None: ...
-def load_schedule(source: Source | None, *, table: Tables = None) -> Schedule | None:
+def load_schedule(source: Source, *, table: Tables = None) -> Schedule | None: ...
+def load_schedule(source: Source, *, table: Tables = None) -> Schedule | None:
     """Read and check a schedule.
 
     Args:

@@ -138,6 +138,11 @@ class Drift(_Model):
         default_factory=FrozenMapping, description="knob: the standard deviation of the step of each occurrence"
     )
 
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """The knobs that it changes."""
+        return tuple(name for operation in OPERATIONS for name in getattr(self, operation))
+
     @model_validator(mode="after")
     def _keep_rules(self) -> Drift:
         _refuse(_broken_in_drift(_written(self)))
@@ -292,6 +297,16 @@ class Schedule(_Model):
     def _keep_rules(self) -> Schedule:
         _refuse(_broken_in_schedule(_written(self)))
         return self
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """The knobs that it sets in its base or changes by a drift, each once.
+
+        Example:
+            >>> Schedule(version=1, name="a", base={"slip": 0.1}, drifts=({"at": 1, "add": {"slip": 1}},)).driven
+            ('slip',)
+        """
+        return tuple(dict.fromkeys((*self.base, *(name for drift in self.drifts for name in drift.driven))))
 
     def mark_checked(self, table: KnobTable) -> Schedule:
         """Note that every value was checked for this table; `load_schedule` does this.

@@ -98,7 +98,11 @@ class Timeline:
         self._streams = [RandomStream(self._entropy, index) for index in range(len(schedule.drifts))]
         self._ramps = [DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
         self._base_draws: dict[str, Value] = {}
-        self.names = self._driven()
+        driven = schedule.driven
+        unknown = [name for name in driven if name not in table]
+        if unknown:
+            raise ArgumentError(f"`schedule` sets knobs that the environment does not have: {', '.join(unknown)}")
+        self.names = tuple(name for name in table if name in driven)
         self._columns = [self._column(table[name]) for name in self.names]
         self._phases = PhaseTable(self._ramps)
         self._segments: Sequence[Segment | Row] = ()
@@ -275,16 +279,6 @@ class Timeline:
         for column, drawn in zip(self._columns, state["drawn"], strict=True):
             for layer, values in zip(column.layers, drawn, strict=True):
                 layer.drawn = None if values is None else dict(values)
-
-    def _driven(self) -> tuple[str, ...]:
-        named = dict.fromkeys(self.schedule.base)
-        for drift in self.schedule.drifts:
-            for operation in OPERATIONS:
-                named.update(dict.fromkeys(getattr(drift, operation)))
-        unknown = [name for name in named if name not in self.table]
-        if unknown:
-            raise ArgumentError(f"`schedule` sets knobs that the environment does not have: {', '.join(unknown)}")
-        return tuple(name for name in self.table if name in named)
 
     def _column(self, knob: Knob) -> Column:
         written: Any = self.schedule.base.get(knob.name, knob.default)
@@ -471,13 +465,17 @@ def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
         >>> needs_seed(Schedule(version=1, name="storms", drifts=(storms,)), KnobTable(()))
         True
     """
-    if schedule.seed is not None:
-        return False
-    written = [schedule.base, *(drift.set for drift in schedule.drifts)]
-    return any(
+    draws = draws_values(schedule, table) or any(
         drift.rate is not None or drift.jitter or drift.kind == "gradual" or drift.choice or drift.walk
         for drift in schedule.drifts
-    ) or any(name in table and is_draw(table[name], value) for values in written for name, value in values.items())
+    )
+    return schedule.seed is None and draws
+
+
+def draws_values(schedule: Schedule, table: KnobTable) -> bool:
+    """Whether a schedule leaves values of these knobs to the seed, such as maps, which are found by search."""
+    written = [schedule.base, *(drift.set for drift in schedule.drifts)]
+    return any(is_draw(table[name], value) for values in written for name, value in values.items() if name in table)
 
 
 _MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own

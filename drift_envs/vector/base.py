@@ -16,13 +16,12 @@ from drift_envs.checks import LARGEST_COUNT, check_integer, is_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.dynamics import Dynamics, EpisodeDraws, StepDraws, refuse_poison
+from drift_envs.vector.dynamics import EpisodeDraws, StepDraws, refuse_poison
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.sub_environment import (
     DriftInfos,
     SubEnvironment,
     SubEnvironmentAccess,
-    VectorRenderer,
     final_infos,
     merge_infos,
 )
@@ -71,7 +70,7 @@ def make_vector(
     return SyncVectorEnv([build_with_limit] * num_envs, autoreset_mode=autoreset_mode)
 
 
-class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
+class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -154,7 +153,6 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         self._drift_infos: DriftInfos | None = None
         if notify != "none":
             self._drift_infos = DriftInfos(self.pool.columns, self.envs, notify, self._add_info)
-        self._renderer = VectorRenderer(self, self.envs)
         self._make_arrays()
 
     def reset(

@@ -9,9 +9,7 @@ import numpy as np
 
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule import Drift, Schedule, Timeline
-from drift_envs.schedule.model import OPERATIONS
-from drift_envs.schedule.timeline import ChangePoints, needs_seed
-from drift_envs.schedule.values import is_draw
+from drift_envs.schedule.timeline import ChangePoints, draws_values, needs_seed
 
 FAR = 1 << 61
 
@@ -66,7 +64,7 @@ class KnobPool:
         self.is_dense = (
             self.is_shared
             and any(_density(drift) >= _DENSE for drift in schedule.drifts)
-            and all(table[name].is_numeric for drift in schedule.drifts for name in _driven_names(drift))
+            and all(table[name].is_numeric for drift in schedule.drifts for name in drift.driven)
         )
         self.cursor = np.full(number, -1, np.int64)
         self.columns = columns
@@ -268,14 +266,3 @@ def _density(drift: Drift) -> float:
     if drift.over is not None:
         return 1.0
     return 1.0 / drift.every if drift.every is not None else 0.0
-
-
-def _driven_names(drift: Drift) -> list[str]:
-    """The knobs that a drift drives."""
-    return [name for operation in OPERATIONS for name in getattr(drift, operation)]
-
-
-def draws_values(schedule: Schedule, table: KnobTable) -> bool:
-    """Whether a schedule leaves values of these knobs to the seed, such as maps, which are found by search."""
-    written = [schedule.base, *(drift.set for drift in schedule.drifts)]
-    return any(is_draw(table[name], value) for values in written for name, value in values.items() if name in table)

@@ -133,50 +133,12 @@ class SubEnvironment:
             raise ArgumentError(f"`name` should be one of {known}. Received {name!r}")
 
 
-class VectorRenderer:
-    """Renders sub-environments by the single environment, set to the knobs and the state of each."""
-
-    def __init__(self, vector: Dynamics, envs: Sequence[SubEnvironment]) -> None:
-        self._vector, self._envs = vector, envs
-
-    def frame(self, index: int) -> np.ndarray:
-        """The frame of a sub-environment, shape `(height, width, 3)`, `uint8`."""
-        env: Any = self._vector.single_env.unwrapped
-        env.set_knobs(self._envs[index].read_knobs())
-        self._vector.pose(env, index)
-        frame: np.ndarray = env.render()
-        return frame
-
-    def frames(self) -> tuple[np.ndarray, ...]:
-        """The frames of all sub-environments."""
-        return tuple(self.frame(index) for index in range(len(self._envs)))
-
-    def grid(self, columns: int | None, most: int) -> np.ndarray:
-        """One image of the frames in a grid, shape `(height, width, 3)`, `uint8`; empty cells are black.
-
-        Args:
-            columns: columns of the grid; by default about the number of its rows.
-            most: the largest number of sub-environments in the image.
-        """
-        frames = [self.frame(index) for index in range(min(len(self._envs), most))]
-        across = columns or math.ceil(math.sqrt(len(frames)))
-        down = math.ceil(len(frames) / across)
-        height, width, colors = frames[0].shape
-        image = np.zeros((down * height, across * width, colors), np.uint8)
-        for position, frame in enumerate(frames):
-            row, column = divmod(position, across)
-            image[row * height : (row + 1) * height, column * width : (column + 1) * width] = frame
-        return image
-
-
-class SubEnvironmentAccess:
+class SubEnvironmentAccess(Dynamics):
     """Attributes and frames of the sub-environments of a vector environment, which sets the attributes below."""
 
-    num_envs: int
     envs: tuple[SubEnvironment, ...]
     render_mode: str | None
     _driven: frozenset[str]
-    _renderer: VectorRenderer
     _is_reset: bool
 
     def render(self) -> tuple[np.ndarray, ...] | None:
@@ -189,7 +151,7 @@ class SubEnvironmentAccess:
             raise StateError("`render` was called before `reset`; call `reset` first")
         if self.render_mode is None:
             return None
-        return self._renderer.frames()
+        return tuple(map(self._frame, range(self.num_envs)))
 
     def render_grid(self, columns: int | None = None, most: int = 64) -> np.ndarray:
         """Render one image of the frames of all sub-environments in a grid.
@@ -206,7 +168,23 @@ class SubEnvironmentAccess:
         """
         if self.render_mode != "rgb_array" or not self._is_reset:
             raise StateError("`render_grid` needs `render_mode='rgb_array'` and a first `reset`")
-        return self._renderer.grid(columns, most)
+        frames = [self._frame(index) for index in range(min(self.num_envs, most))]
+        across = columns or math.ceil(math.sqrt(len(frames)))
+        down = math.ceil(len(frames) / across)
+        height, width, colors = frames[0].shape
+        image = np.zeros((down * height, across * width, colors), np.uint8)  # empty cells are black
+        for position, frame in enumerate(frames):
+            row, column = divmod(position, across)
+            image[row * height : (row + 1) * height, column * width : (column + 1) * width] = frame
+        return image
+
+    def _frame(self, index: int) -> np.ndarray:
+        """The frame of a sub-environment, by the single environment with its knobs and its state."""
+        env: Any = self.single_env.unwrapped
+        env.set_knobs(self.envs[index].read_knobs())
+        self.pose(env, index)
+        frame: np.ndarray = env.render()
+        return frame
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of each sub-environment, or read an attribute.

@@ -79,7 +79,7 @@ class KnobBinder:
             self.schedule = load_schedule(schedule, table=self.table)
         else:
             self.schedule = load_schedule(schedule, table=lambda content: self._bind_declared(env, content))
-        wanted = set() if self.schedule is None else driven_names(self.schedule) - set(self._tunable.knobs)
+        wanted = set() if self.schedule is None else set(self.schedule.driven) - set(self._tunable.knobs)
         self._effects = Effects(env) if wanted else None
         self.env = env if self._effects is None else self._effects
         self._own = frozenset(self._tunable.knobs)
@@ -182,15 +182,6 @@ class KnobBinder:
         """The value of every knob that is at work, read back."""
         own = self._tunable.read_knobs()
         return own if self._effects is None else {**own, **self._effects.read_knobs()}
-
-
-def driven_names(schedule: Schedule) -> set[str]:
-    """The knobs that a schedule sets in its base or changes by a drift."""
-    names = set(schedule.base)
-    for drift in schedule.drifts:
-        for what in (drift.set, drift.add, drift.scale, drift.swap, drift.choice, drift.walk):
-            names.update(what)
-    return names
 
 
 def knob_table(env: gym.Env[Any, Any], schedule: Schedule | None = None) -> KnobTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -17,10 +16,11 @@ from drift_envs.checks import check_choice, check_integer
 from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, KnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
+from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import MASK_METHODS, KnobBinder, permute_mask, permute_masks
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
-from drift_envs.wrappers.internal import InternalWrapper
+from drift_envs.wrappers.internal import InternalWrapper, layers
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
 NOTIFY = ("none", "change", "full")
@@ -28,30 +28,6 @@ NOTIFY = ("none", "change", "full")
 
 _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """What environments of other packages raise for options and actions that they do not take."""
-
-Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
-
-
-def _is_finite(action: Any) -> bool:
-    """Whether an action of a `Box` has finite numbers alone; what is none is left to the environment."""
-    try:
-        return bool(np.isfinite(action).all())
-    except (TypeError, ValueError):
-        return True
-
-
-def _is_element(action: Any, space: gym.Space[Any]) -> bool:
-    """Whether an action is one of a space, where a list counts as an array."""
-    try:
-        if isinstance(space, gym.spaces.Box):
-            return bool(np.asarray(action, space.dtype).shape == space.shape)
-        return bool(space.contains(action))
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def _wrong_action(action: Any, space: gym.Space[Any]) -> ArgumentError:
-    return ArgumentError(f"`action` should be an element of {space}. Received {action!r}")
 
 
 class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
@@ -322,6 +298,15 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self._oracle = self._oracle_factory(self)
         return self._oracle
 
+    def get_wrapper_attr(self, name: str) -> Any:
+        """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`."""
+        found = super().get_wrapper_attr(name)
+        if name not in MASK_METHODS or self._binder.effects is None:
+            return found
+        if not callable(found):
+            return permute_mask(name, found, self._next_permutation())
+        return lambda *args, **kwargs: permute_mask(name, found(*args, **kwargs), self._next_permutation())
+
     def has_wrapper_attr(self, name: str) -> bool:
         """Whether an attribute is there; `oracle` only if a function for it was passed."""
         return self._oracle_factory is not None if name == "oracle" else super().has_wrapper_attr(name)
@@ -351,6 +336,10 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     def knobs_at(self, tick: int) -> dict[str, Value]:
         """The value of every knob at a tick, the present one for knobs that are not driven. For evaluators."""
         return {**self._binder.read(), **self._timeline.values(tick)}
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Let the environment's own knobs be afterwards what they were before. For evaluators."""
+        return self._binder.unchanged()
 
     def close(self) -> None:
         """Close the environment, and drop the oracle, which may hold a browser.
@@ -398,10 +387,6 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._walk = None
         if values is not clock.values:
             self._set_values(values, clock.next_tick)
-
-    def unchanged(self) -> AbstractContextManager[None]:
-        """Let the environment's own knobs be afterwards what they were before. For evaluators."""
-        return self._binder.unchanged()
 
     def _set_values(self, values: Mapping[str, Value], tick: int) -> None:
         """Set the knobs to the values of a tick."""
@@ -538,15 +523,6 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         permutation: Mapping[str, int] = (values or {}).get("action_permutation", {})
         return permutation
 
-    def get_wrapper_attr(self, name: str) -> Any:
-        """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`."""
-        found = super().get_wrapper_attr(name)
-        if name not in MASK_METHODS or self._binder.effects is None:
-            return found
-        if not callable(found):
-            return permute_mask(name, found, self._next_permutation())
-        return lambda *args, **kwargs: permute_mask(name, found(*args, **kwargs), self._next_permutation())
-
     def _drift_info(self) -> dict[str, Any]:
         """What `notify` puts into `info`; the same keys at every step."""
         changed = self._notified != self._clock.values
@@ -564,3 +540,30 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         """Take over the attributes, and set again what the environment has lost where its constructor made the copy."""
         self.__dict__.update(state)
         self._binder.settle()
+
+
+def find_drift(env: gym.Env[Any, Any]) -> DriftWrapper | None:
+    """The `DriftWrapper` in an environment, `None` if there is none."""
+    return next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
+
+
+def _is_finite(action: Any) -> bool:
+    """Whether an action of a `Box` has finite numbers alone; what is none is left to the environment."""
+    try:
+        return bool(np.isfinite(action).all())
+    except (TypeError, ValueError):
+        return True
+
+
+def _is_element(action: Any, space: gym.Space[Any]) -> bool:
+    """Whether an action is one of a space, where a list counts as an array."""
+    try:
+        if isinstance(space, gym.spaces.Box):
+            return bool(np.asarray(action, space.dtype).shape == space.shape)
+        return bool(space.contains(action))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _wrong_action(action: Any, space: gym.Space[Any]) -> ArgumentError:
+    return ArgumentError(f"`action` should be an element of {space}. Received {action!r}")

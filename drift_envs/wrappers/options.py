@@ -12,9 +12,9 @@ from drift_envs.errors import ArgumentError, KnobError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.registration import EnvParts
-from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.loader import NamedSource, load_schedule, reachable_values
 from drift_envs.schedule.model import Schedule
-from drift_envs.wrappers.binding import driven_names, knob_table
+from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import DriftWrapper, Source
 from drift_envs.wrappers.internal import mark_internal
 
@@ -122,11 +122,11 @@ def build_with_tasks(parts: EnvParts, schedule: Source, options: WrapperOptions,
         raise ScheduleError([Problem(checked.name, None, "drifts", str(error))]) from error
 
 
-def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments: Mapping[str, Any]) -> Schedule:
+def load_checked(schedule: NamedSource, table: KnobTable, parts: EnvParts, arguments: Mapping[str, Any]) -> Schedule:
     """Load the schedule, check it against the knobs, and refuse arguments that set the same.
 
     Args:
-        schedule: what `load_schedule` takes, not `None`.
+        schedule: what `load_schedule` takes.
         table: the knobs.
         parts: the declaration of the environment.
         arguments: those of the environment's class.
@@ -136,9 +136,7 @@ def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments:
         ScheduleError: if the schedule cannot be used.
     """
     checked = load_schedule(schedule, table=table)
-    if checked is None:  # `load_schedule` returns `None` for `None` alone
-        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
-    driven = driven_names(checked) | (set() if checked.tasks is None else {"tasks"})
+    driven = (*checked.driven, *(() if checked.tasks is None else ("tasks",)))
     for name, value in arguments.items():
         if parts.arguments[name] in driven:
             raise ArgumentError(
@@ -149,12 +147,12 @@ def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments:
 
 
 def load_with_conditions(
-    schedule: Source, parts: EnvParts, arguments: Mapping[str, Any]
+    schedule: NamedSource, parts: EnvParts, arguments: Mapping[str, Any]
 ) -> tuple[Schedule, list[dict[str, Any]]]:
     """Load the schedule, with the combinations of knob values that it can reach, at most `MAX_CONDITIONS`.
 
     Args:
-        schedule: what `load_schedule` takes, not `None`.
+        schedule: what `load_schedule` takes.
         parts: the declaration of the environment.
         arguments: those of the environment's class.
 
@@ -162,8 +160,6 @@ def load_with_conditions(
         ArgumentError: if the schedule sets the same as an argument.
         ScheduleError: if the schedule cannot be used.
     """
-    from drift_envs.schedule.loader import reachable_values
-
     table = knob_table(parts.env_class())
     checked = load_checked(schedule, table, parts, arguments)
     own = parts.knob_table

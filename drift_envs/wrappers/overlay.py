@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -17,8 +17,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.registration import parts_of
 from drift_envs.schedule import NEVER, Phase, Timeline
-from drift_envs.wrappers.drift import DriftWrapper
-from drift_envs.wrappers.internal import InternalWrapper, layers
+from drift_envs.wrappers.drift import find_drift
+from drift_envs.wrappers.internal import InternalWrapper
 
 LINE = 18
 """Height of a line of text, in pixels."""
@@ -87,13 +87,14 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        drift = next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
+        drift = find_drift(env)
         if drift is None:
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._drift = drift
-        self._marks = find_marks(env)
+        parts = parts_of(env)
+        self._marks: Marks = Marks() if parts is None or parts.marks is None else parts.load("marks")(env.unwrapped)
         self._score: Any = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -303,8 +304,8 @@ def _write(text: str, width: int) -> Any:
     return font.render(cut_text(font, text, width), True, INK)
 
 
-class Marks(Protocol):
-    """The protocol that `DriftOverlay` uses."""
+class Marks:
+    """What `DriftOverlay` draws on pictures and counts as score: nothing, and the sum of rewards."""
 
     def begin(self) -> None:
         """An episode has begun."""
@@ -320,46 +321,23 @@ class Marks(Protocol):
             reward: its reward.
             terminated: whether it ended the episode.
         """
-        ...
-
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The picture with marks.
-
-        Args:
-            picture: of shape `(height, width, 3)`.
-            old: the knobs of the phase before; `None` in the first one.
-        """
-        ...
-
-
-class NoMarks:
-    """Nothing is drawn, and the score is the sum of rewards."""
-
-    def begin(self) -> None:
-        """Nothing."""
-
-    def note(self, action: Any) -> None:
-        """Nothing."""
-
-    def score(self, before: float, reward: float, terminated: bool) -> float:
-        """The sum of rewards."""
         return before + reward
 
     def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
-        """The picture as it is."""
-        return picture
-
-
-class DrawnMarks(NoMarks, ABC):
-    """Marks that a subclass draws on the picture with pygame."""
-
-    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
         """The picture with marks.
 
         Args:
             picture: of shape `(height, width, 3)`.
             old: the knobs of the phase before; `None` in the first one.
         """
+        return picture
+
+
+class DrawnMarks(Marks, ABC):
+    """Marks that a subclass draws on the picture with pygame."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks."""
         pygame = load_pygame()
         surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         self._draw_on(surface, old)
@@ -368,14 +346,3 @@ class DrawnMarks(NoMarks, ABC):
     @abstractmethod
     def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         """Draw the marks on a surface of pygame."""
-
-
-def find_marks(env: gym.Env[Any, Any]) -> Marks:
-    """What is drawn for an environment: what its declaration names, or nothing.
-
-    Args:
-        env: any environment.
-    """
-    parts = parts_of(env)
-    marks: Marks = NoMarks() if parts is None or parts.marks is None else parts.load("marks")(env.unwrapped)
-    return marks

@@ -34,7 +34,7 @@ DIGITS = 2
 """Decimals of numbers in observations, so that nearby states are written alike."""
 
 TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
-"""Every character that an observation of lake or car can hold."""
+"""Every character that a state of numbers and names can hold, as that of lake, cars and physics."""
 
 MAX_LENGTH = 128
 """No observation of lake or car is longer."""
@@ -453,7 +453,7 @@ class FieldDescriber:
     """
 
     max_length = 1024
-    characters = string.ascii_letters + string.digits + ' {}[]",:._+-'
+    characters = TEXT_CHARACTERS
 
     def __init__(self, env: Any, text: FieldText) -> None:
         self.env, self.actions = env, text.actions

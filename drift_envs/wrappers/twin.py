@@ -13,7 +13,7 @@ import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, HiddenError, StateError
 from drift_envs.tunable import PoisonedEnv, TunableEnv
-from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.internal import InternalWrapper, layers
 
 HIDDEN = frozenset(
@@ -84,10 +84,10 @@ class Twin(gym.Env[Any, Any]):
     def __init__(self, env: gym.Env[Any, Any], stream: int = 0) -> None:
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
             raise ArgumentError(f"`stream` should be a whole number, at least 0. Received {stream!r}")
-        leader = next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
+        leader = find_drift(env)
         if leader is None:
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
-        top = next(layer for layer in layers(env) if isinstance(layer, DriftWrapper) or _shows_otherwise(layer))
+        top = next(layer for layer in layers(env) if layer is leader or _shows_otherwise(layer))
         # The timeline is a pure function and may hold much: it is shared, not copied.
         inner = copy.deepcopy(top, {id(leader.timeline): leader.timeline})
         inner.unwrapped.render_mode = None
@@ -245,7 +245,7 @@ class Snapshot:
         base = inner.unwrapped
         if type(base) is not self._kind:
             raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
-        drifting = next((layer for layer in layers(inner) if isinstance(layer, DriftWrapper)), None)
+        drifting = find_drift(inner)
         with nullcontext() if drifting is None else drifting.unchanged():
             _load(base, copy.deepcopy(self._state))
         if target is self._env:

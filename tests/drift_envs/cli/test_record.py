@@ -13,7 +13,7 @@ import imageio_ffmpeg
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import as_schedule, film, pick_before_last, read_recording, replay, without_display
+from drift_envs.cli.record import film, pick_before_last, read_recording, replay, without_display
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay import CHANGED
 
@@ -143,7 +143,7 @@ def test_actions_of_a_run_are_played_again(tmp_path: Path, capsys: pytest.Captur
     assert main(["record", LAKE, "--out", str(out), "--policy", str(file)]) == 0
     assert capsys.readouterr().out == f"wrote {out}: source episode 7 3 frames\n"
     with without_display():
-        env = gym.make(LAKE, schedule=as_schedule(read_recording(file)), render_mode="rgb_array")
+        env = gym.make(LAKE, schedule=read_recording(file).schedule, render_mode="rgb_array")
         ((_, pictures),) = replay(env, read_recording(file))
         assert len({picture.tobytes() for picture in pictures}) == 3, "it walks"
         env.close()
