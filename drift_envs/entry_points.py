@@ -18,11 +18,12 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
+from drift_envs.checks import nearest
 from drift_envs.errors import ArgumentError, DriftEnvsError, UnknownArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS
 from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.yaml import FILE_ENDINGS, nearest, split_suffix
+from drift_envs.schedule.yaml import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions

@@ -24,6 +24,7 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from drift_envs.checks import broken_rule, key_path, nearest, show
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DriftWarning, KnobError, Problem, ScheduleError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.schedule.model import (
@@ -51,12 +52,8 @@ from drift_envs.schedule.yaml import (
     Finding,
     KeyPath,
     Mark,
-    broken_rule,
-    key_path,
-    nearest,
     read_mapping,
     read_named,
-    show,
 )
 
 _UNKNOWN_KEY = "is no key that belongs here."

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drift_envs.checks import nearest
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.schedule.model import MAX_TICK, SOURCE
 from drift_envs.schedule.occurrences import DriftRamp
-from drift_envs.schedule.yaml import nearest
 
 NEVER = sys.maxsize
 """The tick that does not come."""

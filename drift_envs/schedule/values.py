@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.checks import show
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
 from drift_envs.schedule.occurrences import Blocks, DriftEffect, DriftRamp, Purpose, RandomStream
-from drift_envs.schedule.yaml import show
 
 _HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
 _MOST_STATES = 4096

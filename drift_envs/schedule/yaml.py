@@ -10,7 +10,6 @@ are refused, and aliases count with everything that they stand for.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from drift_envs.checks import key_path, nearest, show
 from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ _BASED = re.compile(r"(?:0o[0-7]+|0x[0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)\Z")
 _NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)\Z")
-_MAX_SHOWN = 60
-_MANY = 20  # above so many names a message names the nearest ones only
 _MOST_DIGITS = 400  # Python refuses to read more than 4300, with an error message of its own
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -626,89 +624,3 @@ def read_scalar(text: str) -> Any:
     if match := _INFINITE.match(text):
         return float(f"{match[1]}inf")
     return float("nan") if _NOT_A_NUMBER.match(text) else text
-
-
-def key_path(path: Iterable[str | int]) -> str:
-    """A path in the notation of messages.
-
-    Example:
-        >>> key_path(("drifts", 1, "set", "map"))
-        'drifts[1].set.map'
-    """
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-def show(value: Any) -> str:
-    """A value as YAML writes it, cut to a readable length.
-
-    Example:
-        >>> show(None), show(True), show("B")
-        ('null', 'true', "'B'")
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggests the known name that is most like an unknown one, or lists them all, of many names the nearest.
-
-    Example:
-        >>> nearest("slipp", ["map", "slip"])
-        'Did you mean `slip`?'
-        >>> nearest("gravity", ["map", "slip"])
-        'Known: `map`, `slip`'
-    """
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"Did you mean `{close[0]}`?"
-    if len(names) > _MANY:
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0)
-        return f"The nearest of {len(names)}: {', '.join(f'`{name}`' for name in near)}"
-    return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"
-
-
-_RULES = {
-    "int_type": "should be a whole number",
-    "float_type": "should be a number",
-    "bool_type": "should be true or false",
-    "string_type": "should be a text",
-    "dict_type": "should be a mapping",
-    "model_type": "should be a mapping",
-    "model_attributes_type": "should be a mapping",
-    "tuple_type": "should be a list",
-    "string_too_short": "should have at least {min_length} characters",
-    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit; "
-    "letters are a to z and A to Z",
-    "greater_than": "should be more than {gt}",
-    "greater_than_equal": "should be at least {ge}",
-    "less_than": "should be less than {lt}",
-    "less_than_equal": "should be at most {le}",
-    "literal_error": "should be {expected}",
-    "too_short": "should have at least {min_length} entries",
-    "too_long": "should have at most {max_length} entries",
-}
-"""The words of this package for the errors of pydantic, by type."""
-
-
-def broken_rule(found: Mapping[str, Any]) -> str:
-    """What is wrong with one value, after one of the errors of a pydantic `ValidationError`: rule, value and advice.
-
-    Example:
-        >>> broken_rule({"type": "greater_than_equal", "ctx": {"ge": 1}, "input": 0, "msg": "..."})
-        'should be at least 1. Received 0'
-    """
-    kind, received, context = found["type"], found["input"], found.get("ctx", {})
-    message = found["msg"].removeprefix("Input ")
-    rule = _RULES[kind].format_map(context) if kind in _RULES else message[0].lower() + message[1:]
-    text = f"{rule}. Received {len(received) if kind in ('too_short', 'too_long') else show(received)}"
-    if kind == "literal_error" and isinstance(received, str):
-        options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
-        close = difflib.get_close_matches(received, options, n=1)
-        text += f". Did you mean '{close[0]}'?" if close else ""
-    return text
