@@ -5,17 +5,18 @@
 * `KnobTable` - the knobs of one environment and the rules between them
 * `Tunable` - the protocol of an environment that declares knobs
 * `freeze`, `thaw` - plain data to its immutable form and back
+* `swapped`, `powers`, `reflect` - what drifts do to values
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_envs.checks import is_number
+from drift_envs.checks import is_number, show
 from drift_envs.errors import KnobError
 
 Value = Any
@@ -70,6 +71,9 @@ class FrozenMapping(dict[str, Any]):
     def __repr__(self) -> str:
         return f"FrozenMapping({dict(self)!r})"
 
+
+HUGE = 1e300
+"""The largest number of a computation: infinity times 0 would be no number."""
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -211,6 +215,52 @@ class Knob:
                 raise KnobError(f"`{self.name}` should be one of {allowed}. Received {value!r}")
         return value if self.parse is None else self.parse(value)
 
+    def is_drawn(self, value: Any) -> bool:
+        """Whether a written value is `{draw: {...}}` or `{draw_once: {...}}`: the seed decides what the value is.
+
+        Example:
+            >>> knob = Knob("map", (), None, "the map", "rows", draw=lambda arguments, below, generator: ("SG",))
+            >>> knob.is_drawn({"draw": {}}), knob.is_drawn(["SG"])
+            (True, False)
+        """
+        return self.draw is not None and leaves_to_seed(value)
+
+    def sample(self, value: Any, below: Value | None, generator: np.random.Generator) -> Value:
+        """The canonical value that a generator draws for a written value for which `is_drawn` holds.
+
+        Args:
+            value: what the schedule says.
+            below: what the drifts before it give; `None` in the base.
+            generator: draws it.
+
+        Raises:
+            KnobError: if it can't be drawn with these arguments, or not at all.
+        """
+        if self.draw is None:
+            raise KnobError(f"`{self.name}` can't be drawn from the seed")
+        ((word, arguments),) = value.items()
+        if not isinstance(arguments, Mapping):
+            raise KnobError(f"`{word}` should be a mapping of arguments. Received {show(arguments)}")
+        return freeze(self.draw(arguments, below, generator))
+
+    def canonical(self, value: Any, below: Value | None = None) -> Value:
+        """The canonical value for a written one; for one that is drawn, one example of what may be drawn.
+
+        Args:
+            value: what the schedule says.
+            below: for drawn values, what the layers beneath give.
+
+        Raises:
+            KnobError: if the knob does not allow the value, or can't draw with these arguments.
+
+        Example:
+            >>> Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended").canonical(1)
+            1.0
+        """
+        if self.is_drawn(value):
+            return self.sample(value, below, np.random.default_rng(0))
+        return freeze(self.check(value))
+
 
 @dataclass(frozen=True)
 class KnobTable(Mapping[str, Knob]):
@@ -287,3 +337,80 @@ class Tunable(Protocol):
     def read_knobs(self) -> dict[str, Value]:
         """The present value of every knob, read back from the environment's own attributes."""
         ...
+
+
+def leaves_to_seed(value: Any) -> bool:
+    """Whether a value is written as `{draw: ...}` or `{draw_once: ...}`, whatever the knob."""
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in ("draw", "draw_once")
+
+
+def draws_once(value: Mapping[str, Any]) -> bool:
+    """Whether all occurrences of a drift have the value that the first one draws.
+
+    Args:
+        value: a written value for which `Knob.is_drawn` holds.
+    """
+    return "draw_once" in value
+
+
+def swapped(value: Mapping[str, Value], keys: Sequence[str], name: str) -> FrozenMapping:
+    """A mapping in which the values of two keys have changed places.
+
+    Args:
+        value: the mapping.
+        keys: the two keys.
+        name: the knob's name, for the error.
+
+    Raises:
+        KnobError: if the mapping lacks one of the keys.
+
+    Example:
+        >>> swapped({"3,5": 1.0, "5,5": 0.5}, ["3,5", "5,5"], "goal_rewards")
+        FrozenMapping({'3,5': 0.5, '5,5': 1.0})
+    """
+    one, other = keys
+    for key in keys:
+        if key not in value:
+            raise KnobError(f"`{name}` has no key {key!r} to swap. Received {dict(value)!r}")
+    return FrozenMapping({**value, one: value[other], other: value[one]})
+
+
+def powers(factor: float, counts: np.ndarray) -> np.ndarray:
+    """A factor applied so many times, kept finite.
+
+    Example:
+        >>> powers(-2.0, np.array([0, 3]))
+        array([ 1., -8.])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        finite: np.ndarray = np.clip(np.power(float(factor), counts), -HUGE, HUGE)
+        return finite
+
+
+def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Takes numbers back between two bounds as a mirror at each of them would.
+
+    Args:
+        values: any finite numbers.
+        low: the lower bound, may be minus infinity.
+        high: the upper bound, may be infinity.
+
+    Returns:
+        Numbers in [low, high]; those that were inside are exactly as before.
+
+    Example:
+        >>> reflect(np.array([-0.25, 0.5, 1.25, 2.5]), 0.0, 1.0)
+        array([0.25, 0.5 , 0.75, 0.5 ])
+    """
+    inside = (values >= low) & (values <= high)
+    if inside.all():
+        return values
+    if np.isinf(low) or np.isinf(high):
+        back = np.where(values < low, 2 * low - values, 2 * high - values)
+    elif low == high:
+        back = np.full(values.shape, low)
+    else:
+        span = high - low
+        along = np.mod(values - low, 2 * span)
+        back = low + np.minimum(along, 2 * span - along)
+    return np.where(inside, values, np.clip(back, low, high))

@@ -30,10 +30,10 @@ from drift_envs.errors import (
 from drift_envs.knobs import KnobTable, Value, thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Phase
-from drift_envs.schedule.loader import check_document, limits_of
+from drift_envs.schedule.loader import check_document
 from drift_envs.schedule.model import MAX_TICK, Schedule
-from drift_envs.schedule.occurrences import DriftRamp, RandomStream
-from drift_envs.schedule.phases import PhaseTable
+from drift_envs.schedule.occurrences import times_of
+from drift_envs.schedule.phases import PhaseTable, limits_of
 from drift_envs.schedule.yaml import Document, read_variants, split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 from drift_envs.wrappers.overlay import describe_change
@@ -91,8 +91,7 @@ def validate_schedules(names: Sequence[str], *, may_import: bool = False) -> boo
 def _describe(schedule: Schedule, may_import: bool) -> str:
     """How many phases a valid schedule has, how far its ticks reach, and what was not checked."""
     module = None if may_import else module_to_import(schedule.env)
-    streams = (RandomStream(schedule.seed or 0, index) for index in range(len(schedule.drifts)))
-    phases = PhaseTable([DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, streams, strict=True)])
+    phases = PhaseTable(schedule.drifts, times_of(schedule.drifts, schedule.seed or 0))
     if schedule.env is None:
         note = "; it names no `env`, so that its knobs were not checked"
     elif module is not None:

@@ -18,11 +18,11 @@ import numpy as np
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import Knob, KnobTable, Value, freeze
+from drift_envs.knobs import Knob, KnobTable, Value, draws_once, freeze, powers, swapped
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.schedule.model import OPERATIONS, Drift, Steps
-from drift_envs.schedule.occurrences import RandomStream, occurrences_of, weight
-from drift_envs.schedule.values import draws_once, is_draw, powers, swapped
+from drift_envs.schedule.occurrences import RandomStream, occurrences_of
+from drift_envs.schedule.values import weight
 
 _MOST_ROWS = 4096  # a longer ramp is computed
 _CHUNK = 4096  # changes that are looked for at once
@@ -469,11 +469,6 @@ def _curve_code(drift: Drift) -> int:
     return STEPS if isinstance(drift.curve, Steps) else CURVES[drift.curve]
 
 
-def _start(drift: Drift) -> int:
-    """The tick of the first occurrence, without jitter."""
-    return drift.at if drift.at is not None else (drift.every or 0)
-
-
 class _Sizes(NamedTuple):
     """The sizes that all schedules of a batch share."""
 
@@ -532,9 +527,9 @@ class _Compiler:
 
     def _base(self, knob: Knob) -> Value:
         written = self.schedule.base.get(knob.name, knob.default)
-        if is_draw(knob, written):
+        if knob.is_drawn(written):
             return self._value(0, 0, knob)
-        return freeze(knob.check(written) if knob.name in self.schedule.base else written)
+        return knob.canonical(written) if knob.name in self.schedule.base else freeze(written)
 
     def _value(self, drifts: int, tick: int, knob: Knob) -> Value:
         """The value that the first so many drifts give, drawn as the timeline draws it."""
@@ -546,7 +541,7 @@ class _Compiler:
 
     def _add_times(self, index: int, drift: Drift) -> None:
         arrays = self.arrays
-        start = _start(drift)
+        start = drift.first
         if drift.jitter and drift.every is not None:
             raise self._need_ticks(drift, "`jitter` for each occurrence")
         if drift.jitter:
@@ -581,16 +576,16 @@ class _Compiler:
         argument = getattr(drift, operation)[knob.name]
         self.arrays["object_operation"][index, place] = CODES[operation]
         if operation == "choice":
-            options = [self._object(knob, freeze(knob.check(option))) for option in argument]
+            options = [self._object(knob, knob.canonical(option)) for option in argument]
             self.arrays["object_options"][index, place, : len(options)] = options
             self.arrays["object_option_count"][index, place] = len(options)
         elif operation == "set":
-            if is_draw(knob, argument):
+            if knob.is_drawn(argument):
                 if drift.rate is not None or (drift.every is not None and not draws_once(argument)):
                     raise self._need_ticks(drift, f"a draw of `{knob.name}` for each occurrence")
-                value = self._value(index + 1, _start(drift) + (drift.over or 0), knob)
+                value = self._value(index + 1, drift.first + (drift.over or 0), knob)
             else:
-                value = freeze(knob.check(argument))
+                value = knob.canonical(argument)
             self.arrays["object_argument"][index, place] = self._object(knob, value)
 
     def _need_ticks(self, drift: Drift, what: str) -> ArgumentError:

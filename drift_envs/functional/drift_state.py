@@ -338,7 +338,7 @@ def find_occurrences(params: DriftLayers, state: DriftCarry) -> OccurrenceShares
 
 
 def _share(params: DriftLayers, elapsed: Any) -> Any:
-    """The weight of an occurrence, as `drift_envs.schedule.occurrences.weight`; 1 without a ramp."""
+    """The weight of an occurrence, as `drift_envs.schedule.values.weight`; 1 without a ramp."""
     features, number = params.features, params.base.dtype
     size = params.weights.shape[-1]
     listed = pick(params.weights, jnp.clip(elapsed, 0, size - 1)) if features.tabulated else jnp.ones_like(params.rate)
@@ -461,7 +461,7 @@ def fold_numbers(
 
 
 def _bounded(params: DriftLayers, values: Any) -> Any:
-    """Reflect numbers at their bounds and round whole ones, as `drift_envs.schedule.values.reflect`."""
+    """Reflect numbers at their bounds and round whole ones, as `drift_envs.knobs.reflect`."""
     if params.features.bounded:
         low, high = params.low, params.high
         one_sided = jnp.isinf(low) | jnp.isinf(high)

@@ -26,11 +26,10 @@ from pydantic import BaseModel, ValidationError
 
 from drift_envs.checks import broken_rule, key_path, nearest, show
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DriftWarning, KnobError, Problem, ScheduleError
-from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.knobs import Knob, KnobTable, Value, leaves_to_seed, powers, reflect, swapped
 from drift_envs.schedule.model import (
     BROKEN_RULE,
     CURVE_TAGS,
-    MAX_TICK,
     OPERATIONS,
     Derived,
     Drift,
@@ -41,9 +40,8 @@ from drift_envs.schedule.model import (
     broken_rules,
     named_drifts,
 )
-from drift_envs.schedule.occurrences import MOST_EVENTS, DriftRamp, RandomStream
-from drift_envs.schedule.phases import PhaseTable
-from drift_envs.schedule.values import canonical, is_draw, leaves_to_seed, powers, reflect, swapped
+from drift_envs.schedule.occurrences import possible_counts
+from drift_envs.schedule.phases import early_limit, limit_findings, limits_of
 from drift_envs.schedule.yaml import (
     MAX_DEPTH,
     MAX_NODES,
@@ -70,11 +68,7 @@ Source = NamedSource | None
 MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
 
-EARLY = 10_000_000
-"""Ticks that an experiment may well have: an earlier limit is warned of."""
 
-_MOST_OCCURRENCES = 1000
-_TICKS_AT_ONCE = 256
 _MANY = -1  # stands for a number of occurrences that is not known
 Update = Callable[[Value], Value]
 
@@ -344,17 +338,17 @@ def _operation_rules(
         yield f"`kind: incremental` is for numbers, `{knob.name}` is of kind {knob.kind}: use sudden or gradual"
     elif operation in ("base", "set"):
         try:
-            last[knob.name] = canonical(knob, value, last.get(knob.name))
+            last[knob.name] = knob.canonical(value, last.get(knob.name))
         except KnobError as error:
             yield _explain_value(knob, value, error)
     elif operation == "choice" and isinstance(value, list):
         seen: set[Value] = set()
         for option in value:
-            if is_draw(knob, option):
+            if knob.is_drawn(option):
                 yield "`draw` has no place under `choice`, which draws among written values"
                 continue
             try:
-                found = canonical(knob, option)
+                found = knob.canonical(option)
             except KnobError as error:
                 yield _explain_value(knob, option, error)
                 continue
@@ -376,19 +370,6 @@ class _Variant(NamedTuple):
 
     drift: int
     updates: Mapping[str, tuple[str, Update]]
-
-
-class Limits(NamedTuple):
-    """The last ticks of which questions are answered.
-
-    Args:
-        phase: the last one whose phase is found, `MAX_TICK` where phases repeat.
-        value: about the last one before which at most `MOST_EVENTS` random events of each drift lie: a tick of `rate`,
-            `walk` and `choice` costs by the events before it, since each adds to the one before.
-    """
-
-    phase: int
-    value: int
 
 
 def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Finding]:
@@ -446,7 +427,7 @@ def reachable_values(schedule: Schedule, table: KnobTable) -> Iterator[dict[str,
 
 
 def _base(schedule: Schedule, table: KnobTable) -> dict[str, Value]:
-    return {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+    return {**table.defaults(), **{name: table[name].canonical(value) for name, value in schedule.base.items()}}
 
 
 def _apply(
@@ -463,66 +444,12 @@ def _apply(
     return {name: _settled(table[name], value) for name, value in values.items()}, findings
 
 
-def limits_of(drifts: Sequence[Drift], phases: PhaseTable | None = None) -> Limits:
-    """The last ticks of some drifts; where their times are random, those of one seed.
-
-    Args:
-        drifts: those of a schedule.
-        phases: their phases, if they were made already.
-
-    Example:
-        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "walk": {"slip": 0.05}})
-        >>> limits_of([storms]).value
-        1000000000
-    """
-    value = MAX_TICK
-    for drift in drifts:
-        if drift.rate is not None:
-            value = min(value, (drift.at or 0) + int(MOST_EVENTS / drift.rate))
-        elif drift.every is not None and (drift.walk or drift.choice):
-            value = min(value, (drift.at or drift.every) + MOST_EVENTS * drift.every)
-    phases = phases or PhaseTable([DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(drifts)])
-    return Limits(phases.last_tick, value)
-
-
-def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]:
-    """The drifts that begin beyond the limits, so that no episode could reach them.
-
-    Args:
-        drifts: those of a schedule.
-        limits: their `limits_of`.
-
-    Example:
-        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "set": {"slip": 0.5}})
-        >>> late = Drift.model_validate({"name": "late", "at": 2_000_000_000, "set": {"slip": 0.1}})
-        >>> [path for path, rule in limit_findings([storms, late], limits_of([storms, late]))]
-        [('drifts', 1, 'at')]
-    """
-    last = min(limits)
-    for index, drift in enumerate(drifts):
-        if drift.at is not None and drift.at > last:
-            rule = f"should be at most {last}: with these drifts later ticks would take too long. Received {drift.at}"
-            yield ("drifts", index, "at"), rule
-
-
-def early_limit(limits: Limits) -> Finding | None:
-    """The limit that long experiments may meet, with the place in the schedule.
-
-    Args:
-        limits: the `limits_of` a schedule's drifts.
-    """
-    if min(limits) >= EARLY:
-        return None
-    reason = "random events" if limits.value < limits.phase else "phases that do not repeat"
-    return ("drifts",), f"can be played up to tick {min(limits)} only: too many {reason} lie before later ones"
-
-
 def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Variant]]:
     examples = _Examples(schedule, table)
     before = np.full((len(schedule.drifts), 2), _MANY)
     options: list[list[_Variant]] = [[] for _ in schedule.drifts]
     checked = 0
-    for case in _cases(schedule):
+    for case in possible_counts(schedule.drifts):
         for index in np.flatnonzero((case != before).any(axis=1)).tolist():
             options[index] = examples.variants(index, *case[index].tolist())
         before = case
@@ -533,90 +460,16 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
                 return
 
 
-def _cases(schedule: Schedule) -> Iterator[np.ndarray]:
-    """For each drift, the least and the most of its occurrences that may hold: every distinct case, in time order."""
-    # `_possible` adds what the jitter may do, whatever the seed
-    plain = [drift.model_copy(update={"jitter": 0}) for drift in schedule.drifts]
-    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(plain)]
-    edges = _ticks(ramps)
-    moves = {sign * drift.jitter for drift in schedule.drifts for sign in (-1, 0, 1)}
-    ticks = np.array(sorted({tick + move for tick in edges for move in moves if tick + move >= 0} or {0}), np.int64)
-    seen: set[bytes] = set()
-    for start in range(0, len(ticks), _TICKS_AT_ONCE):
-        part = ticks[start : start + _TICKS_AT_ONCE]
-        held = [_possible(ramp, part, drift.jitter) for ramp, drift in zip(ramps, schedule.drifts, strict=True)]
-        ranges = np.array(held, np.int64).reshape(len(ramps), 2, len(part))
-        for position in range(len(part)):
-            case = ranges[:, :, position]
-            if case.tobytes() not in seen:
-                seen.add(case.tobytes())
-                yield case
-
-
-def _ticks(ramps: Sequence[DriftRamp]) -> list[int]:
-    """The ticks at which something begins or ends, until everything has met everything."""
-    fixed = [ramp for ramp in ramps if ramp.drift.rate is None]
-    recurring = [ramp for ramp in fixed if ramp.drift.every is not None]
-    anchors = {0, *(ramp.drift.at or 0 for ramp in ramps)}
-    for ramp in fixed:
-        if ramp.drift.every is None:
-            anchors.update(_edges(ramp, np.array([0]), np.array([MAX_TICK])))
-    ticks = set(anchors)
-    if recurring:
-        cycle = 2 * math.lcm(*(ramp.drift.every or 1 for ramp in recurring))
-        longest = max((ramp.drift.every or 0) + (ramp.drift.duration or ramp.over) for ramp in recurring)
-        density = sum(ramp.occurrences.density for ramp in recurring)
-        reach = min(cycle + longest, int(_MOST_OCCURRENCES / density / len(anchors)))
-        starts = np.array(sorted(anchors), np.int64)
-        for ramp in recurring:
-            ticks.update(_edges(ramp, starts, starts + reach))
-    return sorted(tick for tick in ticks if 0 <= tick <= MAX_TICK)
-
-
-def _edges(ramp: DriftRamp, lows: np.ndarray, highs: np.ndarray) -> list[int]:
-    """Where occurrences that do not overlap start, end and have their ramps, from each low to its high."""
-    occurrences, over = ramp.occurrences, ramp.over
-    bounds = []
-    for shift in {0, ramp.drift.duration or 0}:
-        before, until = occurrences.count(lows - 1 - shift), occurrences.count(highs - shift)
-        # a thousand drifts have a thousand stretches each: the runs of all of them at once, `before` to `until` of each
-        lengths = until - before
-        runs = np.repeat(until - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
-        bounds.append(occurrences.start(runs) + shift)
-    ticks = np.unique(np.concatenate(bounds))
-    edges: list[int] = np.unique(np.add.outer(ticks, (0, 1, over, -over, 1 - over))).tolist()
-    return edges
-
-
-def _possible(ramp: DriftRamp, ticks: np.ndarray, jitter: int) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
-    drift, over, count = ramp.drift, ramp.over, ramp.occurrences.count
-    if drift.rate is not None:
-        return np.zeros_like(ticks), (ticks >= (drift.at or 0)).astype(np.int64)
-    # an occurrence with a ramp has a weight of 0 at its first tick, and may hold from the next on
-    least = count(ticks - over - jitter)
-    most = np.maximum(count(ticks - (1 if over else 0) + jitter), least)
-    if drift.duration is not None:
-        fading = count(ticks - drift.duration + max(over - 1, 0) + jitter)
-        ended = count(ticks - drift.duration - jitter)
-        return np.maximum(least - fading, 0), most - ended
-    if not drift.add and not drift.scale:
-        # beyond the first, an even and an odd number of occurrences is all the difference there is
-        fewer = np.maximum(least - 2 + least % 2, 0)
-        least, most = least - fewer, most - fewer
-    return least, most
-
-
 class _Examples:
     """What each drift may be doing, with examples for values that are drawn."""
 
     def __init__(self, schedule: Schedule, table: KnobTable) -> None:
         self._schedule, self._table = schedule, table
-        last = {name: canonical(table[name], value) for name, value in schedule.base.items()}
+        last = {name: table[name].canonical(value) for name, value in schedule.base.items()}
         self._set: list[dict[str, Value]] = []
         for drift in schedule.drifts:
             # drawn values build upon the last example, in file order
-            examples = {name: canonical(table[name], value, last.get(name)) for name, value in drift.set.items()}
+            examples = {name: table[name].canonical(value, last.get(name)) for name, value in drift.set.items()}
             last.update(examples)
             self._set.append(examples)
         self._known: dict[tuple[int, int, int], list[_Variant]] = {}
@@ -650,7 +503,7 @@ def _updates(knob: Knob, operation: str, argument: Any, example: Value, count: i
     if operation == "set":
         return [lambda below: example]
     if operation == "choice":
-        options = [canonical(knob, option) for option in argument]
+        options = [knob.canonical(option) for option in argument]
         return [lambda below, option=option: option for option in options]  # type: ignore[misc]
     if operation == "swap":
         if count != _MANY and count % 2 == 0:

@@ -139,6 +139,11 @@ class Drift(_Model):
     )
 
     @property
+    def first(self) -> int:
+        """The tick of the first occurrence, before `jitter` moves it; with `rate`, the first possible one."""
+        return (self.at if self.at is not None else self.every) or 0
+
+    @property
     def driven(self) -> tuple[str, ...]:
         """The knobs that it changes."""
         return tuple(name for operation in OPERATIONS for name in getattr(self, operation))

@@ -1,4 +1,4 @@
-"""WHEN and HOW: the ticks at which the occurrences of a drift start and end, and how much of each holds.
+"""WHEN: the ticks at which the occurrences of a drift start and end.
 
 An occurrence that `for` ends is called a run: random ones that overlap join to one run. Without `for`, every occurrence
 is a run that never ends, and they accumulate. Random times have random access: they come in blocks, each with a
@@ -12,14 +12,14 @@ import zlib
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.schedule.model import MAX_TICK, Drift, Steps
+from drift_envs.schedule.model import MAX_TICK, Drift
 
 DRIFT_KEY = 0xD21F
 """Keeps the drifts' streams apart from those of the environment, which has the same seed."""
@@ -38,14 +38,13 @@ _GROWN = _LARGEST_BLOCK - _FIRST_BLOCK  # the events in all blocks that are smal
 _KEPT = 4
 _FAR = 24  # more than a million events lie before this block
 _COINS = 1024
+_MOST_OCCURRENCES = 1000  # of recurring drifts whose cases are listed
+_TICKS_AT_ONCE = 256
 Block = TypeVar("Block")
 Carry = TypeVar("Carry")
 
 BEYOND = 4 * MAX_TICK
 """A tick after every tick there is, small enough that sums with it are exact."""
-
-_SIGMOID_SLOPE = 12.0
-_EXPONENT = 5.0
 
 
 class Purpose(IntEnum):
@@ -569,9 +568,9 @@ def occurrences_of(drift: Drift, stream: RandomStream) -> Occurrences:
         >>> occurrences_of(drift, RandomStream(0, 0)).after(2)
         7
     """
+    first = drift.first
     if drift.rate is not None:
-        return RandomOccurrences(stream, drift.at or 0, drift.rate, drift.duration)
-    first = (drift.at if drift.at is not None else drift.every) or 0
+        return RandomOccurrences(stream, first, drift.rate, drift.duration)
     if not drift.jitter:
         return RegularOccurrences(first, drift.every, drift.duration)
     if drift.every is not None:
@@ -580,143 +579,91 @@ def occurrences_of(drift: Drift, stream: RandomStream) -> Occurrences:
     return RegularOccurrences(int(alone.start(np.zeros(1, np.int64))[0]), None, drift.duration)
 
 
-def weight(progress: np.ndarray, curve: str | Steps) -> np.ndarray:
-    """The weight of the new value along a ramp.
+def times_of(drifts: Sequence[Drift], seed: int) -> list[Occurrences]:
+    """The occurrences of all drifts of a schedule, with the random times of one seed."""
+    return [occurrences_of(drift, RandomStream(seed, index)) for index, drift in enumerate(drifts)]
+
+
+def possible_counts(drifts: Sequence[Drift]) -> Iterator[np.ndarray]:
+    """The least and the most occurrences of each drift that may hold at once, whatever the seed.
 
     Args:
-        progress: the elapsed share u of the ramp; values outside of [0, 1] are cut.
-        curve: `linear` (u), `sigmoid` (logistic(12 (u - .5)), rescaled to reach 0 and 1),
-            `exponential` ((1 - e^-5u) / (1 - e^-5)) or `Steps` (floor(u m) / m).
+        drifts: those of a schedule.
 
-    Returns:
-        Weights in [0, 1], exactly 0 at u = 0 and exactly 1 at u = 1.
+    Yields:
+        Every distinct case, in time order; integers of shape `(drifts, 2)`.
 
     Example:
-        >>> weight(np.array([0.0, 0.5, 1.0]), "sigmoid")
-        array([0. , 0.5, 1. ])
-        >>> weight(np.array([0.3, 0.5, 1.0]), Steps(steps=2))
-        array([0. , 0.5, 1. ])
+        >>> drift = Drift.model_validate({"name": "thaw", "at": 5, "set": {"slip": 0.5}})
+        >>> [case.tolist() for case in possible_counts([drift])]
+        [[[0, 0]], [[1, 1]]]
     """
-    u: np.ndarray = np.clip(progress, 0.0, 1.0)
-    if isinstance(curve, Steps):
-        risen: np.ndarray = np.floor(u * curve.steps) / curve.steps
-    elif curve == "sigmoid":
-        low = 1 / (1 + math.exp(_SIGMOID_SLOPE / 2))
-        risen = (1 / (1 + np.exp(-_SIGMOID_SLOPE * (u - 0.5))) - low) / (1 - 2 * low)
-    elif curve == "exponential":
-        risen = np.expm1(-_EXPONENT * u) / math.expm1(-_EXPONENT)
-    else:
-        return u
-    risen = np.clip(risen, 0.0, 1.0)
-    # rounding must not leave a rest of the old value when the ramp is up, nor a trace of the new before
-    risen[u >= 1.0] = 1.0
-    risen[u <= 0.0] = 0.0
-    return risen
+    # `_possible` adds what the jitter may do, whatever the seed
+    times = times_of([drift.model_copy(update={"jitter": 0}) for drift in drifts], 0)
+    edges = _ticks(drifts, times)
+    moves = {sign * drift.jitter for drift in drifts for sign in (-1, 0, 1)}
+    ticks = np.array(sorted({tick + move for tick in edges for move in moves if tick + move >= 0} or {0}), np.int64)
+    seen: set[bytes] = set()
+    for start in range(0, len(ticks), _TICKS_AT_ONCE):
+        part = ticks[start : start + _TICKS_AT_ONCE]
+        held = [_possible(drift, own, part) for drift, own in zip(drifts, times, strict=True)]
+        ranges = np.array(held, np.int64).reshape(len(drifts), 2, len(part))
+        for position in range(len(part)):
+            case = ranges[:, :, position]
+            if case.tobytes() not in seen:
+                seen.add(case.tobytes())
+                yield case
 
 
-class DriftEffect(NamedTuple):
-    """What a drift does at some ticks.
-
-    Args:
-        done: how many occurrences, counted from the first, count in full at each tick.
-        partial: occurrences beyond them: pairs of their indices and their weights at each tick; a weight
-            of 0 means that the index says nothing.
-    """
-
-    done: np.ndarray
-    partial: tuple[tuple[np.ndarray, np.ndarray], ...]
-
-    def last(self) -> np.ndarray:
-        """The index of the last occurrence that counts at each tick, -1 where none does."""
-        found = self.done - 1
-        for index, share in self.partial:
-            found = np.where(share > 0, index, found)
-        return found
-
-    def pick(self, ticks: slice | np.ndarray) -> DriftEffect:
-        """The effect at some of the ticks."""
-        return DriftEffect(self.done[ticks], tuple((index[ticks], share[ticks]) for index, share in self.partial))
-
-    def differs(self, other: DriftEffect) -> np.ndarray:
-        """At which ticks both say something else, whatever is written beside weights of 0."""
-        found: np.ndarray = self.done != other.done
-        for (index, share), (other_index, other_share) in zip(self.partial, other.partial, strict=True):
-            found = found | (share != other_share) | ((share > 0) & (index != other_index))
-        return found
+def _ticks(drifts: Sequence[Drift], times: Sequence[Occurrences]) -> list[int]:
+    """The ticks at which something begins or ends, until everything has met everything."""
+    fixed = [(drift, own) for drift, own in zip(drifts, times, strict=True) if drift.rate is None]
+    recurring = [(drift, own, drift.every) for drift, own in fixed if drift.every is not None]
+    anchors = {0, *(drift.at or 0 for drift in drifts)}
+    for drift, own in fixed:
+        if drift.every is None:
+            anchors.update(_edges(drift, own, np.array([0]), np.array([MAX_TICK])))
+    ticks = set(anchors)
+    if recurring:
+        cycle = 2 * math.lcm(*(period for _, _, period in recurring))
+        longest = max(period + (drift.duration or drift.over or 0) for drift, _, period in recurring)
+        density = sum(own.density for _, own, _ in recurring)
+        reach = min(cycle + longest, int(_MOST_OCCURRENCES / density / len(anchors)))
+        starts = np.array(sorted(anchors), np.int64)
+        for drift, own, _ in recurring:
+            ticks.update(_edges(drift, own, starts, starts + reach))
+    return sorted(tick for tick in ticks if 0 <= tick <= MAX_TICK)
 
 
-class DriftRamp:
-    """One drift over time: a pure function of (drift, stream, tick).
+def _edges(drift: Drift, occurrences: Occurrences, lows: np.ndarray, highs: np.ndarray) -> list[int]:
+    """Where occurrences that do not overlap start, end and have their ramps, from each low to its high."""
+    over = drift.over or 0
+    bounds = []
+    for shift in {0, drift.duration or 0}:
+        before, until = occurrences.count(lows - 1 - shift), occurrences.count(highs - shift)
+        # a thousand drifts have a thousand stretches each: the runs of all of them at once, `before` to `until` of each
+        lengths = until - before
+        runs = np.repeat(until - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+        bounds.append(occurrences.start(runs) + shift)
+    ticks = np.unique(np.concatenate(bounds))
+    edges: list[int] = np.unique(np.add.outer(ticks, (0, 1, over, -over, 1 - over))).tolist()
+    return edges
 
-    Args:
-        drift: the drift.
-        stream: the source of its random numbers.
 
-    Example:
-        >>> drift = Drift.model_validate(
-        ...     {"name": "thaw", "at": 10, "kind": "incremental", "over": 4, "set": {"slip": 0.5}}
-        ... )
-        >>> ramp = DriftRamp(drift, RandomStream(0, 0))
-        >>> ramp.effect(np.array([9, 11, 14])).partial[0][1]
-        array([0.  , 0.25, 0.  ])
-        >>> ramp.effect(np.array([9, 11, 14])).done
-        array([0, 0, 1])
-    """
-
-    def __init__(self, drift: Drift, stream: RandomStream) -> None:
-        self.drift = drift
-        self.occurrences = occurrences_of(drift, stream)
-        self.over = drift.over or 0
-        self._coins = UniformStream(stream) if drift.kind == "gradual" else None
-
-    def effect(self, ticks: np.ndarray) -> DriftEffect:
-        """Which occurrences count at these ticks, and how much."""
-        return self._windowed(ticks) if self.drift.duration is not None else self._accumulated(ticks)
-
-    def until(self, tick: int) -> int:
-        """A later tick up to which (excluded) the effect surely stays as it is at `tick`."""
-        occurrences, at = self.occurrences, np.array([tick], np.int64)
-        following = occurrences.after(tick)
-        if self.drift.duration is None:
-            ramping = self.over and occurrences.count(at)[0] > occurrences.count(at - self.over)[0]
-            return tick + 1 if ramping else following
-        window = occurrences.window(at)
-        if window.run[0] < 0:
-            return following
-        start, end = int(window.start[0]), int(window.end[0])
-        if not self.over:
-            return min(end, following)
-        if tick < start + self.over or tick >= end - self.over:
-            return tick + 1
-        return min(end - self.over, following)
-
-    def _accumulated(self, ticks: np.ndarray) -> DriftEffect:
-        count = self.occurrences.count(ticks)
-        if not self.over:
-            return DriftEffect(count, ())
-        done = self.occurrences.count(ticks - self.over)
-        partial = []
-        for nth in range(int((count - done).max())):
-            index = done + nth
-            started = index < count
-            elapsed = ticks - self.occurrences.start(np.where(started, index, 0))
-            share = np.where(started, self._share(ticks, elapsed), 0.0)
-            partial.append((index, share))
-        return DriftEffect(done, tuple(partial))
-
-    def _windowed(self, ticks: np.ndarray) -> DriftEffect:
-        window = self.occurrences.window(ticks)
-        share = (window.run >= 0).astype(float)
-        if self.over:
-            # rising and falling never meet, since a ramp takes at most half of the duration
-            nearer = np.minimum(ticks - window.start, window.end - ticks)
-            share *= self._share(ticks, nearer)
-        return DriftEffect(np.zeros(ticks.shape, np.int64), ((window.run, share),))
-
-    def _share(self, ticks: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
-        share = weight(elapsed / self.over, self.drift.curve)
-        if self._coins is not None:
-            mixed = (share > 0) & (share < 1)
-            if mixed.any():
-                share[mixed] = self._coins.at(ticks[mixed]) < share[mixed]
-        return share
+def _possible(drift: Drift, occurrences: Occurrences, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
+    over, jitter, count = drift.over or 0, drift.jitter, occurrences.count
+    if drift.rate is not None:
+        return np.zeros_like(ticks), (ticks >= drift.first).astype(np.int64)
+    # an occurrence with a ramp has a weight of 0 at its first tick, and may hold from the next on
+    least = count(ticks - over - jitter)
+    most = np.maximum(count(ticks - (1 if over else 0) + jitter), least)
+    if drift.duration is not None:
+        fading = count(ticks - drift.duration + max(over - 1, 0) + jitter)
+        ended = count(ticks - drift.duration - jitter)
+        return np.maximum(least - fading, 0), most - ended
+    if not drift.add and not drift.scale:
+        # beyond the first, an even and an odd number of occurrences is all the difference there is
+        fewer = np.maximum(least - 2 + least % 2, 0)
+        least, most = least - fewer, most - fewer
+    return least, most

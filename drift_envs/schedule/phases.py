@@ -1,4 +1,4 @@
-"""The phases of a schedule: a new one begins whenever an occurrence starts or its `for` ends.
+"""The phases of a schedule, and how far its ticks go: a phase begins when an occurrence starts or its `for` ends.
 
 A phase belongs to the drift whose occurrence, among those that hold, has started last (the later in the file
 where two start at once), and to `source` where none holds. Its id is that name; from the second visit on,
@@ -11,7 +11,7 @@ import math
 import sys
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,8 +20,9 @@ import numpy as np
 
 from drift_envs.checks import nearest
 from drift_envs.errors import ArgumentError, UnknownChoiceError
-from drift_envs.schedule.model import MAX_TICK, SOURCE
-from drift_envs.schedule.occurrences import DriftRamp
+from drift_envs.schedule.model import MAX_TICK, SOURCE, Drift
+from drift_envs.schedule.occurrences import MOST_EVENTS, Occurrences, times_of
+from drift_envs.schedule.yaml import Finding
 
 NEVER = sys.maxsize
 """The tick that does not come."""
@@ -37,6 +38,9 @@ _SEARCHED = 40  # chunks in which the end of a phase is looked for
 _LARGEST_PERIOD = 1_000_000  # phases
 _KEPT = 4
 _LISTED = 12
+
+EARLY = 10_000_000
+"""Ticks that an experiment may well have: an earlier limit is warned of."""
 
 
 @dataclass(frozen=True)
@@ -102,26 +106,25 @@ class PhaseTable:
     second or two.
 
     Args:
-        ramps: the drifts over time, in file order.
+        drifts: the drifts, in file order.
+        times: their occurrences.
 
     Example:
-        >>> from drift_envs.schedule.model import Drift
-        >>> from drift_envs.schedule.occurrences import RandomStream
         >>> drift = Drift.model_validate({"name": "tide", "every": 7, "for": 2, "set": {"slip": 0.5}})
-        >>> phases = PhaseTable([DriftRamp(drift, RandomStream(0, 0))])
+        >>> phases = PhaseTable([drift], times_of([drift], seed=0))
         >>> [phase.id for phase in phases.before(20)]
         ['source', 'tide', 'source#2', 'tide#2', 'source#3']
         >>> phases.at(7 * 10**9)
         Phase(id='tide#1000000000', index=1999999999, start=7000000000, drift='tide', stop=7000000002)
     """
 
-    def __init__(self, ramps: Sequence[DriftRamp]) -> None:
-        self._ramps = ramps
-        self._names = [SOURCE, *(ramp.drift.name for ramp in ramps)]
-        self._spans = _divide(ramps)
+    def __init__(self, drifts: Sequence[Drift], times: Sequence[Occurrences]) -> None:
+        self._drifts, self._times = drifts, times
+        self._names = [SOURCE, *(drift.name for drift in drifts)]
+        self._spans = _divide(drifts, times)
         self._counts = [np.zeros(len(self._names), np.int64)]  # visits of each owner before each chunk
         self._kept: OrderedDict[int, _Chunk] = OrderedDict()
-        walked = min(_MOST_CHUNKS, _MOST_WORK // max(len(ramps), 1)) + 3 * len(self._spans)
+        walked = min(_MOST_CHUNKS, _MOST_WORK // max(len(drifts), 1)) + 3 * len(self._spans)
         self._most = min(walked, self._count)  # chunks; those of short stretches between drifts do not count
         self.last_tick = MAX_TICK if self._most == self._count else self._low(self._most) - 1
         """The last tick whose phase is found."""
@@ -203,11 +206,11 @@ class PhaseTable:
 
     def full(self, phase: Phase) -> int:
         """The first tick at which the drift of a phase has its full weight, which may lie behind the phase's end."""
-        ramp = next((ramp for ramp in self._ramps if ramp.drift.name == phase.drift), None)
-        if ramp is None:
+        if phase.drift is None:
             return phase.start
-        begun = int(ramp.occurrences.latest(np.array([phase.start]))[0])
-        return max(phase.start, begun + ramp.over)
+        place = self._names.index(phase.drift) - 1
+        begun = int(self._times[place].latest(np.array([phase.start]))[0])
+        return max(phase.start, begun + (self._drifts[place].over or 0))
 
     def _phase(self, number: int, chunk: _Chunk, position: int, repeat: int) -> Phase:
         owner = int(chunk.owners[position])
@@ -256,7 +259,7 @@ class PhaseTable:
     def _build(self, number: int) -> _Chunk:
         span, low = self._span(number), self._low(number)
         high = min(low + span.length, span.high)
-        bounds = [ramp.occurrences.bounds(low, high) for ramp in self._ramps]
+        bounds = [occurrences.bounds(low, high) for occurrences in self._times]
         if number == 0:
             bounds.append(np.zeros(1, np.int64))
         starts = np.sort(np.concatenate([np.zeros(0, np.int64), *bounds]), kind="stable")
@@ -264,8 +267,8 @@ class PhaseTable:
         owners = np.zeros(len(starts), np.int64)
         latest = np.full(len(starts), -1, np.int64)
         if len(starts):
-            for owner, ramp in enumerate(self._ramps, start=1):
-                begun = ramp.occurrences.latest(starts)
+            for owner, occurrences in enumerate(self._times, start=1):
+                begun = occurrences.latest(starts)
                 wins = (begun >= 0) & (begun >= latest)
                 owners[wins], latest[wins] = owner, begun[wins]
         counts = self._counts[number]
@@ -282,17 +285,16 @@ class PhaseTable:
         return chunk
 
 
-def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
+def _divide(drifts: Sequence[Drift], times: Sequence[Occurrences]) -> list[_Span]:
     """Divide all ticks into spans.
 
     Between two ticks at which a drift begins for the first time or ends for the last time, the same drifts are
     active. After one period, all occurrences that hold have started there, so the phases repeat.
     """
-    repeating = [ramp for ramp in ramps if ramp.occurrences.density > 0]
+    repeating = [(drift, own) for drift, own in zip(drifts, times, strict=True) if own.density > 0]
     edges = {0, MAX_TICK + 1}
-    for ramp in ramps if repeating else ():
-        first, duration = ramp.occurrences.first, ramp.drift.duration
-        edges |= {first, first if duration is None or ramp in repeating else first + duration}
+    for own in times if repeating else ():
+        edges |= {own.first, own.first if own.duration is None or own.density > 0 else own.first + own.duration}
     spans: list[_Span] = []
 
     def add(low: int, high: int, length: int, repeats: int) -> None:
@@ -307,12 +309,10 @@ def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
             spans.append(_Span(low, high, length, repeats, first))
 
     for low, high in pairwise(sorted(edge for edge in edges if edge <= MAX_TICK + 1)):
-        active = [ramp for ramp in repeating if ramp.occurrences.first <= low]
-        density = sum(ramp.occurrences.density * (1 if ramp.drift.duration is None else 2) for ramp in active)
+        active = [(drift, own) for drift, own in repeating if own.first <= low]
+        density = sum(own.density * (1 if own.duration is None else 2) for _, own in active)
         length = high - low if density == 0 else max(int(_CHUNK / density), _SHORTEST)
-        period = math.lcm(
-            *(0 if ramp.drift.jitter else ramp.drift.every or 0 for ramp in active)
-        )  # 0: random, without a period
+        period = math.lcm(*(0 if drift.jitter else drift.every or 0 for drift, _ in active))  # 0: random
         # the period can be an integer beyond every float, which may be compared but not multiplied with one
         is_short = bool(active) and 0 < period <= _LARGEST_PERIOD / density
         repeats = (high - low) // period - 1 if is_short else 0
@@ -324,3 +324,69 @@ def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
         add(settled, settled + repeats * period, period, repeats)
         add(settled + repeats * period, high, length, 1)
     return spans
+
+
+class Limits(NamedTuple):
+    """The last ticks of which questions are answered.
+
+    Args:
+        phase: the last one whose phase is found, `MAX_TICK` where phases repeat.
+        value: about the last one before which at most `MOST_EVENTS` random events of each drift lie: a tick of `rate`,
+            `walk` and `choice` costs by the events before it, since each adds to the one before.
+    """
+
+    phase: int
+    value: int
+
+
+def limits_of(drifts: Sequence[Drift], phases: PhaseTable | None = None) -> Limits:
+    """The last ticks of some drifts; where their times are random, those of one seed.
+
+    Args:
+        drifts: those of a schedule.
+        phases: their phases, if they were made already.
+
+    Example:
+        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "walk": {"slip": 0.05}})
+        >>> limits_of([storms]).value
+        1000000000
+    """
+    value = MAX_TICK
+    for drift in drifts:
+        if drift.rate is not None:
+            value = min(value, (drift.at or 0) + int(MOST_EVENTS / drift.rate))
+        elif drift.every is not None and (drift.walk or drift.choice):
+            value = min(value, (drift.at or drift.every) + MOST_EVENTS * drift.every)
+    return Limits((phases or PhaseTable(drifts, times_of(drifts, 0))).last_tick, value)
+
+
+def limit_findings(drifts: Sequence[Drift], limits: Limits) -> Iterator[Finding]:
+    """The drifts that begin beyond the limits, so that no episode could reach them.
+
+    Args:
+        drifts: those of a schedule.
+        limits: their `limits_of`.
+
+    Example:
+        >>> storms = Drift.model_validate({"name": "storms", "rate": 0.1, "set": {"slip": 0.5}})
+        >>> late = Drift.model_validate({"name": "late", "at": 2_000_000_000, "set": {"slip": 0.1}})
+        >>> [path for path, rule in limit_findings([storms, late], limits_of([storms, late]))]
+        [('drifts', 1, 'at')]
+    """
+    last = min(limits)
+    for index, drift in enumerate(drifts):
+        if drift.at is not None and drift.at > last:
+            rule = f"should be at most {last}: with these drifts later ticks would take too long. Received {drift.at}"
+            yield ("drifts", index, "at"), rule
+
+
+def early_limit(limits: Limits) -> Finding | None:
+    """The limit that long experiments may meet, with the place in the schedule.
+
+    Args:
+        limits: the `limits_of` a schedule's drifts.
+    """
+    if min(limits) >= EARLY:
+        return None
+    reason = "random events" if limits.value < limits.phase else "phases that do not repeat"
+    return ("drifts",), f"can be played up to tick {min(limits)} only: too many {reason} lie before later ones"

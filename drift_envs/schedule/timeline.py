@@ -14,9 +14,9 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
 from drift_envs.schedule.model import MAX_TICK, OPERATIONS, Schedule
-from drift_envs.schedule.occurrences import BASE_KEY, DriftEffect, DriftRamp, Purpose, RandomStream
+from drift_envs.schedule.occurrences import BASE_KEY, Purpose, RandomStream
 from drift_envs.schedule.phases import LONGEST_LIST, NEVER, Phase, PhaseTable
-from drift_envs.schedule.values import Column, DriftLayer, NumberColumn, ObjectColumn, draw_arguments, is_draw
+from drift_envs.schedule.values import Column, DriftEffect, DriftLayer, DriftRamp, NumberColumn, ObjectColumn
 
 __all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
 _BLOCK = 512  # ticks that are computed at once where values change often
@@ -104,7 +104,7 @@ class Timeline:
             raise ArgumentError(f"`schedule` sets knobs that the environment does not have: {', '.join(unknown)}")
         self.names = tuple(name for name in table if name in driven)
         self._columns = [self._column(table[name]) for name in self.names]
-        self._phases = PhaseTable(self._ramps)
+        self._phases = PhaseTable(schedule.drifts, [ramp.occurrences for ramp in self._ramps])
         self._segments: Sequence[Segment | Row] = ()
         self._last = Segment(-1, -1, FrozenMapping())
         self._only_name = self.names[0] if len(self.names) == 1 else None
@@ -281,33 +281,25 @@ class Timeline:
                 layer.drawn = None if values is None else dict(values)
 
     def _column(self, knob: Knob) -> Column:
-        written: Any = self.schedule.base.get(knob.name, knob.default)
-        drawn = is_draw(knob, written)
-        base = written if drawn else freeze(knob.check(written) if knob.name in self.schedule.base else written)
+        base: Any = self.schedule.base.get(knob.name, knob.default)
         kind = NumberColumn if knob.is_numeric else ObjectColumn
-        column = kind(knob, (lambda: self._drawn_base(knob, base)) if drawn else lambda: base)
+        if knob.is_drawn(base):
+            column = kind(knob, lambda: self._drawn_base(knob, base))
+        else:
+            fixed = knob.canonical(base) if knob.name in self.schedule.base else freeze(base)
+            column = kind(knob, lambda: fixed)
         for drift, ramp, stream in zip(self.schedule.drifts, self._ramps, self._streams, strict=True):
             for operation in OPERATIONS:
-                if knob.name in getattr(drift, operation):
-                    argument = getattr(drift, operation)[knob.name]
-                    column.layers.append(self._layer(column, ramp, operation, argument, stream))
+                written = getattr(drift, operation)
+                if knob.name in written:
+                    below = partial(column.at, layers=len(column.layers))
+                    column.layers.append(DriftLayer(ramp, knob, operation, written[knob.name], stream, below))
         return column
 
-    def _layer(
-        self, column: Column, ramp: DriftRamp, operation: str, argument: Any, stream: RandomStream
-    ) -> DriftLayer:
-        knob, beneath = column.knob, len(column.layers)
-        drawn = operation == "set" and is_draw(knob, argument)
-        if operation == "set" and not drawn:
-            argument = freeze(knob.check(argument))
-        elif operation == "choice":
-            argument = tuple(freeze(knob.check(option)) for option in argument)
-        return DriftLayer(ramp, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
-
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
-        if knob.name not in self._base_draws and knob.draw is not None:
+        if knob.name not in self._base_draws:
             generator = RandomStream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
-            self._base_draws[knob.name] = freeze(knob.draw(draw_arguments(written), None, generator))
+            self._base_draws[knob.name] = knob.sample(written, None, generator)
         return self._base_draws[knob.name]
 
     def _checked(self, tick: int) -> int:
@@ -475,7 +467,7 @@ def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
 def draws_values(schedule: Schedule, table: KnobTable) -> bool:
     """Whether a schedule leaves values of these knobs to the seed, such as maps, which are found by search."""
     written = [schedule.base, *(drift.set for drift in schedule.drifts)]
-    return any(is_draw(table[name], value) for values in written for name, value in values.items() if name in table)
+    return any(table[name].is_drawn(value) for values in written for name, value in values.items() if name in table)
 
 
 _MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own

@@ -1,4 +1,4 @@
-"""WHAT: the value of one knob, folded from the base through the layers that lie on it.
+"""HOW and WHAT: how much of a drift holds, and the value of one knob, folded from the base through the layers on it.
 
 A numeric knob folds in floating-point arrays and is reflected at its bounds; any other folds once for every combination
 of the states of its layers. Walks and chains of choices are running sums of random steps with random access.
@@ -6,22 +6,165 @@ of the states of its layers. Walks and chains of choices are running sums of ran
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.checks import show
-from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
-from drift_envs.schedule.occurrences import Blocks, DriftEffect, DriftRamp, Purpose, RandomStream
+from drift_envs.knobs import HUGE, Knob, Value, draws_once, powers, reflect, swapped
+from drift_envs.schedule.model import Drift, Steps
+from drift_envs.schedule.occurrences import Blocks, Purpose, RandomStream, UniformStream, occurrences_of
 
-_HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
 _MOST_STATES = 4096
+_SIGMOID_SLOPE = 12.0
+_EXPONENT = 5.0
 
 Below = Callable[[int], Value]
 """The value that the layers beneath give at a tick."""
+
+
+class DriftRamp:
+    """One drift over time: a pure function of (drift, stream, tick).
+
+    Args:
+        drift: the drift.
+        stream: the source of its random numbers.
+
+    Example:
+        >>> drift = Drift.model_validate(
+        ...     {"name": "thaw", "at": 10, "kind": "incremental", "over": 4, "set": {"slip": 0.5}}
+        ... )
+        >>> ramp = DriftRamp(drift, RandomStream(0, 0))
+        >>> ramp.effect(np.array([9, 11, 14])).partial[0][1]
+        array([0.  , 0.25, 0.  ])
+        >>> ramp.effect(np.array([9, 11, 14])).done
+        array([0, 0, 1])
+    """
+
+    def __init__(self, drift: Drift, stream: RandomStream) -> None:
+        self.drift = drift
+        self.occurrences = occurrences_of(drift, stream)
+        self.over = drift.over or 0
+        self._coins = UniformStream(stream) if drift.kind == "gradual" else None
+
+    def effect(self, ticks: np.ndarray) -> DriftEffect:
+        """Which occurrences count at these ticks, and how much."""
+        return self._windowed(ticks) if self.drift.duration is not None else self._accumulated(ticks)
+
+    def until(self, tick: int) -> int:
+        """A later tick up to which (excluded) the effect surely stays as it is at `tick`."""
+        occurrences, at = self.occurrences, np.array([tick], np.int64)
+        following = occurrences.after(tick)
+        if self.drift.duration is None:
+            ramping = self.over and occurrences.count(at)[0] > occurrences.count(at - self.over)[0]
+            return tick + 1 if ramping else following
+        window = occurrences.window(at)
+        if window.run[0] < 0:
+            return following
+        start, end = int(window.start[0]), int(window.end[0])
+        if not self.over:
+            return min(end, following)
+        if tick < start + self.over or tick >= end - self.over:
+            return tick + 1
+        return min(end - self.over, following)
+
+    def _accumulated(self, ticks: np.ndarray) -> DriftEffect:
+        count = self.occurrences.count(ticks)
+        if not self.over:
+            return DriftEffect(count, ())
+        done = self.occurrences.count(ticks - self.over)
+        partial = []
+        for nth in range(int((count - done).max())):
+            index = done + nth
+            started = index < count
+            elapsed = ticks - self.occurrences.start(np.where(started, index, 0))
+            share = np.where(started, self._share(ticks, elapsed), 0.0)
+            partial.append((index, share))
+        return DriftEffect(done, tuple(partial))
+
+    def _windowed(self, ticks: np.ndarray) -> DriftEffect:
+        window = self.occurrences.window(ticks)
+        share = (window.run >= 0).astype(float)
+        if self.over:
+            # rising and falling never meet, since a ramp takes at most half of the duration
+            nearer = np.minimum(ticks - window.start, window.end - ticks)
+            share *= self._share(ticks, nearer)
+        return DriftEffect(np.zeros(ticks.shape, np.int64), ((window.run, share),))
+
+    def _share(self, ticks: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
+        share = weight(elapsed / self.over, self.drift.curve)
+        if self._coins is not None:
+            mixed = (share > 0) & (share < 1)
+            if mixed.any():
+                share[mixed] = self._coins.at(ticks[mixed]) < share[mixed]
+        return share
+
+
+class DriftEffect(NamedTuple):
+    """What a drift does at some ticks.
+
+    Args:
+        done: how many occurrences, counted from the first, count in full at each tick.
+        partial: occurrences beyond them: pairs of their indices and their weights at each tick; a weight
+            of 0 means that the index says nothing.
+    """
+
+    done: np.ndarray
+    partial: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    def last(self) -> np.ndarray:
+        """The index of the last occurrence that counts at each tick, -1 where none does."""
+        found = self.done - 1
+        for index, share in self.partial:
+            found = np.where(share > 0, index, found)
+        return found
+
+    def pick(self, ticks: slice | np.ndarray) -> DriftEffect:
+        """The effect at some of the ticks."""
+        return DriftEffect(self.done[ticks], tuple((index[ticks], share[ticks]) for index, share in self.partial))
+
+    def differs(self, other: DriftEffect) -> np.ndarray:
+        """At which ticks both say something else, whatever is written beside weights of 0."""
+        found: np.ndarray = self.done != other.done
+        for (index, share), (other_index, other_share) in zip(self.partial, other.partial, strict=True):
+            found = found | (share != other_share) | ((share > 0) & (index != other_index))
+        return found
+
+
+def weight(progress: np.ndarray, curve: str | Steps) -> np.ndarray:
+    """The weight of the new value along a ramp.
+
+    Args:
+        progress: the elapsed share u of the ramp; values outside of [0, 1] are cut.
+        curve: `linear` (u), `sigmoid` (logistic(12 (u - .5)), rescaled to reach 0 and 1),
+            `exponential` ((1 - e^-5u) / (1 - e^-5)) or `Steps` (floor(u m) / m).
+
+    Returns:
+        Weights in [0, 1], exactly 0 at u = 0 and exactly 1 at u = 1.
+
+    Example:
+        >>> weight(np.array([0.0, 0.5, 1.0]), "sigmoid")
+        array([0. , 0.5, 1. ])
+        >>> weight(np.array([0.3, 0.5, 1.0]), Steps(steps=2))
+        array([0. , 0.5, 1. ])
+    """
+    u: np.ndarray = np.clip(progress, 0.0, 1.0)
+    if isinstance(curve, Steps):
+        risen: np.ndarray = np.floor(u * curve.steps) / curve.steps
+    elif curve == "sigmoid":
+        low = 1 / (1 + math.exp(_SIGMOID_SLOPE / 2))
+        risen = (1 / (1 + np.exp(-_SIGMOID_SLOPE * (u - 0.5))) - low) / (1 - 2 * low)
+    elif curve == "exponential":
+        risen = np.expm1(-_EXPONENT * u) / math.expm1(-_EXPONENT)
+    else:
+        return u
+    risen = np.clip(risen, 0.0, 1.0)
+    # rounding must not leave a rest of the old value when the ramp is up, nor a trace of the new before
+    risen[u >= 1.0] = 1.0
+    risen[u <= 0.0] = 0.0
+    return risen
 
 
 class WalkSteps(ABC):
@@ -155,44 +298,35 @@ class DriftLayer:
         ramp: the drift over time.
         knob: the knob.
         operation: `set`, `add`, `scale`, `swap`, `choice` or `walk`.
-        argument: what the schedule says, with canonical values; as it is written where `is_drawn`.
-        is_drawn: whether values are drawn from the seed: for each occurrence, or once for all of them.
+        written: what the schedule says.
         stream: the source of the drift's random numbers.
         below: the value that the layers beneath give at a tick.
+
+    Attributes:
+        argument: what the schedule says, with canonical values; as it is written where values are drawn.
+        drawn: the values that occurrences of a `set` have drawn, by occurrence; `None` if it draws none.
+        varies: whether the occurrences of a `set` have values of their own.
+        sums: the running sums of a walk or a chain of choices.
     """
 
+    sums: RandomWalk
+
     def __init__(
-        self,
-        ramp: DriftRamp,
-        knob: Knob,
-        operation: str,
-        argument: Any,
-        is_drawn: bool,
-        stream: RandomStream,
-        below: Below,
+        self, ramp: DriftRamp, knob: Knob, operation: str, written: Any, stream: RandomStream, below: Below
     ) -> None:
-        self.ramp, self.knob, self.operation, self.argument = ramp, knob, operation, argument
-        self.drawn: dict[int, Value] | None = {} if is_drawn else None
-        self.varies = is_drawn and not draws_once(argument)
-        """Whether the occurrences of a `set` have values of their own."""
+        self.ramp, self.knob, self.operation, self.argument = ramp, knob, operation, written
+        self.drawn: dict[int, Value] | None = {} if operation == "set" and knob.is_drawn(written) else None
+        self.varies = self.drawn is not None and not draws_once(written)
         self._stream, self._below = stream, below
         self._last_before: int | None = None
-        self._sums: RandomWalk | None = None
-        if operation == "walk":
-            self._sums = RandomWalk(
-                lambda block: stream.generator(Purpose.WALK, knob.name, block), NormalSteps(argument)
-            )
+        if operation == "set" and self.drawn is None:
+            self.argument = knob.canonical(written)
+        elif operation == "walk":
+            self.sums = RandomWalk(lambda block: stream.generator(Purpose.WALK, knob.name, block), NormalSteps(written))
         elif operation == "choice":
-            self._sums = RandomWalk(
-                lambda block: stream.generator(Purpose.CHOICE, knob.name, block), CircleSteps(len(argument))
-            )
-
-    @property
-    def sums(self) -> RandomWalk:
-        """The running sums of a walk or a chain of choices."""
-        if self._sums is None:
-            raise KnobError(f"`{self.operation}` draws no numbers")
-        return self._sums
+            self.argument = tuple(map(knob.canonical, written))
+            steps = CircleSteps(len(written))
+            self.sums = RandomWalk(lambda block: stream.generator(Purpose.CHOICE, knob.name, block), steps)
 
     def option(self, occurrences: np.ndarray) -> np.ndarray:
         """Which option each occurrence of a `choice` draws."""
@@ -207,14 +341,11 @@ class DriftLayer:
         if not self.varies:
             occurrence = 0
         if occurrence not in self.drawn:
-            if self.knob.draw is None:
-                raise KnobError(f"`{self.knob.name}` can't be drawn from the seed")
             start = int(self.ramp.occurrences.start(np.array([occurrence]))[0])
             generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
             if len(self.drawn) >= _MOST_STATES:
                 self.drawn.clear()
-            arguments = draw_arguments(self.argument)
-            self.drawn[occurrence] = freeze(self.knob.draw(arguments, self._below(start), generator))
+            self.drawn[occurrence] = self.knob.sample(self.argument, self._below(start), generator)
         return self.drawn[occurrence]
 
     def _option_before(self) -> int:
@@ -299,7 +430,7 @@ class NumberColumn(Column):
             some = share > 0
             if some.any():
                 values = self._part(layer, index, share, some, values)
-        finite: np.ndarray = np.clip(values, -_HUGE, _HUGE)
+        finite: np.ndarray = np.clip(values, -HUGE, HUGE)
         return finite
 
     def _part(
@@ -396,127 +527,3 @@ class ObjectColumn(Column):
         if layer.operation == "swap":
             return swapped(value, layer.argument, self.knob.name)
         return layer.value(state)
-
-
-def swapped(value: Mapping[str, Value], keys: Sequence[str], name: str) -> FrozenMapping:
-    """A mapping in which the values of two keys have changed places.
-
-    Args:
-        value: the mapping.
-        keys: the two keys.
-        name: the knob's name, for the error.
-
-    Raises:
-        KnobError: if the mapping lacks one of the keys.
-
-    Example:
-        >>> swapped({"3,5": 1.0, "5,5": 0.5}, ["3,5", "5,5"], "goal_rewards")
-        FrozenMapping({'3,5': 0.5, '5,5': 1.0})
-    """
-    one, other = keys
-    for key in keys:
-        if key not in value:
-            raise KnobError(f"`{name}` has no key {key!r} to swap. Received {dict(value)!r}")
-    return FrozenMapping({**value, one: value[other], other: value[one]})
-
-
-def powers(factor: float, counts: np.ndarray) -> np.ndarray:
-    """A factor applied so many times, kept finite.
-
-    Example:
-        >>> powers(-2.0, np.array([0, 3]))
-        array([ 1., -8.])
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        finite: np.ndarray = np.clip(np.power(float(factor), counts), -_HUGE, _HUGE)
-        return finite
-
-
-def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Takes numbers back between two bounds as a mirror at each of them would.
-
-    Args:
-        values: any finite numbers.
-        low: the lower bound, may be minus infinity.
-        high: the upper bound, may be infinity.
-
-    Returns:
-        Numbers in [low, high]; those that were inside are exactly as before.
-
-    Example:
-        >>> reflect(np.array([-0.25, 0.5, 1.25, 2.5]), 0.0, 1.0)
-        array([0.25, 0.5 , 0.75, 0.5 ])
-    """
-    inside = (values >= low) & (values <= high)
-    if inside.all():
-        return values
-    if np.isinf(low) or np.isinf(high):
-        back = np.where(values < low, 2 * low - values, 2 * high - values)
-    elif low == high:
-        back = np.full(values.shape, low)
-    else:
-        span = high - low
-        along = np.mod(values - low, 2 * span)
-        back = low + np.minimum(along, 2 * span - along)
-    return np.where(inside, values, np.clip(back, low, high))
-
-
-def is_draw(knob: Knob, value: Any) -> bool:
-    """Whether a written value is `{draw: {...}}` or `{draw_once: {...}}`: the seed decides what the value is.
-
-    Example:
-        >>> is_draw(Knob("map", (), None, "the map", "rows", draw=lambda arguments, below, generator: ()), {"draw": {}})
-        True
-    """
-    return knob.draw is not None and leaves_to_seed(value)
-
-
-def draws_once(value: Mapping[str, Any]) -> bool:
-    """Whether all occurrences of a drift have the value that the first one draws.
-
-    Args:
-        value: a written value for which `is_draw` holds.
-    """
-    return "draw_once" in value
-
-
-def draw_arguments(value: Mapping[str, Any]) -> Any:
-    """What a value is drawn with.
-
-    Args:
-        value: a written value for which `is_draw` holds.
-
-    Example:
-        >>> draw_arguments({"draw_once": {"move": 4}})
-        {'move': 4}
-    """
-    (arguments,) = value.values()
-    return arguments
-
-
-def leaves_to_seed(value: Any) -> bool:
-    """Whether a value is written as `{draw: ...}` or `{draw_once: ...}`, whatever the knob."""
-    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in ("draw", "draw_once")
-
-
-def canonical(knob: Knob, value: Any, below: Value | None = None) -> Value:
-    """A knob's canonical value for a written one; a drawn value is one example of what may be drawn.
-
-    Args:
-        knob: the knob.
-        value: what the schedule says.
-        below: for drawn values, what the layers beneath give.
-
-    Raises:
-        KnobError: if the knob does not allow the value, or can't draw with these arguments.
-
-    Example:
-        >>> canonical(Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"), 1)
-        1.0
-    """
-    if knob.draw is None or not is_draw(knob, value):
-        return freeze(knob.check(value))
-    arguments = draw_arguments(value)
-    if not isinstance(arguments, Mapping):
-        raise KnobError(f"`{next(iter(value))}` should be a mapping of arguments. Received {show(arguments)}")
-    return freeze(knob.draw(arguments, below, np.random.default_rng(0)))

@@ -18,7 +18,6 @@ from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.values import draw_arguments
 from drift_envs.tunable import KnobAttribute, PoisonedEnv
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
@@ -547,7 +546,7 @@ def _map_sizes(schedule: Schedule) -> Iterator[tuple[int, int]]:
         written += [drift.set.get("map"), *drift.choice.get("map", ())]
     for value in written:
         if isinstance(value, Mapping):
-            arguments = draw_arguments(value)
+            (arguments,) = value.values()  # of `draw` or `draw_once`
             if "move" not in arguments:
                 size = arguments.get("size", NewMap.size)
                 yield size, size

@@ -9,7 +9,8 @@ import pytest
 
 import drift_envs  # noqa: F401
 from drift_envs.errors import DriftWarning, ScheduleError
-from drift_envs.schedule.loader import limits_of, load_schedule
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.phases import limits_of
 
 HEAD = "version: 1\nname: far\nenv: DriftFrozenLake-v0\nclock: step\ndrifts:\n"
 
