@@ -138,7 +138,7 @@ def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys
     def interrupt(*_: object) -> dict:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("drift_envs.cli.check.schedule_schema", interrupt)
+    monkeypatch.setattr("drift_envs.schedule.schedule_schema", interrupt)
     assert main(["schema"]) == 130
     assert capsys.readouterr().err.strip() == "drift-envs: interrupted"
 

@@ -50,8 +50,8 @@ def test_a_drift_beyond_the_limit_is_an_error_with_file_and_line(tmp_path: Path)
 
 
 def test_the_last_tick_of_random_events_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drift_envs.schedule.loader.EARLY", 10**12)
-    monkeypatch.setattr("drift_envs.schedule.loader.MOST_EVENTS", 1_000_000)
+    monkeypatch.setattr("drift_envs.schedule.phases.EARLY", 10**12)
+    monkeypatch.setattr("drift_envs.schedule.phases.MOST_EVENTS", 1_000_000)
     monkeypatch.setattr("drift_envs.schedule.occurrences.MOST_EVENTS", 1_000_000)
     monkeypatch.setattr("drift_envs.schedule.occurrences._SLACK", 70_000)
     path = write(tmp_path, "{rate: 0.1, walk: {slip: 0.1}}")
