@@ -75,6 +75,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         ArgumentError: if there is no `DriftWrapper` in it.
 
     Example:
+        >>> from drift_envs import DriftWrapper
         >>> from drift_envs.envs import FrozenLake
         >>> schedule = {"version": 1, "name": "b", "drifts": [{"at": 1, "set": {"slip": 0.5}}]}
         >>> lake = FrozenLake("rgb_array", is_slippery=False, show_prob=False)
