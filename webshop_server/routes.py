@@ -34,9 +34,8 @@ from webshop_server.urls import (
     PageKind,
     PageUrl,
     normalize_query,
-    parse_keywords,
     parse_options,
-    parse_page_number,
+    parse_segments,
     parse_session_goal,
 )
 
@@ -44,6 +43,9 @@ shop_routes = Blueprint("shop", __name__)
 admin_routes = Blueprint("admin", __name__, url_prefix="/admin")
 
 BOTH = ("GET", "POST")
+PAGES = f"/<any({', '.join(kind.value for kind in (*PageKind,)[1:-1])}):kind>/<session_id>/<path:rest>"
+"""The addresses of pages that do not buy."""
+
 PICTURE_SECONDS = 3600
 """How long a browser may cache a picture, in seconds."""
 
@@ -60,7 +62,9 @@ def get_store() -> SessionStore:
 
 def visit(session_id: str, url: PageUrl) -> BaseResponse:
     """Move a session to a page, press the button of a form (`POST` with its label), and respond with the page."""
-    button = request.form.get("button", "")[:MAX_ACTION] if request.method == "POST" and url.kind != PageKind.AD else ""
+    button = request.form.get("button", "")[:MAX_ACTION] if request.method == "POST" else ""
+    if url.kind is PageKind.AD:  # where the button decides which page follows
+        url, button = url._replace(button=button), ""
     with get_store().use(session_id) as session:
         page = session.page if button and session.page.url == url else session.visit(url)  # as it was shown
         if button and not session.is_done:
@@ -127,39 +131,10 @@ def show_start(session_id: str) -> BaseResponse:
     return search(session_id)
 
 
-@shop_routes.route("/search_results/<session_id>/<keywords>/<page>", methods=BOTH)
-def show_results(session_id: str, keywords: str, page: str) -> BaseResponse:
-    """Show a page of results."""
-    return visit(session_id, PageUrl(PageKind.RESULTS, parse_keywords(keywords), parse_page_number(page)))
-
-
-@shop_routes.route("/item_page/<session_id>/<asin>/<keywords>/<page>/<options>", methods=BOTH)
-def show_item(session_id: str, asin: str, keywords: str, page: str, options: str) -> BaseResponse:
-    """Show a listing."""
-    query, number = parse_keywords(keywords), parse_page_number(page)
-    return visit(session_id, PageUrl(PageKind.ITEM, query, number, asin, parse_options(options)))
-
-
-@shop_routes.route("/item_sub_page/<session_id>/<asin>/<keywords>/<page>/<sub_page>/<options>", methods=BOTH)
-def show_sub_page(session_id: str, asin: str, keywords: str, page: str, sub_page: str, options: str) -> BaseResponse:
-    """Show a listing's description, features, reviews or attributes."""
-    query, number = parse_keywords(keywords), parse_page_number(page)
-    return visit(session_id, PageUrl(PageKind.SUB, query, number, asin, parse_options(options), sub_page))
-
-
-@shop_routes.route("/ad/<session_id>/<asin>/<options>/<depth>", methods=BOTH)
-def show_ad(session_id: str, asin: str, options: str, depth: str) -> BaseResponse:
-    """Show an advertisement, or the page that its button leads to."""
-    button = request.form.get("button", "")[:256] if request.method == "POST" else ""
-    level = int(depth) if depth.isascii() and depth.isdigit() and len(depth) < 6 else 0
-    url = PageUrl(PageKind.AD, asin=asin, options=parse_options(options), depth=level, button=button)
-    return visit(session_id, url)
-
-
-@shop_routes.route("/confirm/<session_id>/<asin>/<options>", methods=BOTH)
-def show_confirmation(session_id: str, asin: str, options: str) -> BaseResponse:
-    """Show the order before it is placed."""
-    return visit(session_id, PageUrl(PageKind.CONFIRM, asin=asin, options=parse_options(options)))
+@shop_routes.route(PAGES, methods=BOTH)
+def show_page(kind: str, session_id: str, rest: str) -> BaseResponse:
+    """Show results, a listing, one of its sub pages, an advertisement or an order before it is placed."""
+    return visit(session_id, parse_segments(kind, rest.split("/")))
 
 
 @shop_routes.route("/done/<session_id>/<asin>/<options>", methods=BOTH)

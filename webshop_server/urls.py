@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -138,29 +139,38 @@ def parse_path(path: str) -> PageUrl:
         True
     """
     kind, *rest = (unquote(part) for part in path.strip("/").split("/"))
-    if not rest:
-        return PageUrl()
+    return parse_segments(kind, rest[1:]) if rest else PageUrl()
+
+
+def parse_segments(kind: str, segments: Sequence[str]) -> PageUrl:
+    """Parse what follows the session name in the path of a URL.
+
+    Args:
+        kind: the first segment of the path.
+        segments: those after the session name, decoded once.
+
+    Raises:
+        ArgumentError: no page has this path.
+    """
     try:
         if kind == PageKind.RESULTS:
-            _, keywords, number = rest
+            keywords, number = segments
             return PageUrl(PageKind.RESULTS, parse_keywords(keywords), parse_page_number(number))
-        if kind == PageKind.ITEM:
-            _, asin, keywords, number, options = rest
-            sub_page = ""
-        elif kind == PageKind.SUB:
-            _, asin, keywords, number, sub_page, options = rest
         if kind in (PageKind.ITEM, PageKind.SUB):
+            asin, keywords, number, *sub_pages, options = segments
+            (sub_page,) = sub_pages if kind == PageKind.SUB else [*sub_pages, ""]
             query, chosen = parse_keywords(keywords), parse_options(options)
             return PageUrl(PageKind(kind), query, parse_page_number(number), asin, chosen, sub_page)
         if kind == PageKind.AD:
-            _, asin, options, depth = rest
+            asin, options, depth = segments
             return PageUrl(PageKind.AD, asin=asin, options=parse_options(options), depth=parse_page_number(depth))
         if kind in (PageKind.CONFIRM, PageKind.DONE):
-            _, asin, options = rest
+            asin, options = segments
             return PageUrl(PageKind(kind), asin=asin, options=parse_options(options))
+        problem = ""
     except ValueError as error:  # too few or too many segments, or one that cannot be parsed
-        raise ArgumentError(f"no page has the address {path[:200]!r}: {error}") from None
-    raise ArgumentError(f"no page has the address {path[:200]!r}")
+        problem = f": {error}"
+    raise ArgumentError(f"no page has the address {'/'.join((kind, *segments))[:200]!r}{problem}")
 
 
 def parse_keywords(segment: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -104,11 +104,12 @@ def _make_console() -> Console:
     return console
 
 
-@app.command(
-    "list",
-    short_help="List environments and schedules.",
-    epilog="Example: drift-envs list --schedules DriftFrozenLake-v0",
-)
+def _command(name: str, summary: str, example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a command, with a line for the list of commands and the arguments of an example."""
+    return app.command(name, short_help=summary, epilog=f"Example: drift-envs {name} {example}")
+
+
+@_command("list", "List environments and schedules.", "--schedules DriftFrozenLake-v0")
 def _list(
     env: Annotated[str | None, id_option("Show its knobs.")] = None,
     schedules: Annotated[str | None, id_option("List its schedules.")] = None,
@@ -135,11 +136,7 @@ def _list(
         listing.print_list(_make_console())
 
 
-@app.command(
-    "show",
-    short_help="Show the phases of a schedule.",
-    epilog="Example: drift-envs show frozen_lake/explicit:family --seed 7",
-)
+@_command("show", "Show the phases of a schedule.", "frozen_lake/explicit:family --seed 7")
 def _show(
     name: NameOrId = None,
     schedule: ShownScheduleOption = None,
@@ -164,11 +161,7 @@ def _show(
         print_phases(_make_console(), scheduled, phases)
 
 
-@app.command(
-    "validate",
-    short_help="Check schedule files.",
-    epilog="Example: drift-envs validate my_schedule.yaml frozen_lake/tides",
-)
+@_command("validate", "Check schedule files.", "my_schedule.yaml frozen_lake/tides")
 def _validate(
     files: Annotated[list[str], schedules_argument("FILE...", "Files or shipped schedules.")],
     imports: ImportOption = None,
@@ -183,11 +176,7 @@ def _validate(
     return 0 if validate_schedules(files, may_import=bool(imports)) else FAILED
 
 
-@app.command(
-    "new-schedule",
-    short_help="Write a schedule file to start from.",
-    epilog="Example: drift-envs new-schedule DriftMountainCar-v0 --out mine.yaml",
-)
+@_command("new-schedule", "Write a schedule file to start from.", "DriftMountainCar-v0 --out mine.yaml")
 def _new_schedule(
     env_id: Id,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: print it).")] = None,
@@ -198,10 +187,8 @@ def _new_schedule(
     write_draft(env_id, out)
 
 
-@app.command(
-    "check",
-    short_help="Play both sides of every drift, and warn of knobs that change nothing.",
-    epilog="Example: drift-envs check my_schedule.yaml --episodes 20",
+@_command(
+    "check", "Play both sides of every drift, and warn of knobs that change nothing.", "my_schedule.yaml --episodes 20"
 )
 def _check(
     name: Name,
@@ -225,9 +212,7 @@ def _check(
     check_schedule(_make_console(), name, seed, episodes, steps, phases)
 
 
-@app.command(
-    "plot", short_help="Draw knobs over ticks.", epilog="Example: drift-envs plot frozen_lake/thaw --out thaw.png"
-)
+@_command("plot", "Draw knobs over ticks.", "frozen_lake/thaw --out thaw.png")
 def _plot(
     name: NameOrId = None,
     schedule: ShownScheduleOption = None,
@@ -247,10 +232,10 @@ def _plot(
     plot_schedule(_make_console(), chosen, out, ticks, seed, env_id, may_import=bool(imports))
 
 
-@app.command(
+@_command(
     "severity",
-    short_help="Measure how severe and visible drifts are.",
-    epilog="Example: drift-envs severity frozen_lake/explicit:partial mountain_car/tangle --out severity.csv",
+    "Measure how severe and visible drifts are.",
+    "frozen_lake/explicit:partial mountain_car/tangle --out severity.csv",
 )
 def _severity(
     names: Annotated[list[str], schedules_argument("NAME...", "Shipped schedules, or files.")],
@@ -275,11 +260,7 @@ def _severity(
         print_severities(_make_console(), rows)
 
 
-@app.command(
-    "schema",
-    short_help="Print the JSON Schema of schedules.",
-    epilog="Example: drift-envs schema > schedule.schema.json",
-)
+@_command("schema", "Print the JSON Schema of schedules.", "> schedule.schema.json")
 def _schema() -> None:
     """Print the JSON Schema of schedule files, with which editors complete and check them."""
     import json
@@ -289,10 +270,8 @@ def _schema() -> None:
     print(json.dumps(schedule_schema(), indent=2))
 
 
-@app.command(
-    "play",
-    short_help="Play in a window, or in the terminal.",
-    epilog="Example: drift-envs play DriftMountainCar-v0 --schedule mountain_car/reversed --every 2",
+@_command(
+    "play", "Play in a window, or in the terminal.", "DriftMountainCar-v0 --schedule mountain_car/reversed --every 2"
 )
 def _play(
     env_id: GymnasiumId,
@@ -326,11 +305,7 @@ def _parse_episodes(text: str) -> int | range:
     return range(int(first), int(last) + 1)
 
 
-@app.command(
-    "record",
-    short_help="Record a film or a picture.",
-    epilog="Example: drift-envs record DriftFrozenLake-v0 --out lake.gif",
-)
+@_command("record", "Record a film or a picture.", "DriftFrozenLake-v0 --out lake.gif")
 def _record(
     env_id: GymnasiumId,
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .gif, .mp4 or .png file.")],
@@ -373,10 +348,10 @@ def _record(
     record(RecordOptions(env_id, out, schedule, policy, phases, episodes, steps, fps, seed))
 
 
-@app.command(
+@_command(
     "diff",
-    short_help="Show what differs between two phases, or score a statement about it.",
-    epilog="Example: drift-envs diff frozen_lake/explicit source drift-1 --json",
+    "Show what differs between two phases, or score a statement about it.",
+    "frozen_lake/explicit source drift-1 --json",
 )
 def _diff(
     name: Name,
@@ -412,10 +387,10 @@ def _diff(
         print_difference(_make_console(), scheduled, before, after)
 
 
-@app.command(
+@_command(
     "dataset",
-    short_help="Record lifetimes with labels of their drifts.",
-    epilog="Example: drift-envs dataset DriftFrozenLake-v0 --schedule frozen_lake/tides --episodes 200 --out lake",
+    "Record lifetimes with labels of their drifts.",
+    "DriftFrozenLake-v0 --schedule frozen_lake/tides --episodes 200 --out lake",
 )
 def _dataset(
     context: typer.Context,
@@ -450,11 +425,7 @@ def _dataset(
     record_dataset(options, out, minari=minari, is_quiet=verbosity_of(context) is Verbosity.QUIET)
 
 
-@app.command(
-    "score-detector",
-    short_help="Score a drift detector on a data set.",
-    epilog="Example: drift-envs score-detector river.drift:ADWIN --data lake --stream returns",
-)
+@_command("score-detector", "Score a drift detector on a data set.", "river.drift:ADWIN --data lake --stream returns")
 def _score_detector(
     detector: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="A class or function that returns a detector as river's.")
@@ -482,10 +453,10 @@ def _score_detector(
         print_summary(_make_console(), summary)
 
 
-@app.command(
+@_command(
     "openenv",
-    short_help="Serve an environment by OpenEnv's protocol.",
-    epilog="Example: drift-envs openenv DriftFrozenLake-v0 --schedule frozen_lake/implicit --rounds 2 --port 8000",
+    "Serve an environment by OpenEnv's protocol.",
+    "DriftFrozenLake-v0 --schedule frozen_lake/implicit --rounds 2 --port 8000",
 )
 def _openenv(
     env_id: GymnasiumId,
@@ -512,11 +483,7 @@ def _openenv(
     serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port, allow_host or ())
 
 
-@app.command(
-    "mcp",
-    short_help="Offer an environment as tools of an MCP server.",
-    epilog="Example: drift-envs mcp DriftWebShop-v0 --http --log episodes.jsonl",
-)
+@_command("mcp", "Offer an environment as tools of an MCP server.", "DriftWebShop-v0 --http --log episodes.jsonl")
 def _mcp(
     env_id: GymnasiumId,
     schedule: ScheduleOption = None,

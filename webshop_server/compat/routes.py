@@ -12,14 +12,11 @@ from werkzeug.wrappers import Response as BaseResponse
 from webshop_server.errors import SessionError
 from webshop_server.routes import (
     BOTH,
+    PAGES,
     get_store,
     search,
-    show_ad,
-    show_confirmation,
-    show_item,
+    show_page,
     show_picture,
-    show_results,
-    show_sub_page,
     visit,
 )
 from webshop_server.sessions import RESERVED
@@ -27,14 +24,7 @@ from webshop_server.urls import PageKind, PageUrl, parse_options
 
 original_routes = Blueprint("original", __name__)
 
-for _path, _view in (
-    ("/search_results/<session_id>/<keywords>/<page>", show_results),
-    ("/item_page/<session_id>/<asin>/<keywords>/<page>/<options>", show_item),
-    ("/item_sub_page/<session_id>/<asin>/<keywords>/<page>/<sub_page>/<options>", show_sub_page),
-    ("/ad/<session_id>/<asin>/<options>/<depth>", show_ad),
-    ("/confirm/<session_id>/<asin>/<options>", show_confirmation),
-):
-    original_routes.add_url_rule(_path, view_func=_view, methods=BOTH)
+original_routes.add_url_rule(PAGES, view_func=show_page, methods=BOTH)
 original_routes.add_url_rule("/image/<asin>.svg", view_func=show_picture)
 
 
