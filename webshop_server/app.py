@@ -28,9 +28,9 @@ from webshop_server.compat.routes import original_routes
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.goals import BROWSE
 from webshop_server.inventory import Inventory
-from webshop_server.renderer import SECURITY_HEADERS, PhotoSource, render_message
+from webshop_server.renderer import SECURITY_HEADERS, PhotoSource
 from webshop_server.reward import NounRule, extract_nouns
-from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
+from webshop_server.routes import admin_routes, respond_with, shop_routes
 from webshop_server.sessions import SessionLog, SessionStore, SharedSessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
@@ -138,8 +138,8 @@ def create_app(config: Config | None = None) -> Flask:
     if config.admin_token is not None:
         app.register_blueprint(admin_routes)
     app.register_blueprint(original_routes if config.compat else shop_routes)
-    app.register_error_handler(ArgumentError, show_error)
-    app.register_error_handler(SessionError, show_session_over)
+    app.register_error_handler(ArgumentError, lambda error: respond_with(404, "This page does not exist", error))
+    app.register_error_handler(SessionError, lambda error: respond_with(404, "This session is over", error))
     app.register_error_handler(ShopError, _show_failure)
     app.register_error_handler(HTTPException, _show_http_error)
     app.before_request(_check_host)
@@ -178,20 +178,17 @@ def _check_host() -> Response | None:
     rule: HostRule = current_app.extensions["webshop_hosts"]
     if rule.allows(request.headers.get("Host")):
         return None
-    text = render_message("This request is refused", "The shop is not known under this name; see `--allow-host`.")
-    return Response(text, status=421, mimetype="text/html")
+    return respond_with(421, "This request is refused", "The shop is not known under this name; see `--allow-host`.")
 
 
 def _check_url() -> Response | None:
     query = request.query_string
     if len(request.path) + 1 + len(query) > MAX_URL:
-        text = render_message("This URL is too long", f"A URL has at most {MAX_URL} characters.")
-        return Response(text, status=414, mimetype="text/html")
+        return respond_with(414, "This URL is too long", f"A URL has at most {MAX_URL} characters.")
     try:
         query.decode()
     except UnicodeDecodeError:
-        text = render_message("This URL cannot be read", "The part after `?` is not UTF-8.")
-        return Response(text, status=400, mimetype="text/html")
+        return respond_with(400, "This URL cannot be read", "The part after `?` is not UTF-8.")
     return None
 
 
@@ -202,8 +199,7 @@ def _check_origin() -> Response | None:
         return None
     if origin.lower().partition("://")[2] == request.host.lower():  # a proxy may have changed the scheme
         return None
-    text = render_message("This request is refused", "It was sent by a page of another site.")
-    return Response(text, status=403, mimetype="text/html")
+    return respond_with(403, "This request is refused", "It was sent by a page of another site.")
 
 
 def _add_security_headers(response: Response) -> Response:
@@ -223,15 +219,13 @@ def _add_security_headers(response: Response) -> Response:
 
 def _show_failure(error: Exception) -> Response:
     current_app.logger.error(str(error))
-    text = render_message("The shop cannot answer", "Its files cannot be used. Please try again later.")
-    return Response(text, status=503, mimetype="text/html")
+    return respond_with(503, "The shop cannot answer", "Its files cannot be used. Please try again later.")
 
 
 def _show_http_error(error: HTTPException) -> Response:
     if error.response is not None:
         return error.response  # type: ignore[return-value]
-    text = render_message(error.name, error.description or "")
-    return Response(text, status=error.code or 500, mimetype="text/html")
+    return respond_with(error.code or 500, error.name, error.description or "")
 
 
 class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types

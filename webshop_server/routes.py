@@ -91,15 +91,15 @@ def respond(session: Session) -> Response:
     return Response(render_html(session.page, current_app.config["WEBSHOP_TEMPLATE"]), mimetype="text/html")
 
 
-def show_error(error: Exception) -> Response:
-    """Respond with the reason, as a page with status 404."""
-    text = render_message("This page does not exist", str(error))
-    return Response(text, status=404, mimetype="text/html")
+def respond_with(status: int, title: str, text: object) -> Response:
+    """Respond with a message as a page.
 
-
-def show_session_over(error: Exception) -> Response:
-    """Respond that a session does not exist any more, with status 404."""
-    return Response(render_message("This session is over", str(error)), status=404, mimetype="text/html")
+    Args:
+        status: the HTTP status.
+        title: the message in a few words.
+        text: the reason.
+    """
+    return Response(render_message(title, str(text)), status=status, mimetype="text/html")
 
 
 @shop_routes.get("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -63,7 +63,7 @@ def validate_schedules(names: Sequence[str], *, may_import: bool = False) -> boo
         UnknownScheduleError: if there is no schedule or variant of a name.
     """
     printed: set[object] = set()  # what is wrong with a file is wrong with each of its variants
-    tables = _Tables(may_import)
+    tables = _find_tables(may_import)
     is_valid = True
     for name, source in (each for given in names for each in _with_variants(given)):
         try:
@@ -114,41 +114,38 @@ def _with_variants(name: str) -> list[tuple[str, str | Document]]:
         return [(name, name)]
 
 
-class _Tables:
-    """The knobs of the environment that a schedule names: structure and knobs are checked in one pass.
+def _find_tables(may_import: bool) -> Callable[[Mapping[str, Any]], KnobTable | None]:
+    """What finds the knobs of the environment that a schedule names: structure and knobs are checked in one pass.
 
-    Variants of a file have one environment, which is made once.
-
-    Args:
-        may_import: whether modules that `env` names may be imported.
+    Variants of a file have one environment, which is made once. Without `may_import`, no module that `env` names is
+    imported, and its knobs are `None`.
     """
+    known: dict[str, KnobTable | None] = {}
 
-    def __init__(self, may_import: bool) -> None:
-        self._may_import = may_import
-        self._known: dict[str, KnobTable | None] = {}
-
-    def __call__(self, content: Mapping[str, Any]) -> KnobTable | None:
-        """The knobs for the content of a schedule; `None` if they cannot be told from it."""
+    def find(content: Mapping[str, Any]) -> KnobTable | None:
         env_id = content.get("env")
-        if not isinstance(env_id, str) or (not self._may_import and module_to_import(env_id) is not None):
+        if not isinstance(env_id, str) or (not may_import and module_to_import(env_id) is not None):
             return None
         key = json.dumps([env_id, content.get("knobs")], sort_keys=True)
-        if key not in self._known:
-            self._known[key] = self._make(env_id, content)
-        return self._known[key]
+        if key not in known:
+            known[key] = _make_table(env_id, content)
+        return known[key]
 
-    def _make(self, env_id: str, content: Mapping[str, Any]) -> KnobTable | None:
-        if env_id in IDS and "knobs" not in content:
-            return knob_table_of(env_id)
-        try:
-            env = make_plain(env_id)
-        except ArgumentError as error:
-            rule = str(error).replace(f"no environment `{env_id}`", "no such environment", 1)
-            raise DeclaredKnobsError([(("env",), rule)]) from None
-        try:
-            return declared_knob_table(env, content)
-        finally:
-            env.close()
+    return find
+
+
+def _make_table(env_id: str, content: Mapping[str, Any]) -> KnobTable | None:
+    if env_id in IDS and "knobs" not in content:
+        return knob_table_of(env_id)
+    try:
+        env = make_plain(env_id)
+    except ArgumentError as error:
+        rule = str(error).replace(f"no environment `{env_id}`", "no such environment", 1)
+        raise DeclaredKnobsError([(("env",), rule)]) from None
+    try:
+        return declared_knob_table(env, content)
+    finally:
+        env.close()
 
 
 @dataclass(frozen=True)

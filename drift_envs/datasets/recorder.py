@@ -116,6 +116,18 @@ class _Episode(NamedTuple):
     steps: int | None = None
 
 
+class _Step(NamedTuple):
+    """A transition that was played."""
+
+    observation: Any
+    action: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+    following: Any
+    tick: int
+
+
 def write_dataset(
     options: DatasetOptions,
     out: str | os.PathLike[str],
@@ -268,12 +280,7 @@ class _PartPlayer:
     def __init__(self, options: DatasetOptions, manifest: Mapping[str, Any], lifetime: int, tick: int) -> None:
         self._options, self._manifest, self._lifetime, self.tick = options, manifest, lifetime, tick
         self._seed = options.seed + lifetime
-        self._observations: list[Any] = []
-        self._following: list[Any] = []
-        self._actions: list[Any] = []
-        self._rewards: list[Any] = []
-        self._ends: list[tuple[bool, bool]] = []
-        self._ticks: list[int] = []
+        self._steps: list[_Step] = []
 
     def play(self, numbers: range, replayed: Sequence[ReplayedEpisode] | None) -> dict[str, Any]:
         """Play episodes; returns the columns of their steps.
@@ -296,12 +303,12 @@ class _PartPlayer:
             policy = None if replayed else make_policy(self._options.policy, env, self._options.epsilon)
             counts, played = [], []
             for number in numbers:
-                begin = len(self._rewards)
+                begin = len(self._steps)
                 episode = self._plan(policy, number) if policy else _plan_replay(replayed[number])  # type: ignore[index]
                 counts.append(self._play_episode(env, episode))
                 played.append(episode.number)
                 if replayed:
-                    _check_rewards(replayed[number], self._rewards[begin:])
+                    _check_rewards(replayed[number], [step.reward for step in self._steps[begin:]])
             return self._columns(env, np.repeat(played, counts), counts)
         finally:
             env.close()
@@ -322,31 +329,29 @@ class _PartPlayer:
             action = act(observation, info, tick)
             following, reward, terminated, truncated, info = step(action)
             following = _copy(following)
-            self._observations.append(observation)
-            self._actions.append(_copy(action))
-            self._rewards.append(check_reward(reward))
-            self._ends.append((terminated, truncated))
-            self._following.append(following)
-            self._ticks.append(tick)
+            self._steps.append(
+                _Step(observation, _copy(action), check_reward(reward), terminated, truncated, following, tick)
+            )
             observation, done, tick, count = following, terminated or truncated, tick + advance, count + 1
         self.tick = tick
         return count
 
     def _columns(self, env: gym.Env[Any, Any], episodes: np.ndarray, counts: list[int]) -> dict[str, Any]:
         pyarrow = load_pyarrow()
-        ticks, ends = np.array(self._ticks, np.int64), np.array(self._ends, bool).reshape(-1, 2)
+        steps = self._steps
+        ticks = np.array([step.tick for step in steps], np.int64)
         starts = np.repeat(np.cumsum([0, *counts[:-1]]), counts)
         return {
             "lifetime": pyarrow.array(np.full(len(ticks), self._lifetime, np.int32)),
             "seed": pyarrow.array(np.full(len(ticks), self._seed, np.int64)),
             "episode": pyarrow.array(episodes.astype(np.int32)),
             "step": pyarrow.array((np.arange(len(ticks)) - starts).astype(np.int32)),
-            **encode("observation", env.observation_space, self._observations),
-            **encode("action", env.action_space, self._actions),
-            "reward": pyarrow.array(np.array(self._rewards, np.float64)),
-            "terminated": pyarrow.array(ends[:, 0]),
-            "truncated": pyarrow.array(ends[:, 1]),
-            **encode("next_observation", env.observation_space, self._following),
+            **encode("observation", env.observation_space, [step.observation for step in steps]),
+            **encode("action", env.action_space, [step.action for step in steps]),
+            "reward": pyarrow.array(np.array([step.reward for step in steps], np.float64)),
+            "terminated": pyarrow.array(np.array([step.terminated for step in steps], bool)),
+            "truncated": pyarrow.array(np.array([step.truncated for step in steps], bool)),
+            **encode("next_observation", env.observation_space, [step.following for step in steps]),
             "tick": pyarrow.array(ticks),
             **make_labels(env.get_wrapper_attr("timeline"), ticks),
         }
