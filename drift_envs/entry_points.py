@@ -23,7 +23,7 @@ from drift_envs.errors import ArgumentError, DriftEnvsError, UnknownArgumentErro
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS
 from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.yaml import FILE_ENDINGS, split_suffix
+from drift_envs.schedule.yaml import FILE_ENDINGS, shipped_schedules, split_suffix
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
@@ -103,7 +103,9 @@ class EntryPoint:
             return schedule
         if split_suffix(schedule)[0].endswith(FILE_ENDINGS):
             return schedule
-        return f"{self._parts.schedule.partition('/')[0]}/{schedule}"
+        full = f"{self._parts.schedule.partition('/')[0]}/{schedule}"
+        is_file = any(os.path.isfile(f"{schedule}{ending}") for ending in FILE_ENDINGS)
+        return schedule if is_file and full not in shipped_schedules() else full  # the message names the file
 
     def make_vector(self, num_envs: int = 1, **arguments: Any) -> VectorEnv[Any, Any, Any]:
         """Build the vector environment.
@@ -202,9 +204,9 @@ def make_plain(env_id: str, render_mode: str | None = None, folder: str | None =
         ArgumentError: if it cannot be made, or has no such render mode.
 
     Example:
-        >>> make_plain("NoSuch-v0")
+        >>> make_plain("NoSuch-v0")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        drift_envs.errors.UnknownChoiceError: there is no environment `NoSuch-v0`: Environment `NoSuch` doesn't exist.
+        drift_envs.errors.UnknownChoiceError: there is no environment `NoSuch-v0`: Environment `NoSuch` doesn't exist...
     """
     module, _, own_id = env_id.rpartition(":")
     try:
@@ -222,7 +224,9 @@ def make_plain(env_id: str, render_mode: str | None = None, folder: str | None =
     except ModuleNotFoundError as error:
         raise UnknownChoiceError(f"there is no environment `{env_id}`: {_explain(env_id, error, folder)}") from error
     except gym.error.UnregisteredEnv as error:
-        raise UnknownChoiceError(f"there is no environment `{env_id}`: {_words(error)}") from error
+        raise UnknownChoiceError(
+            f"there is no environment `{env_id}`: {_words(error)}{_who_registers(own_id, module)}"
+        ) from error
     except Exception as error:  # whatever a module or a constructor of another package raises
         raise ArgumentError(f"{env_id} cannot be made: {describe_error(error) or _words(error)}") from error
     if env.spec is not None and env.spec.max_episode_steps is None:
@@ -264,6 +268,8 @@ def check_id(env_id: str) -> None:
 `DriftFrozenLake-v0`?
     """
     if env_id not in IDS:
+        if ":" in env_id:
+            raise UnknownChoiceError(f"should be an id of drift-envs itself. Received {env_id!r}")
         raise UnknownChoiceError(f"there is no id {env_id!r} in drift-envs. {nearest(env_id, IDS)}")
 
 
@@ -276,6 +282,15 @@ def module_to_import(env_id: str | None) -> str | None:
     """
     module = (env_id or "").rpartition(":")[0]
     return None if not module or module in sys.modules else module
+
+
+def folder_of(module: str, *places: str) -> str | None:
+    """The first of some folders in which a module stands as a file or a folder, relative to the working directory."""
+    for place in places:
+        path = Path(place, *module.split("."))
+        if path.is_dir() or path.with_suffix(".py").is_file():
+            return os.path.relpath(place)
+    return None
 
 
 def describe_error(error: BaseException) -> str | None:
@@ -314,14 +329,20 @@ def _explain(env_id: str, error: ModuleNotFoundError, folder: str | None) -> str
     module, _, name = env_id.rpartition(":")
     if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
         return _words(error)
-    for place in dict.fromkeys((folder or ".", ".")):
-        path = Path(place, *module.split("."))
-        if path.is_dir() or path.with_suffix(".py").is_file():
-            return (
-                f"the module `{module}` stands in {os.path.relpath(place)!r}, which is not searched; a command takes "
-                f"`--import {os.path.relpath(place)}`, a program finds it by `PYTHONPATH`"
-            )
+    place = folder_of(module, folder or ".", ".")
+    if place is not None:
+        return (
+            f"the module `{module}` stands in {place!r}, which is not searched; a command takes `--import {place}`, a "
+            f"program finds it by `PYTHONPATH`"
+        )
     return f"there is no module `{module}`; install the package that registers `{name}`"
+
+
+def _who_registers(own_id: str, module: str) -> str:
+    """The file that should register an id, which may be another than was meant; or how to name a module."""
+    if module:
+        return f" It is not registered by {getattr(sys.modules[module], '__file__', None) or module}"
+    return f" One that a module of yours registers is written `MODULE:{own_id}`"
 
 
 def _render_modes(env_id: str) -> list[str] | None:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_integer, check_number
-from drift_envs.errors import ArgumentError, MissingDependencyError, UnknownChoiceError
+from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError, UnknownChoiceError
 from drift_envs.schedule import Phase
 from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
 
@@ -24,6 +26,9 @@ MOST_POINTS = 5_000
 MOST_NAMES = 12
 """Drifts whose names are written."""
 
+MOST_MARKS = 1_000
+"""Drifts that get a line; so many would fill a picture."""
+
 
 class _Lifetime(NamedTuple):
     """What one environment, or one copy of a vector environment, stored.
@@ -32,11 +37,15 @@ class _Lifetime(NamedTuple):
         clock: the unit of its ticks.
         episodes: its finished episodes.
         phases: those that it has visited.
+        full_tick: the tick at which the ramp of a phase is up.
+        drifts: whether its schedule has drifts.
     """
 
     clock: str
     episodes: Sequence[PhaseReturn]
     phases: Sequence[Phase]
+    full_tick: Callable[[Phase], int]
+    drifts: bool
 
 
 def returns(
@@ -49,12 +58,12 @@ def returns(
     axes: Any = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Plot the returns of episodes over time, with a line where each drift begins.
+    """Plot the returns of episodes over time, with a line where each drift begins, and its ramp shaded.
 
     The line is the mean of a bin, of several copies or environments the mean of their means. It is broken at a drift,
     so that no mean spans one, and ends where half of the copies have ended. The band is 1.96 standard errors of the
-    means of several copies to both sides. Points are single episodes. Time is that of the schedule's clock: episodes,
-    or steps of one copy.
+    means of several copies to both sides, cut at the lowest and highest return that was seen. Points are single
+    episodes. Time is that of the schedule's clock: episodes, or steps of one copy.
 
     Copies whose drifts come at different ticks (`rate`, `jitter`) are drawn around their first drift, which is 0.
 
@@ -66,7 +75,7 @@ def returns(
         bins: of the whole time.
         label: of the line, for a legend.
         axes: Matplotlib's, to draw several learners into one picture; by default those of a new figure.
-        out: a file for the picture.
+        out: a file for the picture; folders that are missing are made.
 
     Returns:
         The axes; their figure is `axes.figure`.
@@ -74,6 +83,9 @@ def returns(
     Raises:
         ArgumentError: if no environment has stored an episode, or the clock is `episode_step`.
         MissingDependencyError: without Matplotlib.
+
+    Warns:
+        DriftWarning: if no episode has reached the first drift.
 
     Example:
         >>> import gymnasium as gym
@@ -103,10 +115,15 @@ def returns(
     phases = max((lifetime.phases for lifetime in lifetimes), key=len)
     starts = [phase.start for phase in phases]
     is_shared = all([phase.start for phase in one.phases] == starts[: len(one.phases)] for one in lifetimes)
-    label_of_time, marks = clocks[0], [(phase.start, phase.id) for phase in phases[1:]]
+    full_tick, time_name = lifetimes[0].full_tick, clocks[0]
+    marks = [(phase.start, full_tick(phase), phase.id) for phase in phases[1 : MOST_MARKS + 1]]
     if around is not None or not is_shared:
         lifetimes, name = _align(lifetimes, around)
-        label_of_time, marks = f"{clocks[0]}s since the drift", [(0, name)]
+        _, phase = lifetimes[0].phases
+        time_name, marks = f"{clocks[0]}s since the drift", [(0, lifetimes[0].full_tick(phase) - phase.start, name)]
+    elif not marks and lifetimes[0].drifts:
+        last = max(episode.tick for one in lifetimes for episode in one.episodes)
+        warnings.warn(f"no episode reached a drift: the last one began at tick {last}", DriftWarning, stacklevel=2)
 
     copy = np.concatenate([np.full(len(one.episodes), number) for number, one in enumerate(lifetimes)])
     time = np.array([episode.tick for one in lifetimes for episode in one.episodes])
@@ -120,17 +137,22 @@ def returns(
     if is_new:
         axes = pyplot.subplots(figsize=(8, 3.2), layout="constrained")[1]
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set(xlabel=label_of_time, ylabel="return" if success is None else "success in percent")
-    middle, mean, wide = _mean_of_bins(time, score, copy, [start for start, _ in marks], bins)
+        several = f", mean of {len(lifetimes)}" if len(lifetimes) > 1 else ""
+        axes.set(xlabel=time_name, ylabel=("return" if success is None else "success in percent") + several)
+    middle, mean, wide = _mean_of_bins(time, score, copy, [start for start, _, _ in marks], bins)
     (line,) = axes.plot(middle, mean, label=label, zorder=3)
     colour = line.get_color()
     if len(lifetimes) > 1:
-        axes.fill_between(middle, mean - wide, mean + wide, color=colour, alpha=0.2, linewidth=0, zorder=2)
+        low, high = np.clip((mean - wide, mean + wide), score.min(), score.max())
+        axes.fill_between(middle, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     if success is None and len(time) <= MOST_POINTS:
         axes.plot(time, score, ".", color=colour, markersize=4, alpha=0.3, markeredgewidth=0, zorder=1)
     if is_new:
-        for start, name in marks:
+        end = float(time.max())
+        for start, full, name in marks:
             axes.axvline(start, linestyle="--", color="gray", linewidth=1, zorder=0)
+            if start < min(full, end):
+                axes.axvspan(start, min(full, end), color="gray", alpha=0.12, linewidth=0, zorder=0)
             if len(marks) <= MOST_NAMES:
                 axes.annotate(
                     name, (start, 1), xycoords=("data", "axes fraction"), xytext=(3, 2),
@@ -139,6 +161,7 @@ def returns(
     if label is not None:
         axes.legend(frameon=False)
     if out is not None:
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
         axes.figure.savefig(out)
     return axes
 
@@ -163,7 +186,8 @@ def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
         ) from error
     for episodes, timeline in zip(found, timelines, strict=True):
         last = max((episode.tick for episode in episodes), default=0)
-        yield _Lifetime(timeline.schedule.clock, episodes, timeline.phases(last + 1))
+        phases, drifts = timeline.phases(last + 1), bool(timeline.schedule.drifts)
+        yield _Lifetime(timeline.schedule.clock, episodes, phases, timeline.full_tick, drifts)
 
 
 def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Lifetime], str]:
@@ -177,13 +201,13 @@ def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Li
         What is left, and the name of the phase.
     """
     found, names = [], dict[str, None]()
-    for clock, episodes, phases in lifetimes:
-        names |= dict.fromkeys(phase.id for phase in phases[1:])
-        for before, phase in itertools.pairwise(phases):
+    for lifetime in lifetimes:
+        names |= dict.fromkeys(phase.id for phase in lifetime.phases[1:])
+        for before, phase in itertools.pairwise(lifetime.phases):
             if around in (None, phase.id):
-                kept = [one for one in episodes if before.start <= one.tick < phase.stop]
+                kept = [one for one in lifetime.episodes if before.start <= one.tick < phase.stop]
                 shifted = [one._replace(tick=one.tick - phase.start) for one in kept]
-                found.append(_Lifetime(clock, shifted, (before, phase)))
+                found.append(lifetime._replace(episodes=shifted, phases=(before, phase)))
                 break
     if not found:
         raise UnknownChoiceError(

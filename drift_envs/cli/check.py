@@ -24,6 +24,7 @@ from drift_envs.errors import (
     ArgumentError,
     DeclaredKnobsError,
     DriftWarning,
+    DrivenKnobError,
     ScheduleError,
     UnknownScheduleError,
 )
@@ -258,7 +259,10 @@ def _findings(opened: ScheduledEnv, phases: Sequence[Phase], comparison: KnobCom
         for knob in new:
             if old[knob] == new[knob]:
                 continue
-            step, unlike = comparison.play(old, new, knob)
+            try:
+                step, unlike = comparison.play(old, new, knob)
+            except DrivenKnobError as error:  # its tick is that of the comparison, which holds time there
+                raise DrivenKnobError(str(error).replace(f" at tick {LATE}", f" in the phase {after.id}")) from error
             within = None
             if unlike is None and step is not None and opened.schedule.clock != "episode" and knob not in tried:
                 tried.add(knob)

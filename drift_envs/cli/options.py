@@ -90,6 +90,8 @@ EnvOption = Annotated[
 
 def _import_all(names: list[str] | None) -> list[str]:
     """Import modules, and let those of folders be imported; they are searched after all others."""
+    from drift_envs.entry_points import folder_of
+
     for name in names or ():
         if Path(name).is_dir():
             sys.path.append(str(Path(name).resolve()))
@@ -98,8 +100,10 @@ def _import_all(names: list[str] | None) -> list[str]:
             import_module(name)
         except Exception as error:  # whatever a module raises when it is imported
             text = f"{type(error).__name__}: {error}"
+            place = folder_of(name, ".") if isinstance(error, ModuleNotFoundError) else None
+            option = f"; it stands in a folder: `--import {place}`" if place else ""
             raise typer.BadParameter(
-                f"should be a folder, or a module that can be imported. Received {name!r} ({text})",
+                f"should be a folder, or a module that can be imported. Received {name!r} ({text}){option}",
                 param_hint="--import",
             ) from error
     return names or []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from drift_envs.command_line import refuse
-from drift_envs.entry_points import check_id, knob_table_of, make_from_schedule, make_plain, module_to_import
+from drift_envs.entry_points import check_id, folder_of, knob_table_of, make_from_schedule, make_plain, module_to_import
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
@@ -17,7 +18,7 @@ from drift_envs.registration import IDS
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
 from drift_envs.schedule.loader import Tables
 from drift_envs.schedule.yaml import FILE_ENDINGS, split_suffix
-from drift_envs.wrappers.binding import knob_table
+from drift_envs.wrappers.binding import declared_knob_table
 
 
 class ScheduledEnv(NamedTuple):
@@ -109,12 +110,18 @@ def open_schedule(
         ArgumentError: if no environment is named, or its module may not be imported.
         UnknownChoiceError: if there is no such environment.
     """
-    schedule = read_schedule(name, None)
-    chosen = env_id or schedule.env
+    chosen = env_id or read_schedule(name, None).env
     if chosen is None:
         raise ArgumentError(f"{name} names no environment; give one with `--env ID`")
-    table = table_of(chosen, schedule, may_import=may_import)
-    schedule = read_schedule(name, table)
+    tables: list[KnobTable] = []
+
+    def find_table(content: Mapping[str, Any]) -> KnobTable | None:
+        table = table_of(chosen, content, may_import=may_import)
+        tables.extend([] if table is None else [table])
+        return table
+
+    schedule = read_schedule(name, find_table)
+    table = tables[-1]
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
     return ScheduledEnv(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
 
@@ -195,35 +202,35 @@ def read_schedule(name: str | Schedule, table: Tables) -> Schedule:
     return load_schedule(Path(str(name)) if is_file else name, table=table)
 
 
-def table_of(env_id: str, schedule: Schedule | None = None, *, may_import: bool = False) -> KnobTable:
+def table_of(env_id: str, content: Mapping[str, Any], *, may_import: bool = False) -> KnobTable | None:
     """The knobs of an environment by its id, of this package or any other.
 
     Args:
         env_id: the id.
-        schedule: whose declarations of knobs are added.
+        content: of the schedule, whose declarations of knobs are added.
         may_import: whether the module that the id names may be imported, which runs its code.
 
     Raises:
         UnknownChoiceError: if there is no such environment.
         ArgumentError: if it cannot be made, or its module may not be imported.
     """
-    if env_id in IDS:
+    if env_id in IDS and "knobs" not in content:
         return knob_table_of(env_id)
     module = None if may_import else module_to_import(env_id)
     if module is not None:
         raise ArgumentError(f"`{env_id}` was not made, since {ask_import(module)}")
     env = make_plain(env_id)
     try:
-        return knob_table(env, schedule)
+        return declared_knob_table(env, content)
     finally:
         env.close()
 
 
 def ask_import(module: str) -> str:
     """Why a module was not imported, and the option that imports it."""
-    return (
-        f"its module `{module}` is imported only with `--import {module}`, or `--import DIR` if it stands in a folder"
-    )
+    place = folder_of(module, ".")
+    option = f"`--import {place}`" if place else f"`--import {module}`, or `--import DIR` if it stands in a folder"
+    return f"its module `{module}` is imported only with {option}"
 
 
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -329,7 +330,7 @@ def measure_schedules(names: Sequence[str], seed: int) -> list[MeasuredDrift]:
     for name in names:
         schedule = read_schedule(name, None)
         if schedule.env is not None:
-            schedule = read_schedule(name, table_of(schedule.env, schedule, may_import=True))
+            schedule = read_schedule(name, partial(table_of, schedule.env, may_import=True))
         for one in measure_drifts(schedule, seed):
             rows.append(MeasuredDrift(schedule.name, one.phase, one.severity, one.visibility, one.loss))
     return rows

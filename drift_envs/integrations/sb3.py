@@ -45,7 +45,10 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
     """
     if env_id not in IDS or IDS[env_id].vector is None:
         known = ", ".join(name for name, entry in IDS.items() if entry.vector is not None)
-        raise ArgumentError(f"`env_id` should be one of {known}. Received {env_id!r}")
+        raise ArgumentError(
+            f"`env_id` should have a native vector environment: one of {known}. Received {env_id!r}; "
+            "`make_vec_env` of `stable_baselines3.common.env_util` takes any id"
+        )
     envs: Any = gym.make_vec(
         env_id,
         num_envs=n_envs,

@@ -267,6 +267,9 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
     if kind in ("too_short", "too_long") and ("swap" in path or "bounds" in path):
         return path, f"should be a list of two. Received {show(found['input'])}"
     text = broken_rule(found)
+    written = found["input"]
+    if kind in ("int_type", "float_type") and isinstance(written, str) and written.replace("_", "").isdigit():
+        text += f". YAML 1.2 has no underscores in numbers: write {written.replace('_', '')}"
     if path[0] == "drifts" and path[-1] in ("at", "every") and isinstance(found["input"], list):
         text += ". One drift happens at one tick: write a drift for each, or `every` for ticks at equal distances"
     if path == ("drifts",) and isinstance(found["input"], Mapping):

@@ -375,7 +375,8 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
             names = shipped_schedules()
             beside = [name for name in names if name.startswith(text.partition("/")[0] + "/")]
             rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml)"
-            rule = f"{rule}. {nearest(text, beside or names)}"
+            files = [f"{text}{ending}" for ending in FILE_ENDINGS if os.path.isfile(f"{text}{ending}")]
+            rule = f"{rule}. {nearest(text, files or beside or names)}"
             raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("", None), f"a path can't hold a null character. Received {show(text)}")

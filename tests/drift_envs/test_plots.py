@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot
 
 from drift_envs import make_from_schedule, plots
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.wrappers import PhaseReturns, VectorPhaseReturns
 
 TRACK = {"version": 1, "name": "track", "env": "DriftFrozenLake-v0", "base": {"map": ["SFG", "FFF"]}}
@@ -58,7 +58,7 @@ def test_success_is_a_share_and_several_environments_have_a_band(tmp_path):
     assert curve(axes) == {0.0: 50.0, 1.0: 50.0, 2.0: 50.0, 3.0: 50.0}
     assert len(axes.collections) == 1
     assert out.read_bytes().startswith(b"\x89PNG")
-    assert axes.get_ylabel() == "success in percent"
+    assert axes.get_ylabel() == "success in percent, mean of 2"
 
 
 def test_around_a_phase_and_two_learners_in_one_picture():
@@ -113,3 +113,29 @@ def test_what_stored_nothing_is_refused():
         plots.returns(within)
     with pytest.raises(ArgumentError, match="should be a vector environment that drifts"):
         VectorPhaseReturns(gym.make_vec("CartPole-v1", num_envs=1, vectorization_mode="sync"))
+
+
+def test_a_ramp_is_shaded_until_it_is_up():
+    drift = {"name": "ice", "at": 3, "kind": "incremental", "over": 4, "set": {"slip": 0.4}}
+    env = walk_right(PhaseReturns(make_from_schedule({**TRACK, "drifts": [drift]})), 12)
+    (shade,) = plots.returns(env).patches
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == (3, 7)
+    (shade,) = plots.returns(env, around="ice").patches
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == (0, 4)
+    assert not plots.returns(walk_right(PhaseReturns(make_from_schedule(LONGER)), 9)).patches
+
+
+def test_a_drift_that_no_episode_reached_is_told():
+    env = walk_right(PhaseReturns(make_from_schedule(LONGER)), 5)
+    with pytest.warns(DriftWarning, match="the last one began at tick 4"):
+        plots.returns(env)
+
+
+def test_the_band_stays_within_what_was_seen_and_the_axis_says_how_many(tmp_path):
+    falls = walk_right(PhaseReturns(make_from_schedule({**TRACK, "base": {"map": HOLE}})), 4)
+    comes = walk_right(PhaseReturns(make_from_schedule(TRACK)), 4)
+    axes = plots.returns([falls, comes], out=tmp_path / "new" / "band.png")
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0.0, 1.0)
+    assert axes.get_ylabel() == "return, mean of 2"
+    assert (tmp_path / "new" / "band.png").is_file()

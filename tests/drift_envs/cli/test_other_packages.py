@@ -122,8 +122,43 @@ def test_the_message_says_what_finds_a_module(
     assert "`--import .`" in shown
     assert main(["check", write(tmp_path, "no_such_package")]) == 2
     assert "install the package that registers `Tank`" in capsys.readouterr().err
+    file = write(tmp_path, module)
+    assert main(["validate", file]) == 0
+    assert f"`{module}` is imported only with `--import .`" in capsys.readouterr().out
+    assert main(["validate", file, "--import", module]) == 2
+    assert "it stands in a folder: `--import .`" in capsys.readouterr().err
     assert main(["validate", write(tmp_path, module), "--import", "no_such_package"]) == 2
     assert "--import: should be a folder, or a module that can be imported" in capsys.readouterr().err
+
+
+def test_the_message_says_which_module_registers_no_such_id(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "wrong.yaml").write_text(
+        SCHEDULE.format(module=module, env="Tnk-v0", clock="episode"), encoding="utf-8"
+    )
+    assert main(["check", str(tmp_path / "wrong.yaml"), "--import", str(tmp_path)]) == 2
+    assert f"It is not registered by {tmp_path / module}.py" in capsys.readouterr().err
+    (tmp_path / "bare.yaml").write_text("version: 1\nenv: Tonk-v0\ndrifts: []\n", encoding="utf-8")
+    assert main(["check", str(tmp_path / "bare.yaml")]) == 2
+    assert "is written `MODULE:Tonk-v0`" in capsys.readouterr().err
+
+
+def test_check_names_the_line_of_a_knob_and_the_phase_in_which_a_value_is_lost(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = SCHEDULE.format(module=module, env="Tank", clock="episode")
+    (tmp_path / "typo.yaml").write_text(content.replace("attribute: leak,", "attribute: laek,"), encoding="utf-8")
+    assert main(["check", str(tmp_path / "typo.yaml"), "--import", str(tmp_path)]) == 1
+    assert "typo.yaml:6: knobs.leak" in capsys.readouterr().err
+    broken = MODULE.replace("def step(self, action):", "def step(self, action):\n        self.leak = 0.1")
+    (tmp_path / f"{module}.py").write_text(broken, encoding="utf-8")
+    sys.modules.pop(module, None)
+    for env_id in ("Tank", "Two", "Dry", "Noisy", "Failing"):
+        gym.registry.pop(env_id)
+    assert main(["check", write(tmp_path, module), "--import", str(tmp_path)]) == 1
+    shown = capsys.readouterr().err
+    assert "it was lost in the phase leaky" in shown
 
 
 def test_a_folder_hides_no_other_module(module: str, tmp_path: Path) -> None:
