@@ -12,16 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from drift_agents.embedding.base import resolve_embedding
 from drift_agents.matching import Matching
 from drift_agents.registry import MEMORIES, check_protocol
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Experience,
-    Outcome,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 
 @runtime_checkable

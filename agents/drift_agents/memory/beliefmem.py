@@ -30,16 +30,7 @@ from drift_agents.memory.belief import (
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.types import (
-    AgentClock,
-    Experience,
-    Note,
-    Outcome,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
 PER = ("state", "bank")

@@ -19,16 +19,7 @@ from drift_agents.memory.citations import Citations, Contaminator, valid_suffix
 from drift_agents.memory.distillation import MOST, RULES, ProposedItem, describe_claims, propose
 from drift_agents.memory.transcript import attempt_steps
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Experience,
-    Note,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Episode, Experience, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_count, check_interval
 
 SHARED = ""

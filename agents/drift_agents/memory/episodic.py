@@ -12,15 +12,7 @@ from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.matching import Matching
 from drift_agents.memory.transcript import attempt_steps, is_success
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Experience,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
 MOST = 16

@@ -20,16 +20,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStoreMemory
-from drift_agents.types import (
-    AgentClock,
-    Experience,
-    Note,
-    Outcome,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
 IMPORTANCE: Mapping[str, Any] = {

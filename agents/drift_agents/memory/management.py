@@ -14,10 +14,7 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Exact, Matching
-from drift_agents.memory.base import (
-    Memory,
-    make_memory,
-)
+from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.executions import (
     ADDITIONS,
     COUNTS,

@@ -19,19 +19,8 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
-from drift_agents.memory.transitions import (
-    TransitionStore,
-    TransitionStoreMemory,
-)
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Note,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
 UNITS = AgentClock._fields

@@ -20,16 +20,7 @@ from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success
 from drift_agents.prompt.lessons import build_trajectories, read_line, render_trajectory
 from drift_agents.prompt.view import Recollection
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Experience,
-    Note,
-    Record,
-    RecordId,
-    Retrieved,
-    Transition,
-)
+from drift_agents.types import AgentClock, Episode, Experience, Note, Record, RecordId, Retrieved, Transition
 
 MOST_ITEMS = 3
 """The largest number of items of an episode."""

@@ -9,14 +9,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.transitions import TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
-from drift_agents.types import (
-    AgentClock,
-    Note,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
 ORDERS = ("oldest", "newest")

@@ -8,16 +8,7 @@ from typing import Any
 
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Experience,
-    Outcome,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 NO_ID: RecordId = -1
 """The number of a record that is not in memory."""

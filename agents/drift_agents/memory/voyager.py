@@ -18,15 +18,7 @@ from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.memory.transcript import attempt_steps, render_program, truncate
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.memory.voyager_critic import CRITIQUE, RULES, SKILL, render_attempt
-from drift_agents.types import (
-    AgentClock,
-    Episode,
-    Note,
-    Record,
-    RecordId,
-    Removed,
-    Retrieved,
-)
+from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count, check_interval
 
 

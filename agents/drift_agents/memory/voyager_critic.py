@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Rule
-from drift_agents.memory.transcript import (
-    STEPS,
-    count_steps,
-    highest_score,
-    read_steps,
-    render_steps,
-    truncate,
-)
+from drift_agents.memory.transcript import STEPS, count_steps, highest_score, read_steps, render_steps, truncate
 from drift_agents.types import Episode, Record
 
 CRITIQUE: Mapping[str, Any] = {
