@@ -30,6 +30,22 @@ PLAIN_TEMPLATES: Mapping[str, str] = {
 """The templates of prompts that fit every environment, by format (`drift_agents.policy.messages.FORMATS`)."""
 
 
+def own_templates(package: str, *, paper: bool = False) -> Mapping[str, str]:
+    """The templates of an environment whose package has its own: `pond_brief.txt` and `pond_facts.txt` for `pond`.
+
+    Args:
+        package: the package with the folder `templates`.
+        paper: whether it also has one for the formats `paper` and `full`, as `pond.txt`.
+
+    Example:
+        >>> own_templates("drift_agents.envs.house")["ranked"]
+        'drift_agents.envs.house:house_facts'
+    """
+    own = f"{package}:{package.rpartition('.')[2]}"
+    templates = {**PLAIN_TEMPLATES, "brief": f"{own}_brief", "ranked": f"{own}_facts", "raw": f"{own}_facts"}
+    return templates | ({"paper": own, "full": own} if paper else {})
+
+
 @dataclass(frozen=True, eq=False)
 class AgentEnvironment:
     """The declaration of one environment: what agents know of it.

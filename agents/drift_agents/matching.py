@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -100,6 +101,58 @@ class Exact:
 
     def learn(self, experience: Experience) -> None:
         """Do nothing: the rule is fixed."""
+
+
+Shown = TypeVar("Shown")
+
+
+class ParsedMatching(Exact, ABC, Generic[Shown]):
+    """The base of rules for states that can be parsed; other texts are compared as they are.
+
+    Example:
+        >>> class Pond(ParsedMatching[int]):
+        ...     name = "pond"
+        ...     parse = staticmethod(lambda state: int(state) if state.isdecimal() else None)
+        ...
+        ...     def key(self, shown):
+        ...         return shown % 10
+        >>> Pond().state_key("13") == Pond().state_key("23"), Pond().state_key("a frog")
+        (True, 'a frog')
+    """
+
+    parse: Callable[[str], Shown | None]
+    """Parses a state; `None` if the text is no state of this environment."""
+
+    @abstractmethod
+    def key(self, shown: Shown) -> Hashable:
+        """The key of a state: what of it decides where actions lead."""
+
+    def is_same(self, one: Shown, other: Shown) -> bool:
+        """Whether two next states with equal score and end are the same; here: whether their keys are equal."""
+        return self.key(one) == self.key(other)
+
+    def is_relevant(self, here: Shown, there: Shown) -> bool:
+        """Whether records of the state `there` are relevant in the present state `here`; all are by default."""
+        return True
+
+    def state_key(self, state: str) -> Hashable:
+        """The key of the state; another text as it is."""
+        shown = self.parse(state)
+        return state if shown is None else self.key(shown)
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether score and end are equal, and the next states are the same by `is_same`."""
+        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
+            return False
+        one, other = self.parse(a.outcome.state), self.parse(b.outcome.state)
+        if one is None or other is None:
+            return a.outcome.state == b.outcome.state
+        return self.is_same(one, other)
+
+    def related(self, state: str, other: str) -> bool:
+        """Whether records of `other` are relevant in `state` by `is_relevant`; those of other texts are."""
+        here, there = self.parse(state), self.parse(other)
+        return here is None or there is None or self.is_relevant(here, there)
 
 
 OF_NO_ENVIRONMENT = {Exact.name: EXACT, "nearest": "drift_agents.matching:NearestNeighbour"}

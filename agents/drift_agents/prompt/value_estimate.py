@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterable
 
-from drift_agents.prompt.view import Recollection, check_conflict, settle
+from drift_agents.prompt.view import Recollection, Sightings, add_sighting, check_conflict, settle_all
 from drift_agents.types import AgentClock, Outcome, Record
 
 SWEEPS = 10_000
@@ -63,15 +63,13 @@ class ValueEstimate:
     ) -> None:
         check_conflict(conflict)
         self._key = key
-        seen: dict[Hashable, dict[str, dict[Outcome, tuple[float, int]]]] = {}
+        seen: dict[Hashable, dict[str, Sightings[Outcome]]] = {}
         for record in records:
             outcomes = seen.setdefault(key(record.state), {}).setdefault(record.action, {})
             for outcome, p in record.outcomes:
-                n, last = outcomes.get(outcome, (0.0, -1))
-                outcomes[outcome] = (n + p * record.n, max(last, record.now.step))
+                add_sighting(outcomes, outcome, p * record.n, record.now.step)
         choices = {
-            state: [settle([(o, *times) for o, times in outcomes.items()], conflict) for outcomes in actions.values()]
-            for state, actions in seen.items()
+            state: [settle_all(outcomes, conflict) for outcomes in actions.values()] for state, actions in seen.items()
         }
         self._best: dict[Hashable, float] = dict.fromkeys(choices, 0.0)
         for _ in range(SWEEPS):
@@ -132,7 +130,7 @@ class PathEstimate:
 
     def _clear(self) -> None:
         self._content: list[Record] = []
-        self._seen: dict[tuple[Hashable, str], dict[_Place, tuple[float, int]]] = {}
+        self._seen: dict[tuple[Hashable, str], Sightings[_Place]] = {}
         self._edges: dict[tuple[Hashable, str], list[tuple[_Place, float]]] = {}
         self._best: dict[Hashable, tuple[float, float]] = {}
 
@@ -153,8 +151,7 @@ class PathEstimate:
             places = self._seen.setdefault(pair, {})
             for outcome, p in record.outcomes:
                 place = (self._key(outcome.state), outcome.score, outcome.ended)
-                n, last = places.get(place, (0.0, -1))
-                places[place] = (n + p * record.n, max(last, record.now.step))
+                add_sighting(places, place, p * record.n, record.now.step)
             changed[pair] = None
         self._content = content
         settled = {pair: self._settle(pair) for pair in changed}
@@ -168,14 +165,14 @@ class PathEstimate:
         leaving = {place: times for place, times in places.items() if place[0] != pair[0] or place[2]}
         if not leaving:
             return []
-        counted = settle([(place, *times) for place, times in leaving.items()], self._conflict)
+        counted = settle_all(leaving, self._conflict)
         stays = sum(n for place, (n, _) in places.items() if place not in leaving)
         if self._conflict == "majority" and stays and not self._passes(pair, leaving):
             return []
         departures = sum(n for n, _ in leaving.values())
         return [(place, 1 + stays / departures) for place, _ in counted]
 
-    def _passes(self, pair: tuple[Hashable, str], leaving: dict[_Place, tuple[float, int]]) -> bool:
+    def _passes(self, pair: tuple[Hashable, str], leaving: Sightings[_Place]) -> bool:
         """Whether leaving is the rule and not the exception: keys of cells hold several texts, texts do not."""
         if not isinstance(pair[0], str):
             return True

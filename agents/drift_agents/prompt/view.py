@@ -263,3 +263,35 @@ def settle(sightings: Sequence[tuple[T, float, int]], conflict: str) -> list[tup
         return [(outcome, 1.0) for outcome, _, _ in sightings]
     total = sum(n for _, n, _ in sightings)
     return [(outcome, n / total) for outcome, n, _ in sightings]
+
+
+Sightings = dict[T, tuple[float, int]]
+"""By outcome, the sum of its support and when it was last seen."""
+
+
+def add_sighting(seen: Sightings[T], outcome: T, support: float, last: int) -> None:
+    """Add what one recollection or record shows.
+
+    Args:
+        seen: changed in place.
+        outcome: what was seen.
+        support: the number of responses, weighted as memory recalls them.
+        last: when it was last seen, in the agent's interactions.
+    """
+    n, before = seen.get(outcome, (0.0, -1))
+    seen[outcome] = n + support, max(before, last)
+
+
+def settle_all(seen: Sightings[T], conflict: str) -> list[tuple[T, float]]:
+    """The outcomes that count, with their shares, by `settle`; `seen` is not empty."""
+    return settle([(outcome, *times) for outcome, times in seen.items()], conflict)
+
+
+def believe(seen: Sightings[T], conflict: str) -> T:
+    """The most probable outcome; of equals the newest.
+
+    Example:
+        >>> believe({"ice": (1.0, 20), "hole": (1.0, 31)}, "frequency")
+        'hole'
+    """
+    return max(settle_all(seen, conflict), key=lambda pair: (pair[1], seen[pair[0]][1]))[0]

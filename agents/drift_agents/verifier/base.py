@@ -61,22 +61,15 @@ class Prober(Protocol):
         """A step of the agent is complete, and all its probing is over."""
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
-        """Execute `action` in `state` up to `times` times."""
-        ...
-
-
-@runtime_checkable
-class LimitedProber(Prober, Protocol):
-    """A prober whose attempts can be limited, as `probes_per_episode` and `probes_total` of a verifier require."""
-
-    def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` in `state` up to `times` times.
+
+        A verifier with the limits `probes_per_episode` or `probes_total` also passes `limit`: the maximum number of
+        responses and of attempts without one together.
 
         Args:
             state: the target state, as text.
             prefix: the actions that led there since the episode began.
             times: the maximum number of responses.
-            limit: the maximum number of responses and of attempts without one together.
         """
         ...
 
@@ -277,9 +270,9 @@ class VerifierWithProber(BaseVerifier, ABC):
         left = self._left()
         if left is None:
             return self.prober.probe(state, action, prefix, times)
-        if not isinstance(self.prober, LimitedProber) or self._is_spent:
+        if left <= 0:
             return Probed()
-        probed = self.prober.probe(state, action, prefix, times, limit=left)
+        probed = self.prober.probe(state, action, prefix, times, limit=left)  # type: ignore[call-arg]
         self._spent += len(probed.transitions) + probed.misses
         return probed
 

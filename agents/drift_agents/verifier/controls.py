@@ -47,21 +47,22 @@ class Overwrite(BaseVerifier):
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Remove the records that differ, and write the experience."""
         known = memory.same_transitions(experience.state, experience.action)
-        new = experience.transition
-        wrong = [
-            record.id
-            for record in known
-            if not self._matching.same_outcome(new, new._replace(state=record.state, outcome=record.outcome))
-        ]
+        wrong = [record.id for record in known if not is_as_recorded(experience, record, self._matching)]
         removed = memory.remove(wrong) if wrong else Removed()
         return Verdict(
             surprise=bool(wrong),
-            statistic=share(new, known, self._matching)[0] if known else None,
+            statistic=share(experience.transition, known, self._matching)[0] if known else None,
             removed=removed,
             realigned=bool(wrong),
             contradicted=bool(wrong),
             observed=memory.observe(experience, now),
         )
+
+
+def is_as_recorded(experience: Experience, record: Record, matching: Matching) -> bool:
+    """Whether an experience has a record's most probable outcome."""
+    new = experience.transition
+    return matching.same_outcome(new, new._replace(state=record.state, outcome=record.outcome))
 
 
 class Forget(SurpriseVerifier):
@@ -172,8 +173,8 @@ class Majority(BaseVerifier):
         responses.append(experience)
         believed = self._find_majority(responses)
         known = memory.same_transitions(experience.state, experience.action)
-        surprise = bool(known) and not self._is_same(experience, known[-1])
-        contradicted = bool(known) and not self._is_same(believed, known[-1])
+        surprise = bool(known) and not is_as_recorded(experience, known[-1], self._matching)
+        contradicted = bool(known) and not is_as_recorded(believed, known[-1], self._matching)
         if known and not contradicted and believed is not experience:
             return Verdict(surprise=surprise)
         return Verdict(
@@ -190,11 +191,6 @@ class Majority(BaseVerifier):
         counts = Counter(places)
         newest = {place: index for index, place in enumerate(places)}
         return responses[newest[max(counts, key=lambda place: (counts[place], newest[place]))]]
-
-    def _is_same(self, experience: Experience, record: Record) -> bool:
-        """Whether a record's most probable outcome is that of the experience."""
-        new = experience.transition
-        return self._matching.same_outcome(new, new._replace(state=record.state, outcome=record.outcome))
 
 
 class SlidingWindow(NoVerifier):
@@ -240,17 +236,16 @@ class ScoreAlarm(NoVerifier, ABC):
 
     The test is updated with the score of each episode. An alarm with empty memory is ignored. A removal
     counts as one realignment of all records.
+
+    Args:
+        test: one of River's drift detectors.
     """
 
     supervision = "own reward"
 
-    def __init__(self) -> None:
+    def __init__(self, test: Any) -> None:
         super().__init__()
-        self._test = self._make()
-
-    @abstractmethod
-    def _make(self) -> Any:
-        """A fresh test of River."""
+        self._test = test
 
     @abstractmethod
     def _has_fallen(self, score: float) -> bool:
@@ -292,11 +287,8 @@ class Adwin(ScoreAlarm):
 
     def __init__(self, *, delta: float = 0.2) -> None:
         self.delta = check_interval("delta", delta, "(0, 1)")
-        super().__init__()
-
-    def _make(self) -> Any:
         # Scores are few: test at each one, not at every 32nd as for streams.
-        return _river().ADWIN(delta=self.delta, clock=1)
+        super().__init__(_river().ADWIN(delta=self.delta, clock=1))
 
     def _has_fallen(self, score: float) -> bool:
         before = self._test.estimation
@@ -330,10 +322,9 @@ class PageHinkley(ScoreAlarm):
         self.threshold = check_interval("threshold", threshold, "(0, inf)")
         self.delta = check_interval("delta", delta, "(0, 1)")
         self.minimum = check_count("minimum", minimum)
-        super().__init__()
-
-    def _make(self) -> Any:
-        return _river().PageHinkley(min_instances=self.minimum, delta=self.delta, threshold=self.threshold, mode="down")
+        super().__init__(
+            _river().PageHinkley(min_instances=self.minimum, delta=self.delta, threshold=self.threshold, mode="down")
+        )
 
     def _has_fallen(self, score: float) -> bool:
         self._test.update(score)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from drift_agents.verifier.evidence import change_statistic, contradicts, log_ra
 from drift_agents.verifier.probing import (
     Budget,
     DetectedSurprise,
+    ProbingOptions,
     ProbingVerifier,
     RealignmentResult,
     insert_all,
@@ -29,6 +30,9 @@ from drift_agents.verifier.probing import (
     write_all,
 )
 from drift_envs.checks import check_count, check_flag, check_interval
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 STOCHASTIC: Mapping[str, Any] = {
     "epsilon": 0.05,
@@ -90,23 +94,11 @@ class Glove(ProbingVerifier):
         self,
         *,
         prober: Prober,
-        epsilon: float = 0.5,
-        persistence: int = 1,
         budget: Budget = 1,
-        minimum: int = 1,
         spread: bool | None = None,
-        probes_per_episode: int | None = None,
-        probes_total: int | None = None,
+        **options: Unpack[ProbingOptions],
     ) -> None:
-        super().__init__(
-            prober=prober,
-            epsilon=epsilon,
-            persistence=persistence,
-            budget=budget,
-            minimum=minimum,
-            probes_per_episode=probes_per_episode,
-            probes_total=probes_total,
-        )
+        super().__init__(prober=prober, budget=budget, **options)
         self.spread = self.spreads_by_default if spread is None else check_flag("spread", spread)
         if self.spread and prober.live:
             raise ArgumentError(
@@ -241,9 +233,9 @@ class GlovePassive(BaseVerifier):
     """A change-point test on the records of each pair, without probes. Ours.
 
     Every experience is written. Then M is computed over the newest `window` records of its state and action
-    (`statistics.change_statistic`); at M >= `alarm` the records before the best split are removed. Without a
-    change, and while the window drops no record, the mean time to an alarm is at least `alarm` visits. Pairs
-    with one observed outcome are skipped.
+    (`drift_agents.verifier.evidence.change_statistic`); at M >= `alarm` the records before the best split are
+    removed. Without a change, and while the window drops no record, the mean time to an alarm is at least `alarm`
+    visits. Pairs with one observed outcome are skipped.
 
     Args:
         alarm: A, a lower bound on the mean number of visits until a false alarm; above 1.
@@ -306,9 +298,9 @@ class GloveActive(ProbingVerifier):
 
     Args:
         prober: repeats an action in a state.
-        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].
+        epsilon: outcomes with a smaller share of the records are surprises; in (0, 1], .05 if not given.
         persistence: the number of surprises in a row that starts the probing; positive.
-        minimum: the number of recorded responses from which on outcomes are tested; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive, 10 if not given.
         delta: the accepted probability of a false detection; in (0, 1).
         stable: the ratio at which the probes confirm memory; in (0, 1).
         limit: the maximum number of probes; positive.
@@ -328,27 +320,17 @@ class GloveActive(ProbingVerifier):
         self,
         *,
         prober: Prober,
-        epsilon: float = 0.05,
-        persistence: int = 1,
-        minimum: int = 10,
         delta: float = 0.05,
         stable: float = 0.1,
         limit: int = 100,
         outcomes: int = 3,
         strict: bool = False,
-        probes_per_episode: int | None = None,
-        probes_total: int | None = None,
+        **options: Unpack[ProbingOptions],
     ) -> None:
         check_count("limit", limit)
-        super().__init__(
-            prober=prober,
-            epsilon=epsilon,
-            persistence=persistence,
-            budget=limit,
-            minimum=minimum,
-            probes_per_episode=probes_per_episode,
-            probes_total=probes_total,
-        )
+        options.setdefault("epsilon", 0.05)
+        options.setdefault("minimum", 10)
+        super().__init__(prober=prober, budget=limit, **options)
         self.delta = check_interval("delta", delta, "(0, 1)")
         self.stable = check_interval("stable", stable, "(0, 1)")
         self.outcomes = check_count("outcomes", outcomes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId
 from drift_agents.verifier.base import BaseVerifier, Prober, VerifierWithProber
 from drift_agents.verifier.evidence import contradicts, probe_budget, share, summarise
 from drift_envs.checks import check_count, check_interval
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class DetectedSurprise(NamedTuple):
@@ -120,6 +124,16 @@ def write_all(experiences: Sequence[Experience], memory: Memory) -> RecordId | N
     return written
 
 
+class ProbingOptions(TypedDict, total=False):
+    """The options of a `ProbingVerifier` beside its prober and its budget, which its subclasses hand on."""
+
+    epsilon: float
+    persistence: int
+    minimum: int
+    probes_per_episode: int | None
+    probes_total: int | None
+
+
 Budget = int | Mapping[str, Any]
 """A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
 
@@ -147,27 +161,16 @@ class ProbingVerifier(VerifierWithProber, SurpriseVerifier):
 
     takes_live_prober = True
 
-    def __init__(
-        self,
-        *,
-        prober: Prober,
-        epsilon: float = 0.5,
-        persistence: int = 1,
-        budget: Budget = 1,
-        minimum: int = 1,
-        probes_per_episode: int | None = None,
-        probes_total: int | None = None,
-    ) -> None:
-        super().__init__(
-            prober=prober,
-            probes_per_episode=probes_per_episode,
-            probes_total=probes_total,
-            epsilon=epsilon,
-            persistence=persistence,
-            minimum=minimum,
-        )
+    def __init__(self, *, prober: Prober, budget: Budget = 1, **options: Unpack[ProbingOptions]) -> None:
+        super().__init__(prober=prober, **options)
         self.budget = read_budget(budget)
         self._waiting: dict[tuple[Hashable, str], DetectedSurprise] = {}
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """The names of all options, those that are handed on included."""
+        own = [name for name in signature(cls).parameters if name != "options"]
+        return tuple(dict.fromkeys([*own, *ProbingOptions.__annotations__]))
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the matching rule and a generator, and bind the prober to the rule."""

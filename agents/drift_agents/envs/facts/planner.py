@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.base import Reply
 from drift_agents.policy.facts import PlainFacts
-from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
-from drift_agents.types import Transition
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, check_conflict, settle_all
 from drift_envs.checks import check_choice
 
 NOTHING = "nothing"
@@ -152,7 +151,7 @@ def mentions_end(sentence: str) -> bool:
     return _ENDED.search(sentence) is not None
 
 
-class FactsMatching(Exact):
+class FactsMatching(ParsedMatching[ShownDay]):
     r"""What is asked about, and what was said about facts; day and wording do not count.
 
     Texts that are no states of this environment are compared as they are.
@@ -166,37 +165,20 @@ class FactsMatching(Exact):
     """
 
     name = "facts"
+    parse = staticmethod(read_day)
 
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownDay) -> Hashable:
         """The fact that is asked about, what was said about facts, and how often the agent has asked."""
-        shown = read_day(state)
-        if shown is None:
-            return super().state_key(state)
         return shown.about, tuple(claim._replace(day=None) for claim in shown.claims), shown.asked
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end and what was told are the same."""
-        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
-            return False
-        one, other = _told(a.outcome.state), _told(b.outcome.state)
-        return super().same_outcome(a, b) if one is None or other is None else one == other
+    def is_same(self, one: ShownDay, other: ShownDay) -> bool:
+        """Whether what was told is the same."""
+        told, told_there = ([claim for claim in shown.claims if claim.is_told] for shown in (one, other))
+        return told == told_there
 
-    def related(self, state: str, other: str) -> bool:
-        """Whether on the day of `other` the fact was asked about, or something was said about it.
-
-        Args:
-            state: the present state.
-            other: a state with records.
-        """
-        here, there = read_day(state), read_day(other)
-        if here is None or there is None:
-            return True
+    def is_relevant(self, here: ShownDay, there: ShownDay) -> bool:
+        """Those of a day on which the fact was asked about, or something was said about it."""
         return there.about == here.about or any(claim.about == here.about for claim in there.claims)
-
-
-def _told(state: str) -> tuple[FactClaim, ...] | None:
-    shown = read_day(state)
-    return None if shown is None else tuple(claim for claim in shown.claims if claim.is_told)
 
 
 class HeardFacts(PlainFacts):
@@ -307,20 +289,17 @@ class FactsPlanner:
 
     def _read_answers(self, view: PromptView, shown: ShownDay) -> dict[str, tuple[bool, int, int]]:
         """By value: whether it is a right answer, the last day and the last step on which it was one or was not."""
-        sightings: dict[str, dict[bool, tuple[float, int]]] = {}
+        sightings: dict[str, Sightings[bool]] = {}
         days: dict[str, int] = {}
         for item in (*view.elsewhere, *view.here):
             then = read_day(item.state)
             if then is None or then.about != shown.about or not item.outcome.ended or item.action == PASS:
                 continue
-            seen = sightings.setdefault(item.action, {})
-            support, last = seen.get(item.outcome.score > 0, (0.0, -1))
-            seen[item.outcome.score > 0] = (support + item.support, max(last, item.last))
+            add_sighting(sightings.setdefault(item.action, {}), item.outcome.score > 0, item.support, item.last)
             days[item.action] = max(days.get(item.action, -1), then.day)
         found = {}
         for value, seen in sightings.items():
-            settled = settle([(is_right, *times) for is_right, times in seen.items()], self.conflict)
-            is_right = max(settled, key=lambda pair: pair[1])[0]
+            is_right = max(settle_all(seen, self.conflict), key=lambda pair: pair[1])[0]
             found[value] = (is_right, days[value], seen[is_right][1])
         return found
 

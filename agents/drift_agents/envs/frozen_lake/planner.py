@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
-from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, check_conflict, settle_all
 from drift_envs.checks import check_flag, check_interval
 
 Cell = tuple[int, int]
@@ -334,15 +334,13 @@ class FrozenLakePlanner:
 
     def _fit_beliefs(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
         """Beliefs about moves and tiles from records, conflicts settled."""
-        sightings: dict[tuple[Cell, str], dict[BelievedOutcome, tuple[float, int]]] = {}
+        sightings: dict[tuple[Cell, str], Sightings[BelievedOutcome]] = {}
         read = _make_reader(grid)
         for item in recalled:
             reading = read(item)
             if reading is not None:
                 key, outcome = reading
-                seen = sightings.setdefault(key, {})
-                n, last = seen.get(outcome, (0.0, -1))
-                seen[outcome] = (n + item.support, max(last, item.last))
+                add_sighting(sightings.setdefault(key, {}), outcome, item.support, item.last)
         moves: dict[tuple[Cell, str], tuple[tuple[BelievedOutcome, float], ...]] = {}
         tiles: dict[Cell, tuple[int, BelievedOutcome]] = {}
         safe = {cell for cell, _ in sightings}
@@ -350,7 +348,7 @@ class FrozenLakePlanner:
             if self.conflict == "frequency":  # counts instead of shares
                 outcomes = tuple((outcome, n) for outcome, (n, _) in seen.items())
             else:
-                outcomes = tuple(settle([(outcome, *times) for outcome, times in seen.items()], self.conflict))
+                outcomes = tuple(settle_all(seen, self.conflict))
             moves[key] = outcomes
             for outcome, _ in outcomes:
                 if not outcome.ended:

@@ -3,7 +3,7 @@
 ALFWorld's rooms show their states alike, and are played by the same.
 """
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 HOUSE = AgentEnvironment(
     name="house",
@@ -13,10 +13,5 @@ HOUSE = AgentEnvironment(
     recall={"states": 160},
     planner="drift_agents.envs.house.planner:HousePlanner",
     facts="drift_agents.envs.house.states:HouseFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.house:house_brief",
-        "ranked": "drift_agents.envs.house:house_facts",
-        "raw": "drift_agents.envs.house:house_facts",
-    },
+    templates=own_templates(__name__),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from drift_agents.envs.house.states import (
     plain,
     read_house_state,
 )
-from drift_agents.prompt.view import PromptView, Recollection, settle
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe
 
 _TAKE = re.compile(r"take (?P<thing>\w+ \d+) from (?P<place>\w+ \d+)")
 _PUT = re.compile(r"(?:move|put) (?P<thing>\w+ \d+) (?:to|in/on|in|on) (?P<place>\w+ \d+)")
@@ -28,8 +28,6 @@ _FOUND = re.compile(r"This is a (?P<marks>[a-z ]+?) (?P<thing>[a-z]+ \d+)\.")
 
 Way = tuple[str, str]
 """A command of treatment and the appliance, as in `("heat", "microwave 1")`."""
-
-Sightings = dict[Any, dict[Any, tuple[float, int]]]
 
 
 class DatedFact(NamedTuple):
@@ -145,20 +143,25 @@ def learn_house(here: ShownHouse, recalled: Iterable[Recollection], conflict: st
         recalled: the recollections of a prompt, in order.
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
     """
-    tables: dict[str, Sightings] = {name: {} for name in _TABLES}
+    tables: dict[str, dict[Any, Sightings[Any]]] = {name: {} for name in _TABLES}
     habits: dict[tuple[str, str], float] = {}
     for item in recalled:
         support, last = item.support, item.last
         for table, house, key, value in _read_facts(item):
             if house == here.house:
-                _add(tables[table], key, value, support, last)
+                add_sighting(tables[table].setdefault(key, {}), value, support, last)
             elif table == "attempts":
-                _add(tables["elsewhere"], _general(key), value, support, last)
+                add_sighting(tables["elsewhere"].setdefault(_general(key), {}), value, support, last)
             elif table == "contents":
                 for thing in sorted(value):
                     pair = (kind_of(thing), kind_of(key))
                     habits[pair] = habits.get(pair, 0.0) + support
-    return HouseKnowledge(habits=habits, **{name: _settle(tables[name], conflict) for name in _TABLES})
+    facts: dict[str, dict[Any, DatedFact]] = {name: {} for name in _TABLES}
+    for name, sightings in tables.items():
+        for key, seen in sightings.items():
+            value = believe(seen, conflict)
+            facts[name][key] = DatedFact(value, seen[value][1])
+    return HouseKnowledge(habits=habits, **facts)
 
 
 _TABLES = ("contents", "shut", "keys", "attempts", "elsewhere", "marks")
@@ -232,24 +235,6 @@ def read_marks(says: str, thing: str) -> frozenset[str] | None:
         return frozenset()
     found = _FOUND.fullmatch(says)
     return frozenset(found["marks"].split(" and ")) if found is not None and found["thing"] == thing else None
-
-
-def _add(sightings: Sightings, key: Hashable, value: Hashable, support: float, last: int) -> None:
-    seen = sightings.setdefault(key, {})
-    known = seen.get(value)
-    seen[value] = (support, last) if known is None else (known[0] + support, max(known[1], last))
-
-
-def _settle(sightings: Sightings, conflict: str) -> dict[Any, DatedFact]:
-    """The believed value of each key: the most probable one, then the newest."""
-    facts = {}
-    for key, seen in sightings.items():
-        value = next(iter(seen))
-        if len(seen) > 1:
-            settled = settle([(value, *times) for value, times in seen.items()], conflict)
-            value = max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
-        facts[key] = DatedFact(value, seen[value][1])
-    return facts
 
 
 class HouseBeliefs:

@@ -8,11 +8,10 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.brief import fold_alternatives
 from drift_agents.policy.facts import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection
-from drift_agents.types import Transition
 
 _NAME = r"[a-z]+ \d+"
 _COMMAND = re.compile(rf"(?P<verb>[a-z]+)(?: [a-z]+)? (?P<one>{_NAME})(?: [a-z/]+ (?P<other>{_NAME}))?")
@@ -227,7 +226,7 @@ def read_house_state(state: str) -> ShownHouse | None:
         return None
 
 
-class HouseMatching(Exact):
+class HouseMatching(ParsedMatching[ShownHouse]):
     """Place, hand and what was done so far; the task while something was done.
 
     With an empty hand and nothing done, no command can complete a task, so that records of one task apply to all
@@ -248,46 +247,31 @@ class HouseMatching(Exact):
     """
 
     name = "house"
+    parse = staticmethod(read_house_state)
 
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownHouse) -> Hashable:
         """House, place, hand and what was done; the task if anything was done."""
-        shown = read_house_state(state)
-        if shown is None:
-            return super().state_key(state)
-        return (shown.house, shown.at, shown.holds, shown.done, shown.task if shown.done else "")
+        return shown.house, shown.at, shown.holds, shown.done, shown.task if shown.done else ""
 
     def path_key(self, state: str) -> Hashable:
         """The key with the task and what is open: a path leads to the score of its own task, through opened doors."""
-        shown = read_house_state(state)
-        return super().state_key(state) if shown is None else (self.state_key(state), shown.task, shown.door)
+        shown = self.parse(state)
+        return state if shown is None else (self.key(shown), shown.task, shown.door)
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end, place, hand, what was done and what is seen are the same."""
-        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
-            return False
-        one, other = read_house_state(a.outcome.state), read_house_state(b.outcome.state)
-        if one is None or other is None:
-            return super().same_outcome(a, b)
+    def is_same(self, one: ShownHouse, other: ShownHouse) -> bool:
+        """Whether place, hand, what was done and what is seen are the same."""
         if (one.at, one.holds, one.done, one.says) != (other.at, other.holds, other.done, other.says):
             return False
         if not (one.is_seen and other.is_seen):
             return "locked" not in (one.door, other.door) or one.door == other.door
         return set(one.sees) == set(other.sees)
 
-    def related(self, state: str, other: str) -> bool:
-        """Whether records of `other` are relevant in `state`.
+    def is_relevant(self, here: ShownHouse, there: ShownHouse) -> bool:
+        """In the same house all are; in another one those where nothing was done, or something was treated.
 
-        In the same house they are where nothing was done yet, where something was treated, and under the same task;
-        in another house where nothing was done, since kinds of things are kept in like places.
-
-        Args:
-            state: the present state.
-            other: a state with records.
+        Kinds of things are kept in like places.
         """
-        here, there = read_house_state(state), read_house_state(other)
-        if here is None or there is None or not there.done:
-            return True
-        return here.house == there.house or len(there.done) > 1
+        return not there.done or here.house == there.house or len(there.done) > 1
 
 
 class HouseFacts(PlainFacts):

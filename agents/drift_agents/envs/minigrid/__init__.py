@@ -1,6 +1,6 @@
 """What agents know of Minigrid's environments: what is in view, and a planner with a map."""
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 MINIGRID = AgentEnvironment(
     name="minigrid",
@@ -10,10 +10,5 @@ MINIGRID = AgentEnvironment(
     recall={"states": 160},
     planner="drift_agents.envs.minigrid.planner:MinigridPlanner",
     facts="drift_agents.envs.minigrid.states:MinigridFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.minigrid:minigrid_brief",
-        "ranked": "drift_agents.envs.minigrid:minigrid_facts",
-        "raw": "drift_agents.envs.minigrid:minigrid_facts",
-    },
+    templates=own_templates(__name__),
 )

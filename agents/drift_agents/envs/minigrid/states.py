@@ -7,9 +7,8 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.facts import PlainFacts, without_meanings
-from drift_agents.types import Transition
 
 FACINGS = ("east", "south", "west", "north")
 """The directions, in the order in which one turns right."""
@@ -85,7 +84,7 @@ def _read_place(cell: str) -> Place:
     return int(column), int(row)
 
 
-class MinigridMatching(Exact):
+class MinigridMatching(ParsedMatching[ShownRoom]):
     """Place, direction, hand, and the cells that the agent has changed.
 
     What is seen does not belong to the state, but to the outcome: two outcomes differ if a cell that both show has
@@ -102,22 +101,15 @@ class MinigridMatching(Exact):
     """
 
     name = "minigrid"
+    parse = staticmethod(read_room_state)
 
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownRoom) -> Hashable:
         """Place, direction, hand and changed cells."""
-        shown = read_room_state(state)
-        if shown is None:
-            return super().state_key(state)
-        return (shown.place, shown.facing, shown.carries, tuple(sorted(shown.changed.items())))
+        return shown.place, shown.facing, shown.carries, tuple(sorted(shown.changed.items()))
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end, state, and what both show are the same."""
-        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
-            return False
-        one, other = read_room_state(a.outcome.state), read_room_state(b.outcome.state)
-        if one is None or other is None:
-            return super().same_outcome(a, b)
-        if self.state_key(a.outcome.state) != self.state_key(b.outcome.state):
+    def is_same(self, one: ShownRoom, other: ShownRoom) -> bool:
+        """Whether the keys, and what both show, are the same."""
+        if self.key(one) != self.key(other):
             return False
         return all(one.seen[cell] == other.seen[cell] for cell in one.seen.keys() & other.seen.keys())
 

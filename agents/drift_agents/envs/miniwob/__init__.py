@@ -1,6 +1,6 @@
 """What agents know of the task pages of MiniWoB++: their controls, and a planner that fills and clicks."""
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 MINIWOB = AgentEnvironment(
     name="miniwob",
@@ -10,10 +10,5 @@ MINIWOB = AgentEnvironment(
     recall={"states": 64},
     planner="drift_agents.envs.miniwob.planner:MiniwobPlanner",
     facts="drift_agents.envs.miniwob.planner:MiniwobFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.miniwob:miniwob_brief",
-        "ranked": "drift_agents.envs.miniwob:miniwob_facts",
-        "raw": "drift_agents.envs.miniwob:miniwob_facts",
-    },
+    templates=own_templates(__name__),
 )

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.base import Reply
 from drift_agents.policy.facts import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
-from drift_agents.types import Transition
 
 KINDS = ("button", "link", "field", "option", "folder", "file")
 HIDDEN = "*"
@@ -90,7 +89,7 @@ def _read_control(entry: dict[str, Any]) -> ShownControl:
     return ShownControl(kind, str(entry[kind]), str(entry.get("value", "")), bool(entry.get("chosen", False)))
 
 
-class MiniwobMatching(Exact):
+class MiniwobMatching(ParsedMatching[ShownWebPage]):
     """The page's controls, with the values of the task replaced by their places in it.
 
     So a page under another task is the same state, as long as its controls are the same and its fields hold the same
@@ -110,12 +109,10 @@ class MiniwobMatching(Exact):
     """
 
     name = "miniwob"
+    parse = staticmethod(read_web_state)
 
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownWebPage) -> Hashable:
         """The page's name and its controls."""
-        shown = read_web_state(state)
-        if shown is None:
-            return super().state_key(state)
         return shown.page, tuple(
             (control.kind, shown.place_of(control.name), shown.place_of(control.value))
             for control in shown.controls
@@ -124,25 +121,12 @@ class MiniwobMatching(Exact):
 
     def path_key(self, state: str) -> Hashable:
         """The key with the task: on a path its values are typed."""
-        shown = read_web_state(state)
-        return super().state_key(state) if shown is None else (self.state_key(state), shown.task)
+        shown = self.parse(state)
+        return state if shown is None else (self.key(shown), shown.task)
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end and the key of the next page are the same."""
-        one, other = a.outcome, b.outcome
-        if one.score != other.score or one.ended != other.ended:
-            return False
-        return self.state_key(one.state) == self.state_key(other.state)
-
-    def related(self, state: str, other: str) -> bool:
-        """Whether records of `other` are relevant in `state`: those of the same page are.
-
-        Args:
-            state: the present state.
-            other: a state with records.
-        """
-        here, there = read_web_state(state), read_web_state(other)
-        return here is None or there is None or here.page == there.page
+    def is_relevant(self, here: ShownWebPage, there: ShownWebPage) -> bool:
+        """Records of the same page are."""
+        return here.page == there.page
 
 
 NOTHING = "nothing"

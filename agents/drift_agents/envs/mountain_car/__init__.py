@@ -1,6 +1,6 @@
 """What agents know of the mountain cars: cells of motions, and a planner with a fitted model, values and a plan."""
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 MOUNTAIN_CAR = AgentEnvironment(
     name="mountain_car",
@@ -9,12 +9,5 @@ MOUNTAIN_CAR = AgentEnvironment(
     matching="drift_agents.envs.mountain_car.states:MountainCarMatching",
     planner="drift_agents.envs.mountain_car.planner:MountainCarPlanner",
     facts="drift_agents.envs.mountain_car.states:MountainCarFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.mountain_car:mountain_car_brief",
-        "ranked": "drift_agents.envs.mountain_car:mountain_car_facts",
-        "raw": "drift_agents.envs.mountain_car:mountain_car_facts",
-        "paper": "drift_agents.envs.mountain_car:mountain_car",
-        "full": "drift_agents.envs.mountain_car:mountain_car",
-    },
+    templates=own_templates(__name__, paper=True),
 )

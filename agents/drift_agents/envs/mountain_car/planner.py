@@ -252,10 +252,9 @@ _NEAR = 0.05
 class MountainCarPlanner:
     """Fits a model of the car's dynamics to the records of the prompt and plans with it.
 
-    A local model is fitted to the changes of velocity (`car.model`), value iteration makes a plan
-    (`car.plan`), and the action with the highest value in the present state is taken. Actions without
-    records are tried first: one step shows their effect. Ties are broken at random, so that without
-    memory the car moves at random.
+    A local model is fitted to the changes of velocity (`drift_agents.envs.mountain_car.model`), value iteration makes
+    a plan, and the action with the highest value in the present state is taken. Actions without records are tried
+    first: one step shows their effect. Ties are broken at random, so that without memory the car moves at random.
 
     The reply is a function of prompt and generator alone; models and plans are cached by value.
 

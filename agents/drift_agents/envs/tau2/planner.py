@@ -25,7 +25,7 @@ from drift_agents.envs.tau2.states import (
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.planner import GenericPlanner
-from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe, check_conflict
 from drift_envs.checks import check_flag
 
 LEFT_OUT, NAMED, AT_ONCE = "left out", "named", "at once"
@@ -117,12 +117,10 @@ class Tau2Beliefs:
         if not known:
             return 1
         fresh = [one for one in known if one[2] >= self._doubt]
-        totals: dict[bool, tuple[float, int]] = {}
-        for worked, support, last in fresh or known:
-            before = totals.get(worked, (0.0, -1))
-            totals[worked] = before[0] + support, max(before[1], last)
-        shares = settle([(worked, *seen) for worked, seen in totals.items()], self._conflict)
-        believed = max(shares, key=lambda pair: (pair[1], totals[pair[0]][1]))[0]
+        seen: Sightings[bool] = {}
+        for sighting in fresh or known:
+            add_sighting(seen, *sighting)
+        believed = believe(seen, self._conflict)
         return 1 - believed / 2 if not fresh else 0 if believed else 2
 
     def cost(self, call: DeskCall) -> float:

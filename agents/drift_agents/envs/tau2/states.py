@@ -9,9 +9,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.facts import PlainFacts
-from drift_agents.types import Experience, Transition
 
 ROLES = (
     "find_user_id_by_email", "find_user_id_by_name_zip", "get_user_details", "get_order_details",
@@ -201,7 +200,7 @@ def read_tau2_state(state: str) -> ShownTau2 | None:
     return ShownTau2(request, records, made, answer) if len(made) == len(calls) else None
 
 
-class Tau2Matching:
+class Tau2Matching(ParsedMatching[ShownTau2]):
     """The request and the calls that were answered without an error; outcomes by their answers.
 
     A call that was refused changed nothing, so the last answer belongs to the outcome and not to the state. What was
@@ -217,34 +216,19 @@ class Tau2Matching:
     """
 
     name = "tau2"
+    parse = staticmethod(read_tau2_state)
 
-    def __init__(self) -> None:
-        self._plain = Exact()
-
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownTau2) -> Hashable:
         """Request and calls."""
-        shown = read_tau2_state(state)
-        return self._plain.state_key(state) if shown is None else (shown.request, tuple(c.text for c in shown.made))
+        return shown.request, tuple(call.text for call in shown.made)
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end and answer are the same."""
-        one, other = read_tau2_state(a.outcome.state), read_tau2_state(b.outcome.state)
-        if one is None or other is None:
-            return self._plain.same_outcome(a, b)
-        return (a.outcome.score, a.outcome.ended, one.answer) == (b.outcome.score, b.outcome.ended, other.answer)
+    def is_same(self, one: ShownTau2, other: ShownTau2) -> bool:
+        """Whether the answers are the same."""
+        return one.answer == other.answer
 
-    def learn(self, experience: Experience) -> None:
-        """Do nothing: the rule is fixed."""
-
-    def related(self, state: str, other: str) -> bool:
-        """Whether records of `other` are relevant in `state`: for the same request, or where enough was done to end.
-
-        Args:
-            state: the present state.
-            other: a state with records.
-        """
-        here, there = read_tau2_state(state), read_tau2_state(other)
-        return here is None or there is None or here.request == there.request or len(there.made) > 1
+    def is_relevant(self, here: ShownTau2, there: ShownTau2) -> bool:
+        """Those of the same request, and those where enough was done to end."""
+        return here.request == there.request or len(there.made) > 1
 
 
 _SHOWN = 240

@@ -1,6 +1,6 @@
 """What agents know of the service desk: a planner with the parsed request, the tools on offer, and beliefs."""
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 TOOLS = AgentEnvironment(
     name="tools",
@@ -10,10 +10,5 @@ TOOLS = AgentEnvironment(
     recall={"states": 160},
     planner="drift_agents.envs.tools.planner:ToolsPlanner",
     facts="drift_agents.envs.tools.states:ToolsFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.tools:tools_brief",
-        "ranked": "drift_agents.envs.tools:tools_facts",
-        "raw": "drift_agents.envs.tools:tools_facts",
-    },
+    templates=own_templates(__name__),
 )

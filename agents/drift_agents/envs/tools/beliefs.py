@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.envs.tools.desk import Case, read_wish
 from drift_agents.envs.tools.states import REASONS, Call, DeskError, read_call, read_desk_state, read_error, read_key
-from drift_agents.prompt.view import PromptView, Recollection, settle
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe
 
 UNITS = {"euros": 1.0, "cents": 100.0, "dollars": 1.25}
 """By unit, the amount that is given to a tool for one euro, the most natural one first."""
@@ -127,12 +127,10 @@ class DeskBeliefs:
     def _settle(self, known: list[_Sighting]) -> tuple[Any, bool]:
         """The believed value, and whether it was seen since memory was contradicted."""
         fresh = [one for one in known if one.last >= self._doubt]
-        totals: dict[Any, tuple[float, int]] = {}
-        for value, support, last in fresh or known:
-            before = totals.get(value, (0.0, -1))
-            totals[value] = before[0] + support, max(before[1], last)
-        shares = settle([(value, *seen) for value, seen in totals.items()], self._conflict)
-        return max(shares, key=lambda pair: (pair[1], totals[pair[0]][1]))[0], bool(fresh)
+        seen: Sightings[Any] = {}
+        for sighting in fresh or known:
+            add_sighting(seen, *sighting)
+        return believe(seen, self._conflict), bool(fresh)
 
 
 def _error_after(state: str) -> DeskError | None:

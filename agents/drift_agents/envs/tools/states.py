@@ -9,9 +9,8 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.facts import PlainFacts
-from drift_agents.types import Experience, Transition
 
 _CODES = {403: "policy", 409: "conflict", 424: "redundant", 440: "not_found", 441: "not_looked_up"}
 """Numbers of errors that matter here; they resemble those of the web."""
@@ -208,7 +207,7 @@ def read_desk_state(state: str) -> ShownDesk | None:
     return ShownDesk(number, request, records, calls, answer)  # type: ignore[arg-type]
 
 
-class ToolsMatching:
+class ToolsMatching(ParsedMatching[ShownDesk]):
     """The request and the calls that were answered without an error; outcomes by their answers.
 
     A call that was refused changed nothing, so the last answer belongs to the outcome and not to the state. What was
@@ -226,43 +225,23 @@ class ToolsMatching:
     """
 
     name = "tools"
+    parse = staticmethod(read_desk_state)
 
-    def __init__(self) -> None:
-        self._plain = Exact()
-
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShownDesk) -> Hashable:
         """Shop, request and calls."""
-        shown = read_desk_state(state)
-        if shown is None:
-            return self._plain.state_key(state)
-        return (shown.shop, shown.request, tuple(call.text for call in shown.calls))
+        return shown.shop, shown.request, tuple(call.text for call in shown.calls)
 
-    def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether score, end and answer are the same."""
-        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
-            return False
-        one, other = read_desk_state(a.outcome.state), read_desk_state(b.outcome.state)
-        if one is None or other is None:
-            return self._plain.same_outcome(a, b)
+    def is_same(self, one: ShownDesk, other: ShownDesk) -> bool:
+        """Whether the answers are the same."""
         return one.answer == other.answer
 
-    def learn(self, experience: Experience) -> None:
-        """Do nothing: the rule is fixed."""
-
-    def related(self, state: str, other: str) -> bool:
-        """Whether records of `other` are relevant in `state`: for the same request, or where something was written.
+    def is_relevant(self, here: ShownDesk, there: ShownDesk) -> bool:
+        """Those of the same request, and those where something was written.
 
         What reads have shown for other requests says nothing about this one; what a write did, and how a request
         ended, says how tools work.
-
-        Args:
-            state: the present state.
-            other: a state with records.
         """
-        here, there = read_desk_state(state), read_desk_state(other)
-        if here is None or there is None or here.request == there.request:
-            return True
-        return any(is_write(call) for call in there.calls)
+        return here.request == there.request or any(map(is_write, there.calls))
 
 
 _WRITTEN = ({"amount"}, {"I"}, {"G", "O"}, {"C", "text"}, {"O", "text"}, {"O", "date"}, {"O", "rule"}, {"P"})

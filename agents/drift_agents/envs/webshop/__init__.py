@@ -1,6 +1,6 @@
 """What agents know of the web shop: pages, and a planner with the instruction, listings, knowledge from records."""
 
-from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+from drift_agents.environment import AgentEnvironment, own_templates
 
 WEBSHOP = AgentEnvironment(
     name="webshop",
@@ -10,12 +10,5 @@ WEBSHOP = AgentEnvironment(
     recall={"states": 64},
     planner="drift_agents.envs.webshop.planner:WebShopPlanner",
     facts="drift_agents.envs.webshop.states:WebShopFacts",
-    templates={
-        **PLAIN_TEMPLATES,
-        "brief": "drift_agents.envs.webshop:webshop_brief",
-        "ranked": "drift_agents.envs.webshop:webshop_facts",
-        "raw": "drift_agents.envs.webshop:webshop_facts",
-        "paper": "drift_agents.envs.webshop:webshop",
-        "full": "drift_agents.envs.webshop:webshop",
-    },
+    templates=own_templates(__name__, paper=True),
 )

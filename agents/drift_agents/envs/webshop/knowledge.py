@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from drift_agents.envs.webshop.states import (
     AD,
@@ -25,10 +25,9 @@ from drift_agents.envs.webshop.states import (
     read_shop_state,
     read_title,
 )
-from drift_agents.prompt.view import Recollection, settle
+from drift_agents.prompt.view import Recollection, Sightings, add_sighting, believe, settle_all
 
-Sightings = dict[Any, dict[Any, tuple[float, int]]]
-"""By key, all observed values, each with its support and when it was last seen."""
+Key = TypeVar("Key")
 
 
 class DatedValue(NamedTuple):
@@ -118,11 +117,11 @@ def summarise_records(page: ShopState, recalled: Iterable[Recollection], conflic
         recalled: the recollections of a prompt, in order.
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
     """
-    purchases: Sightings = {}
-    offers: Sightings = {}
-    here: Sightings = {}
-    there: Sightings = {}
-    leads: Sightings = {}
+    purchases: dict[RecalledPurchase, Sightings[float]] = {}
+    offers: dict[str, Sightings[tuple[str, ...]]] = {}
+    here: dict[str, Sightings[float]] = {}
+    there: dict[str, Sightings[float]] = {}
+    leads: dict[str, Sightings[str]] = {}
     titles: dict[str, str] = {}
     options: dict[str, tuple[str, ...]] = {}
     inside: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -132,24 +131,20 @@ def summarise_records(page: ShopState, recalled: Iterable[Recollection], conflic
         if before is None or after is None:
             continue
         if before.key == page.key:
-            _add_sighting(leads, item.action, after.kind, item)
+            add_sighting(leads.setdefault(item.action, {}), after.kind, item.support, item.last)
         if before.kind == AD:
-            _add_sighting(
-                here if before.key == page.key else there, item.action, float(after.kind in (CONFIRM, DONE)), item
-            )
+            buttons = here if before.key == page.key else there
+            has_led = float(after.kind in (CONFIRM, DONE))
+            add_sighting(buttons.setdefault(item.action, {}), has_led, item.support, item.last)
             continue
         if after.kind == DONE and item.outcome.ended:
             price = read_title(before.lines)[1] if before.kind == ITEM else ""
-            _add_sighting(
-                purchases,
-                RecalledPurchase(before.instruction, after.asin, after.options, price),
-                item.outcome.score,
-                item,
-            )
+            purchase = RecalledPurchase(before.instruction, after.asin, after.options, price)
+            add_sighting(purchases.setdefault(purchase, {}), item.outcome.score, item.support, item.last)
         if before.instruction != page.instruction:
             continue
         if before.kind == RESULTS and after.kind == ITEM:
-            _add_sighting(offers, after.asin, after.lines, item)
+            add_sighting(offers.setdefault(after.asin, {}), after.lines, item.support, item.last)
         for seen in (before, after):
             if seen.kind == ITEM:
                 title, _, choices = read_title(seen.lines)
@@ -165,36 +160,24 @@ def summarise_records(page: ShopState, recalled: Iterable[Recollection], conflic
         articles[title] = known._replace(inside={**known.inside, name: lines})
     return ShopKnowledge(
         _settle_values(purchases, conflict),
-        {asin: Offer(lines := _most_probable(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
+        {asin: Offer(lines := believe(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
         articles,
         frozenset(titles),
         results,
         _settle_values(here, conflict),
         _settle_values(there, conflict),
-        {action: _most_probable(seen, conflict) for action, seen in leads.items()},
+        {action: believe(seen, conflict) for action, seen in leads.items()},
     )
 
 
-def _add_sighting(sightings: Sightings, key: Hashable, value: Hashable, item: Recollection) -> None:
-    seen = sightings.setdefault(key, {})
-    n, last = seen.get(value, (0.0, -1))
-    seen[value] = (n + item.support, max(last, item.last))
-
-
-def _settle_values(sightings: Sightings, conflict: str) -> dict[Any, DatedValue]:
+def _settle_values(sightings: Mapping[Key, Sightings[float]], conflict: str) -> dict[Key, DatedValue]:
     """The believed value of each key."""
     beliefs = {}
     for key, seen in sightings.items():
-        settled = settle([(value, *times) for value, times in seen.items()], conflict)
+        settled = settle_all(seen, conflict)
         last = max(seen[value][1] for value, _ in settled)
         if conflict == "max":
             beliefs[key] = DatedValue(max(value for value, _ in settled), last)
         else:
             beliefs[key] = DatedValue(sum(value * share for value, share in settled), last)
     return beliefs
-
-
-def _most_probable(seen: Mapping[Any, tuple[float, int]], conflict: str) -> Any:
-    """The believed value where values cannot be averaged: the most probable one, then the newest."""
-    settled = settle([(value, *times) for value, times in seen.items()], conflict)
-    return max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from drift_agents.envs.webshop.instruction import ParsedInstruction, stems
-from drift_agents.matching import Exact
+from drift_agents.matching import ParsedMatching
 from drift_agents.policy.facts import PlainFacts, describe_state
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import Transition
@@ -109,7 +109,7 @@ def _hash(lines: tuple[str, ...]) -> str:
     return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-class WebShopMatching(Exact):
+class WebShopMatching(ParsedMatching[ShopState]):
     """A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).
 
     A page shows the instruction, so the same page under another task is another state; the score of a
@@ -129,42 +129,29 @@ class WebShopMatching(Exact):
     """
 
     name = "webshop"
+    parse = staticmethod(read_shop_state)
 
-    def state_key(self, state: str) -> Hashable:
+    def key(self, shown: ShopState) -> Hashable:
         """The URL without its session, and a hash of the text."""
-        page = read_shop_state(state)
-        return super().state_key(state) if page is None else page.key
+        return shown.key
 
     def path_key(self, state: str) -> Hashable:
         """The key with listing and choices: what a purchase scores depends on them, also after an advertisement."""
-        page = read_shop_state(state)
-        return super().state_key(state) if page is None else page.own_key
+        page = self.parse(state)
+        return state if page is None else page.own_key
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether page, score and termination are the same; after an advertisement, only the kind of page."""
-        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
-            return False
-        one, other = read_shop_state(a.outcome.state), read_shop_state(b.outcome.state)
-        if one is None or other is None:
-            return super().same_outcome(a, b)
-        before = read_shop_state(a.state)
-        if before is not None and before.kind == AD and one.kind != AD:
-            return one.kind == other.kind
-        return one.key == other.key
+        before, one, other = map(self.parse, (a.state, a.outcome.state, b.outcome.state))
+        if before is not None and before.kind == AD and one is not None and one.kind != AD and other is not None:
+            return (a.outcome.score, a.outcome.ended, one.kind) == (b.outcome.score, b.outcome.ended, other.kind)
+        return super().same_outcome(a, b)
 
-    def related(self, state: str, other: str) -> bool:
-        """Whether records of `other` are relevant in `state`.
+    def is_relevant(self, here: ShopState, there: ShopState) -> bool:
+        """Pages of the same task are; so are purchases under another task with the same class of colours.
 
-        Pages of the same task are; so are purchases under another task with the same class of colours, and
-        on an advertisement other advertisements. Otherwise a prompt would contain all pages ever seen.
-
-        Args:
-            state: the present state.
-            other: a state with records.
+        On an advertisement other advertisements are. Otherwise a prompt would contain all pages ever seen.
         """
-        here, there = read_shop_state(state), read_shop_state(other)
-        if here is None or there is None:
-            return True
         if AD in (here.kind, there.kind):
             return here.kind == there.kind
         if here.instruction == there.instruction:

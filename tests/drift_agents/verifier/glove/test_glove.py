@@ -207,7 +207,7 @@ def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:
             {"budget": {"outcomes": 3, "accuracy": 0.2, "confidence": 1.5}},
             "`confidence` should be in the interval (0, 1). Received 1.5",
         ),
-        ({"alpha": 5}, "Known: prober, epsilon, persistence, budget, minimum,"),
+        ({"alpha": 5}, "Known: prober, budget, spread, epsilon, persistence, minimum,"),
         ({"persistence": 0}, "`persistence` should be a whole number, at least 1. Received 0"),
         ({"minimum": 1.5}, "`minimum` should be a whole number, at least 1. Received 1.5"),
         ({"budget": -1}, "`budget` should be a whole number, at least 1. Received -1"),
