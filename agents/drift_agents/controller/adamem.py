@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -19,7 +19,7 @@ import numpy as np
 
 from drift_agents.controller.base import Decision, Render
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Completion, RuleModel, ask, read_messages
+from drift_agents.llm.base import Completion, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST
@@ -35,21 +35,16 @@ ITEMS = 3
 HORIZON = 20
 """The maximum number of steps of a bullet."""
 
-STRATEGY: Mapping[str, Any] = {
-    "title": "adamem_strategy",
-    "type": "object",
-    "properties": {
-        "reasoning": {"type": "string", "maxLength": 8000},
-        "strategy": {
-            "type": "array",
-            "items": {"type": "string", "minLength": 1, "maxLength": 100000},
-            "minItems": 1,
-            "maxItems": ITEMS,
-        },
+STRATEGY = object_schema(
+    "adamem_strategy",
+    reasoning={"type": "string", "maxLength": 8000},
+    strategy={
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": 100000},
+        "minItems": 1,
+        "maxItems": ITEMS,
     },
-    "required": ["reasoning", "strategy"],
-    "additionalProperties": False,
-}
+)
 
 RETRIEVED = "\nRetrieved experiences:\n"
 _HEAD = re.compile(r"Experience \d+ \(similarity (?P<like>\S+); final outcome: .*\):")

@@ -132,6 +132,27 @@ def count_tokens(texts: Iterable[str]) -> int:
     return sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
 
 
+def object_schema(title: str, /, *, optional: Sequence[str] = (), **properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a JSON object without other properties.
+
+    Args:
+        title: names the task of an answer; empty for an object inside another schema.
+        optional: the properties that may be missing.
+        **properties: the schema of each, in the order of the answer.
+
+    Example:
+        >>> object_schema("choice", why={"type": "string"}, choice={"type": "integer"}, optional=["why"])["required"]
+        ['choice']
+    """
+    return {
+        **({"title": title} if title else {}),
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
 Rule = Callable[[str], Any]
 """A pure function: the text of the user's messages in, JSON by the schema of that title out."""
 

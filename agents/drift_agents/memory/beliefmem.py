@@ -6,14 +6,13 @@ are in `drift_agents.memory.belief`; `docs/memories/beliefmem.md` says what is f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
-from drift_agents.llm.base import Model, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.belief import (
     AttributeColumns,
@@ -35,26 +34,8 @@ from drift_envs.checks import check_choice, check_count
 
 PER = ("state", "bank")
 ABLATIONS = ("belief", "retrieval", "add", "merge")
-CANDIDATES: Mapping[str, Any] = {
-    "title": "beliefmem_candidates",
-    "type": "object",
-    "properties": {
-        "candidates": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "conclusion": {"type": "string"},
-                    "prob": {"type": "number", "minimum": 0, "maximum": 1},
-                },
-                "required": ["conclusion", "prob"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["candidates"],
-    "additionalProperties": False,
-}
+_CANDIDATE = object_schema("", conclusion={"type": "string"}, prob={"type": "number", "minimum": 0, "maximum": 1})
+CANDIDATES = object_schema("beliefmem_candidates", candidates={"type": "array", "items": _CANDIDATE})
 """The schema of the model's answer (figure 6): the conclusions that an observation supports, each with its strength."""
 
 
@@ -285,7 +266,7 @@ class BeliefMem(TransitionStoreMemory):
         return self._learn(record_id, 1.0 - (1.0 - self.strength) ** n, adds=True)
 
     def _learn(self, record_id: RecordId, strength: float, adds: bool, extracted: Extracted = ()) -> RecordId:
-        (record,) = self.transitions.select([record_id])
+        record = self.transitions[record_id]
         attributes = [] if self.without == "merge" else self._attributes_of(record.state, record.action)
         attribute = attributes[0] if attributes else BeliefAttribute(self.transitions.new_id())
         attribute.learn(Event(record, strength, adds, extracted), self.rule, self.transitions.matching.same_outcome)
@@ -310,19 +291,13 @@ class BeliefMem(TransitionStoreMemory):
                 lost.setdefault(attribute_id, set()).add(record_id)
         items = tuple(item for item in sorted(lost) if not self._relearn(self._attributes[item], lost[item]))
         if lost:
-            self._refresh(lost)
+            self._cache.clear()
+            self._bank = None
+            self._relevance.remove(lost)
+        for item in lost:
+            if (attribute := self._attributes.get(item)) is not None:
+                self._relevance.add_words(attribute, (event.record for event in attribute.events))
         return Removed(removed, items)
-
-    def _refresh(self, ids: Iterable[RecordId]) -> None:
-        """Clear caches, and recompute the words of these attributes."""
-        self._cache.clear()
-        self._bank = None
-        self._relevance.remove(ids)
-        for item in ids:
-            if item in self._attributes:
-                self._relevance.add_words(
-                    self._attributes[item], (event.record for event in self._attributes[item].events)
-                )
 
     def _relearn(self, attribute: BeliefAttribute, lost: set[RecordId]) -> bool:
         """Recompute an attribute without lost evidence; returns whether any conclusion remains."""

@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.types import Outcome, Record, RecordId, Transition
-from drift_envs.checks import LARGEST_SEED, check_choice, check_count, check_interval
+from drift_envs.checks import check_choice, check_interval
 
 CASCADES = ("any", "majority", "cut")
 """`any`: an item is removed with its first piece of evidence. `majority`: when more than half of its evidence
@@ -172,6 +173,109 @@ def valid_suffix(steps: Sequence[RecordId], present: Container[RecordId]) -> tup
     return tuple(steps)
 
 
+T = TypeVar("T")
+
+
+class PathItem(Protocol):
+    """An item that cites the records of its steps."""
+
+    @property
+    def id(self) -> RecordId:
+        """Its number."""
+        ...
+
+    @property
+    def steps(self) -> tuple[RecordId, ...]:
+        """The records that it cites, in order."""
+        ...
+
+    def keep_last(self: T, number: int) -> T:
+        """The item with its last steps alone."""
+        ...
+
+
+Cited = TypeVar("Cited", bound=PathItem)
+
+
+class ItemStore(Generic[Cited]):
+    """Items by number, which are removed or cut with the records that they cite.
+
+    Args:
+        cascade: what happens to an item with removed steps, one of `CASCADES`; `cut` keeps the steps after the last
+            removed one.
+
+    Raises:
+        ArgumentError: if there is no such cascade.
+
+    Example:
+        >>> from drift_agents.memory.trajectory import StoredTrajectory
+        >>> store = ItemStore("cut")
+        >>> store.add(StoredTrajectory(9, "Go.", (("a", "0"), ("b", "0"), ("c", "1")), (3, 4, 5), 1.0))
+        >>> [trajectory.steps for trajectory in store.remove_records([4], present={3, 5})], store[9].steps
+        ([(3, 4, 5)], (5,))
+    """
+
+    def __init__(self, cascade: str) -> None:
+        self.cascade = cascade
+        self.citations = Citations(cascade)
+        self._items: dict[RecordId, Cited] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Cited]:
+        """All items, oldest first."""
+        return iter(self._items.values())
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._items
+
+    def __getitem__(self, number: RecordId) -> Cited:
+        """The item of that number, which must be stored."""
+        return self._items[number]
+
+    def add(self, item: Cited) -> None:
+        """Store an item, in place of one of the same number.
+
+        Raises:
+            ArgumentError: if it cites nothing.
+        """
+        self.citations.add(item.id, item.steps)
+        self._items[item.id] = item
+
+    def drop(self, number: RecordId) -> None:
+        """Remove an item, which must be stored."""
+        self.citations.remove([number])
+        del self._items[number]
+
+    def citing(self, record_id: RecordId) -> tuple[RecordId, ...]:
+        """The numbers of the items with this record among their steps."""
+        return self.citations.citing(record_id)
+
+    def can_cut(self, item: Cited) -> bool:
+        """Whether an item's steps follow each other, so that `cut` keeps the last ones; else it is a text."""
+        return True
+
+    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[Cited, ...]:
+        """Remove or cut the items that depend on removed records.
+
+        Args:
+            removed: the numbers of the records.
+            present: the records that remain.
+
+        Returns:
+            The items removed or cut, as they were before.
+        """
+        citing = self.citations.citing_any(removed) if self.cascade == "cut" else []
+        paths = [item for number in citing if self.can_cut(item := self._items[number])]
+        for item in paths:
+            if length := len(valid_suffix(item.steps, present)):
+                self.add(item.keep_last(length))
+            else:
+                self.drop(item.id)
+        return (*paths, *(self._items.pop(number) for number in self.citations.remove(removed)))
+
+
 def swap_outcomes(
     records: Iterable[Record], key: Callable[[str], Hashable], rng: np.random.Generator
 ) -> tuple[Transition, ...]:
@@ -229,10 +333,9 @@ class Contaminator:
 
     Args:
         share: wrong items among all items, in [0, 1); .1 in the paper.
-        seed: of the claims.
 
     Raises:
-        ArgumentError: if a value is outside its range.
+        ArgumentError: if it is outside its range.
 
     Example:
         >>> contaminator = Contaminator(0.1)
@@ -240,9 +343,8 @@ class Contaminator:
         [0, 0, 1, 2]
     """
 
-    def __init__(self, share: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, share: float = 0.0) -> None:
         self.share = check_interval("contaminate", share, "[0, 1)")
-        self.seed = check_count("seed", seed, 0, LARGEST_SEED)
 
     def due(self, correct: int, wrong: int) -> int:
         """How many wrong items are to be written now.
@@ -254,12 +356,18 @@ class Contaminator:
         # The small term compensates rounding: .1 * 9 / .9 is 1.
         return max(0, int(self.share * correct / (1 - self.share) + 1e-9) - wrong)
 
-    def claims(self, records: Iterable[Record], key: Callable[[str], Hashable], wrong: int) -> tuple[Transition, ...]:
-        """What the next wrong item claims; empty if no state has two actions with different outcomes.
+    def draw(
+        self, records: Iterable[Record], key: Callable[[str], Hashable], correct: int, wrong: int
+    ) -> Iterator[tuple[Transition, ...]]:
+        """What each of the wrong items claims that are due; none where no state has two actions with unequal outcomes.
 
         Args:
-            records: the evidence, oldest first.
+            records: the evidence, oldest first; read again for each item.
             key: the matching rule's key of a state.
-            wrong: how many wrong items were written before.
+            correct: how many correct items were written so far.
+            wrong: how many wrong ones were.
         """
-        return swap_outcomes(records, key, np.random.default_rng([self.seed, wrong]))
+        for number in range(wrong, wrong + self.due(correct, wrong)):
+            if not (claims := swap_outcomes(records, key, np.random.default_rng([0, number]))):
+                return
+            yield claims

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from drift_agents.embedding.base import Embedding, HashedEmbedding, cosine
 from drift_agents.llm.base import Model, RuleModel
 from drift_agents.matching import Matching
-from drift_agents.memory.citations import Citations, Contaminator, valid_suffix
+from drift_agents.memory.citations import Contaminator, ItemStore
 from drift_agents.memory.distillation import MOST, RULES, ProposedItem, describe_claims, propose
 from drift_agents.memory.transcript import attempt_steps
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
@@ -55,6 +55,15 @@ class ConsensusItem(NamedTuple):
     length: int
     wrong: bool = False
 
+    @property
+    def steps(self) -> tuple[RecordId, ...]:
+        """The records that it cites."""
+        return self.evidence
+
+    def keep_last(self, number: int) -> ConsensusItem:
+        """The item with its last pieces of evidence alone."""
+        return self._replace(evidence=self.evidence[-number:])
+
     def note(self) -> Note:
         """The item as it is in a prompt; the text of one that was cut says so."""
         lost = self.length - len(self.evidence) if self.ordered else 0
@@ -62,7 +71,7 @@ class ConsensusItem(NamedTuple):
         return Note(self.id, f"{self.title}. {self.description} {self.content}{cut}", self.evidence)
 
 
-class ItemBanks:
+class ItemBanks(ItemStore[ConsensusItem]):
     """All items: append-only, except that items are removed with their evidence.
 
     The similarity of an item to a situation is that of its most similar state. A state that is equal by
@@ -81,44 +90,23 @@ class ItemBanks:
     """
 
     def __init__(self, embedding: Embedding, cascade: str, key: Callable[[str], Hashable]) -> None:
-        self.embedding, self.cascade, self.key = embedding, cascade, key
-        self._citations = Citations(cascade)
-        self._items: dict[RecordId, ConsensusItem] = {}
+        super().__init__(cascade)
+        self.embedding, self.key = embedding, key
         self._index: _SituationIndex | None = None
 
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[ConsensusItem]:
-        """All items, oldest first."""
-        return iter(self._items.values())
-
-    def __contains__(self, item_id: object) -> bool:
-        return item_id in self._items
-
-    def get(self, item_id: RecordId) -> ConsensusItem | None:
-        """The item of that number, or `None`."""
-        return self._items.get(item_id)
+    def can_cut(self, item: ConsensusItem) -> bool:
+        """Whether it cites consecutive steps of one trajectory."""
+        return item.ordered
 
     def cited(self, numbers: Iterable[RecordId]) -> frozenset[RecordId]:
         """The records that these items cite, removed ones included; unknown numbers are ignored."""
-        return frozenset(record for number in numbers for record in self._citations.evidence(number))
-
-    def write(self, item: ConsensusItem) -> None:
-        """Append an item.
-
-        Raises:
-            ArgumentError: if it cites nothing.
-        """
-        self._citations.add(item.id, item.evidence)
-        self._items[item.id] = item
-        self._index = None
+        return frozenset(record for number in numbers for record in self.citations.evidence(number))
 
     def similar(self, task: str, state: str, owners: Container[str], least: float) -> list[ConsensusItem]:
         """The items above a similarity, the most similar first; of equal ones the newest."""
         if not self._items:
             return []
-        if self._index is None:
+        if self._index is None or [item.id for item in self._index.items] != list(self._items):
             self._index = _SituationIndex(list(self), self.embedding, self.key)
         scores = self._index.scores(task, state)
         found = [
@@ -127,38 +115,6 @@ class ItemBanks:
             if score >= least and item.owner in owners
         ]
         return [item for _, item in sorted(found, key=lambda pair: (-pair[0], -pair[1].id))]
-
-    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[RecordId, ...]:
-        """Remove or cut the items that depend on removed records.
-
-        Args:
-            removed: the numbers of the records.
-
-        Returns:
-            The numbers of the removed items.
-        """
-        if not removed:
-            return ()
-        cut: list[ConsensusItem] = []
-        items: list[RecordId] = []
-        if self.cascade == "cut":
-            for item in (self._items[number] for number in self._citations.citing_any(removed)):
-                if item.ordered:
-                    suffix = valid_suffix(item.evidence, present)
-                    if suffix:
-                        cut.append(item._replace(evidence=suffix))
-                    else:
-                        items.append(item.id)
-            for item in cut:
-                self._citations.add(item.id, item.evidence)
-                self._items[item.id] = item
-            self._citations.remove(items)
-        items += self._citations.remove(removed)
-        for number in items:
-            del self._items[number]
-        if items:
-            self._index = None
-        return tuple(sorted(items))
 
 
 class _SituationIndex:
@@ -281,10 +237,8 @@ class ConsensusMemory(TransitionStoreMemory):
         matching: Matching | None = None,
     ) -> None:
         self.memories = check_count("memories", memories, 0)
-        self.shared, self.private = (
-            check_interval("shared", shared, "[-1, 1]"),
-            check_interval("private", private, "[-1, 1]"),
-        )
+        self.shared = check_interval("shared", shared, "[-1, 1]")
+        self.private = check_interval("private", private, "[-1, 1]")
         self.contaminator = Contaminator(contaminate)
         self.model: Model = RuleModel(RULES) if model is None else model
         self.transitions = TransitionStore(matching)
@@ -327,7 +281,7 @@ class ConsensusMemory(TransitionStoreMemory):
             self._activate(item.id for item in self.choose(state, self.memories if k is None else k))
         notes: tuple[Note, ...] = ()
         if self._focus[1] == state:
-            notes = tuple(item.note() for number in self._active if (item := self._banks.get(number)) is not None)
+            notes = tuple(self._banks[number].note() for number in self._active if number in self._banks)
         key = self.key(state)
         if key not in self._cache:
             if self._cited is None:
@@ -379,10 +333,7 @@ class ConsensusMemory(TransitionStoreMemory):
             owners: whose banks; `SHARED` for the shared one.
         """
         self._write(candidate, task, owners, now)
-        for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self.transitions, self.key, self._wrong)
-            if not claims:
-                break
+        for claims in self.contaminator.draw(self.transitions, self.key, self._correct, self._wrong):
             self._write(describe_claims(claims), task, (SHARED,), now)
 
     def _write(self, candidate: ProposedItem, task: str, owners: Sequence[str], now: AgentClock) -> None:
@@ -394,7 +345,7 @@ class ConsensusMemory(TransitionStoreMemory):
             return
         states = tuple({self.key(record.state): record.state for record in self.transitions.select(present)}.values())
         for owner in owners:
-            self._banks.write(
+            self._banks.add(
                 ConsensusItem(
                     self.transitions.new_id(),
                     owner,
@@ -413,18 +364,17 @@ class ConsensusMemory(TransitionStoreMemory):
         self._focus = None
         self._clear_cache()
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self.transitions.select([record_id])
+    def _note_written(self, record: Record) -> None:
         self._cache.pop(self.key(record.state), None)
-        self._written[record_id] = None
-        return record_id
+        self._written[record.id] = None
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; items that depend on them are removed, or cut."""
         removed = self.transitions.remove(ids)
         for number in removed:
             self._written.pop(number, None)
-        items = self._banks.remove_records(removed, self.transitions)
+        changed = self._banks.remove_records(removed, self.transitions)
+        items = tuple(sorted(item.id for item in changed if item.id not in self._banks))
         self._activate(number for number in self._active if number in self._banks)
         self._clear_cache()
         return Removed(removed, items)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from drift_agents.llm.base import Model, Rule, ask, read_messages
+from drift_agents.llm.base import Model, Rule, ask, object_schema, read_messages
 from drift_agents.memory.transcript import count_steps, truncate
 from drift_agents.types import Episode, Record, RecordId, Transition
 
@@ -20,30 +20,19 @@ MOST = 5
 """The largest number of items from one task (appendix C.2; figure 7 says 1 to 3)."""
 LONGEST = {"title": 200, "description": 1000, "content": 4000}
 """The largest number of characters in each text of an item; the rule shortens what it writes to fit."""
-DISTIL: Mapping[str, Any] = {
-    "title": "edv_distil",
-    "type": "object",
-    "properties": {
-        "best_trajectory": {"type": "string"},
-        "items": {
-            "type": "array",
-            "maxItems": MOST,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "title": {"type": "string", "minLength": 1, "maxLength": LONGEST["title"]},
-                    "description": {"type": "string", "minLength": 1, "maxLength": LONGEST["description"]},
-                    "content": {"type": "string", "minLength": 1, "maxLength": LONGEST["content"]},
-                    "evidence": {"type": "array", "items": {"type": "string"}},
-                },
-                "required": ["title", "description", "content", "evidence"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["items"],
-    "additionalProperties": False,
-}
+_ITEM = object_schema(
+    "",
+    title={"type": "string", "minLength": 1, "maxLength": LONGEST["title"]},
+    description={"type": "string", "minLength": 1, "maxLength": LONGEST["description"]},
+    content={"type": "string", "minLength": 1, "maxLength": LONGEST["content"]},
+    evidence={"type": "array", "items": {"type": "string"}},
+)
+DISTIL = object_schema(
+    "edv_distil",
+    best_trajectory={"type": "string"},
+    items={"type": "array", "maxItems": MOST, "items": _ITEM},
+    optional=["best_trajectory"],
+)
 
 HEAD, TAIL = 60, 130
 """The characters quoted from the beginning and the end of a long state; a page ends with its URL."""

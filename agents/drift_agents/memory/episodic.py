@@ -132,10 +132,9 @@ class EpisodicMemory(TransitionStoreMemory):
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
 
-    def _note_written(self, number: RecordId) -> RecordId:
-        self._written[number] = None
+    def _note_written(self, record: Record) -> None:
+        self._written[record.id] = None
         self._shown = None
-        return number
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, remove or cut the items that depend on them, and choose anew."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.llm.base import Rule
+from drift_agents.llm.base import Rule, object_schema
 from drift_agents.memory.transcript import truncate
 from drift_agents.types import Episode, Experience, RecordId
 
@@ -174,13 +174,9 @@ class ExecutionStore:
 
 ENDED, RAN_OUT = "The episode ended.", "Time ran out."
 
-JUDGEMENT: Mapping[str, Any] = {
-    "title": "management_judgement",
-    "type": "object",
-    "properties": {"reasoning": {"type": "string", "maxLength": 4000}, "good": {"type": "boolean"}},
-    "required": ["reasoning", "good"],
-    "additionalProperties": False,
-}
+JUDGEMENT = object_schema(
+    "management_judgement", reasoning={"type": "string", "maxLength": 4000}, good={"type": "boolean"}
+)
 
 
 class ExecutionJudgement(NamedTuple):

@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
-from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
@@ -23,40 +23,16 @@ from drift_agents.memory.transitions import TransitionStoreMemory
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
-IMPORTANCE: Mapping[str, Any] = {
-    "title": "importance",
-    "type": "object",
-    "properties": {"importance": {"type": "integer", "minimum": 1, "maximum": 10}},
-    "required": ["importance"],
-    "additionalProperties": False,
-}
-QUESTIONS: Mapping[str, Any] = {
-    "title": "reflection_questions",
-    "type": "object",
-    "properties": {"questions": {"type": "array", "items": {"type": "string", "minLength": 1}}},
-    "required": ["questions"],
-    "additionalProperties": False,
-}
-INSIGHTS: Mapping[str, Any] = {
-    "title": "insights",
-    "type": "object",
-    "properties": {
-        "insights": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "insight": {"type": "string", "minLength": 1, "maxLength": 4000},
-                    "because_of": {"type": "array", "items": {"type": "integer"}},
-                },
-                "required": ["insight", "because_of"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["insights"],
-    "additionalProperties": False,
-}
+IMPORTANCE = object_schema("importance", importance={"type": "integer", "minimum": 1, "maximum": 10})
+QUESTIONS = object_schema(
+    "reflection_questions", questions={"type": "array", "items": {"type": "string", "minLength": 1}}
+)
+_INSIGHT = object_schema(
+    "",
+    insight={"type": "string", "minLength": 1, "maxLength": 4000},
+    because_of={"type": "array", "items": {"type": "integer"}},
+)
+INSIGHTS = object_schema("insights", insights={"type": "array", "items": _INSIGHT})
 
 OUTCOMES = 3
 """The largest number of outcomes in an insight, the last ones."""

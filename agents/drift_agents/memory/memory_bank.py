@@ -12,10 +12,10 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
@@ -32,13 +32,7 @@ GAIN = 1.0
 """What a recall adds to S."""
 FAINTEST = 1e-12
 """The least weight: weights are positive."""
-DAY: Mapping[str, Any] = {
-    "title": "memory_bank_day",
-    "type": "object",
-    "properties": {"summary": {"type": "string", "minLength": 1, "maxLength": 2000}},
-    "required": ["summary"],
-    "additionalProperties": False,
-}
+DAY = object_schema("memory_bank_day", summary={"type": "string", "minLength": 1, "maxLength": 2000})
 RUNS = 12
 """The largest number of runs of equal actions in a summary; a longer path is given by its length alone."""
 LONGEST = {"state": 200, "action": 60}
@@ -205,18 +199,14 @@ class MemoryBank(TransitionStoreMemory):
         key = self.transitions.matching.state_key(state)
         results = self._cache.setdefault(key, {})
         if k not in results:
-            results[k] = self._retrieve_uncached(state, key, k, now)
+            if key not in self._orders:
+                self._orders[key] = self._rank_actions(state, now)
+            results[k] = self._choose(self._orders[key], k)._replace(notes=self._notes(now))
         retrieved = results[k]
         if self.recalls == "all" or self._queried_at != now:
             self._recall(key, retrieved.records, now)
         self._queried_at = now
         return retrieved
-
-    def _retrieve_uncached(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
-        orders = self._orders.get(key)
-        if orders is None:
-            orders = self._orders[key] = self._rank_actions(state, now)
-        return self._choose(orders, k)._replace(notes=self._notes(now))
 
     def _choose(self, orders: Mapping[str, list[_Ranked]], k: int) -> Retrieved:
         best = sorted(entry for order in orders.values() for entry in order[:k])
@@ -253,10 +243,9 @@ class MemoryBank(TransitionStoreMemory):
         Raises:
             ArgumentError: if there is no such record.
         """
-        record = self.transitions.get(record_id)
-        if record is None:
+        if record_id not in self.transitions:
             raise ArgumentError(f"`record_id` should be the id of a record. Received {record_id!r}")
-        ((faded, _, _),) = self._rank([record], now)
+        ((faded, _, _),) = self._rank([self.transitions[record_id]], now)
         return retention(faded)
 
     def _notes(self, now: AgentClock) -> tuple[Note, ...]:
@@ -284,17 +273,15 @@ class MemoryBank(TransitionStoreMemory):
                 del order[bisect_left(order, (faded, -record.id))]
                 insort(order, (0.0, -record.id, record))
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self.transitions.select([record_id])
+    def _note_written(self, record: Record) -> None:
         key = self.transitions.matching.state_key(record.state)
         self._cache.pop(key, None)
         if record.now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
         elif key in self._orders:
-            insort(self._orders[key].setdefault(record.action, []), (0.0, -record_id, record))
-        self._strengths[record_id] = MemoryStrength(STRENGTH, record.now)
-        self._written.append(record_id)
-        return record_id
+            insort(self._orders[key].setdefault(record.action, []), (0.0, -record.id, record))
+        self._strengths[record.id] = MemoryStrength(STRENGTH, record.now)
+        self._written.append(record.id)
 
     def strength(self, record_id: RecordId) -> MemoryStrength | None:
         """The strength of a record and the time of its last recall; `None` for an unknown record."""

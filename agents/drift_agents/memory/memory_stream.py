@@ -218,13 +218,12 @@ class MemoryStream:
         """Add an observation that was appended to the transition store."""
         self.traces[record_id] = trace
         self.unreflected[record_id] = None
-        record = self.transitions.get(record_id)
-        if record is not None:
-            key = self.transitions.matching.state_key(record.state)
-            self._unreflected_at.setdefault(key, {})[record_id] = None
-            if key in self._state_columns:
-                self._state_columns[key].append(record, *trace)
-            self._clear_cache_of(key)
+        record = self.transitions[record_id]
+        key = self.transitions.matching.state_key(record.state)
+        self._unreflected_at.setdefault(key, {})[record_id] = None
+        if key in self._state_columns:
+            self._state_columns[key].append(record, *trace)
+        self._clear_cache_of(key)
 
     def unreflected_at(self, state: str) -> list[RecordId]:
         """The observations of a state that no reflection has used, oldest first."""
@@ -239,9 +238,8 @@ class MemoryStream:
     def _index_unreflected(self) -> None:
         self._unreflected_at.clear()
         for item in sorted(self.unreflected):
-            record = self.transitions.get(item)
-            if record is not None:
-                self._unreflected_at.setdefault(self.transitions.matching.state_key(record.state), {})[item] = None
+            key = self.transitions.matching.state_key(self.transitions[item].state)
+            self._unreflected_at.setdefault(key, {})[item] = None
 
     def write_insight(self, text: str, cited: Iterable[RecordId], trace: AccessRecord) -> None:
         """Write an insight, unless it cites nothing: then it could never be removed.
@@ -268,11 +266,10 @@ class MemoryStream:
             trace = self.traces[item]
             if trace.access < hour:
                 self.traces[item] = trace._replace(access=hour)
-                record = self.transitions.get(item)
-                if record is None:
+                if item in self.insights:
                     self._notes.clear()
                     continue
-                key = self.transitions.matching.state_key(record.state)
+                key = self.transitions.matching.state_key(self.transitions[item].state)
                 if key in self._state_columns:
                     self._state_columns[key].refresh(item, hour)
                 self._clear_cache_of(key)
@@ -300,9 +297,9 @@ class MemoryStream:
 
     def statement(self, item: RecordId) -> str:
         """An item as a statement."""
-        record = self.transitions.get(item)
-        if record is None:
+        if item in self.insights:
             return self.insights[item]
+        record = self.transitions[item]
         return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
 
     def note(self, item: RecordId) -> Note:
@@ -336,10 +333,9 @@ class MemoryStream:
         here = self.at(state)
         items = list(self.insights) if self.per == "stream" else sorted(self.citations.dependents(here))
         # For equal states the text is that of the oldest observation.
-        oldest = self.transitions.get(here[0]) if here else None
-        question = state if oldest is None else oldest.state
+        question = self.transitions[here[0]].state if here else state
         relevance = self._insight_relevance(question, items) if items else np.zeros(0)
-        if oldest is not None:
+        if here:
             self._dependent[key] = items, relevance
         return items, relevance
 
@@ -366,9 +362,7 @@ class MemoryStream:
         if here is None:
             here = self._state_columns[key] = StateColumns()
             for item in self.at(state):
-                record = self.transitions.get(item)
-                if record is not None:
-                    here.append(record, *self.traces[item])
+                here.append(self.transitions[item], *self.traces[item])
         # All are observations of this state, so their relevance is equal.
         best = self._rank(here.columns(), np.zeros(len(here.records)))
         if self.per == "state":
@@ -403,11 +397,8 @@ class MemoryStream:
     def _read_columns(self) -> ObservationColumns:
         """All observations as columns, cached until one changes."""
         if self._columns is None:
-            key, texts, records = (
-                self.transitions.matching.state_key,
-                list(self.transitions.states()),
-                tuple(self.transitions),
-            )
+            key, records = self.transitions.matching.state_key, tuple(self.transitions)
+            texts = list(self.transitions.states())
             row_of = {key(text): row for row, text in enumerate(texts)}
             self._columns = ObservationColumns(
                 records,

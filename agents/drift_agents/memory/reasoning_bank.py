@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
@@ -28,28 +28,13 @@ MOST_ITEMS = 3
 HORIZON = 20
 """The largest number of steps in an item: as many as in a strategy of AdaMEM's."""
 
-ITEMS: Mapping[str, Any] = {
-    "title": "reasoning_bank_items",
-    "type": "object",
-    "properties": {
-        "items": {
-            "type": "array",
-            "maxItems": MOST_ITEMS,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "title": {"type": "string", "minLength": 1, "maxLength": 200},
-                    "description": {"type": "string", "maxLength": 1000},
-                    "content": {"type": "string", "minLength": 1, "maxLength": 100000},
-                },
-                "required": ["title", "description", "content"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["items"],
-    "additionalProperties": False,
-}
+_ITEM = object_schema(
+    "",
+    title={"type": "string", "minLength": 1, "maxLength": 200},
+    description={"type": "string", "maxLength": 1000},
+    content={"type": "string", "minLength": 1, "maxLength": 100000},
+)
+ITEMS = object_schema("reasoning_bank_items", items={"type": "array", "maxItems": MOST_ITEMS, "items": _ITEM})
 
 RESULT = "\nResult: "
 _RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?")
@@ -261,14 +246,11 @@ class ReasoningBank(EpisodicMemory):
         kind = "success" if is_success(result) else "failure"
         template = f"memory/templates/reasoning_bank_{kind}.txt"
         made = ask(self.model, read_messages(template, attempt=render_episode(result, steps)), ITEMS).data["items"]
-        numbers = []
-        for entry in made:
-            numbers.append(self._write(ReasoningItem(**entry), [record.id for record in steps]))
+        evidence = [record.id for record in steps]
+        numbers = [self._write(ReasoningItem(**entry), evidence) for entry in made]
         self._correct += len(numbers)
-        for _ in range(self.contaminator.due(self._correct, self._wrong)):
-            claims = self.contaminator.claims(self.transitions, self.transitions.matching.state_key, self._wrong)
-            if not claims:
-                break
+        key = self.transitions.matching.state_key
+        for claims in self.contaminator.draw(self.transitions, key, self._correct, self._wrong):
             numbers.append(self._write_wrong(claims, now))
         if numbers:
             task = self.transitions.new_id()

@@ -123,7 +123,8 @@ class StoreMemory(TransitionStoreMemory):
                 held += [(place, entry, record._replace(now=now)) for place, now in times]
                 held += [] if times else [(max((place for place, *_ in held), default=0), entry, record)]
         for place, entry, record in sorted(held, key=lambda one: one[0]):
-            self._note_entry(self.transitions.take_over(record), entry, _render(record), place)
+            number = self.transitions.insert(record._replace(id=self.transitions.new_id()))
+            self._note_entry(number, entry, _render(record), place)
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of the `k` entries that are most similar to this state; no side effect."""
@@ -177,9 +178,8 @@ class StoreMemory(TransitionStoreMemory):
         """What `retrieve` returns."""
         return self.retrieve(state, None, now)
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
+    def _note_written(self, record: Record) -> None:
         """Give a record its entry, a new one if it shares none."""
-        (record,) = self.transitions.select([record_id])
         self._cache.clear()
         text = _render(record)
         entry = self._merged.get(text)
@@ -189,7 +189,6 @@ class StoreMemory(TransitionStoreMemory):
         self._note_entry(record.id, entry, text, self._next_place)
         if not is_new:
             self._update(entry)
-        return record_id
 
     def _note_entry(self, number: RecordId, entry: str, text: str, place: int) -> None:
         if self.merge:

@@ -9,7 +9,7 @@ was decided here. AdaMEM's short-term memory, the strategy, is `drift_agents.con
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar
-from drift_agents.memory.citations import Citations, valid_suffix
+from drift_agents.memory.citations import ItemStore
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.types import AgentClock, Episode, Record, RecordId
 
@@ -45,79 +45,15 @@ class StoredTrajectory(NamedTuple):
         """The place in `path` of the first remaining step."""
         return len(self.path) - len(self.steps)
 
-
-class TrajectoryStore:
-    """All trajectories.
-
-    Args:
-        cascade: what happens to a trajectory with removed steps, one of `drift_agents.memory.citations.CASCADES`;
-            `cut` keeps the steps after the last removed one.
-
-    Raises:
-        ArgumentError: if there is no such cascade.
-
-    Example:
-        >>> store = TrajectoryStore("cut")
-        >>> store.add(StoredTrajectory(9, "Go.", (("a", "0"), ("b", "0"), ("c", "1")), (3, 4, 5), 1.0))
-        >>> [trajectory.steps for trajectory in store.remove_records([4], present={3, 5})], store.get(9).steps
-        ([(3, 4, 5)], (5,))
-    """
-
-    def __init__(self, cascade: str) -> None:
-        self.cascade = cascade
-        self._citations = Citations(cascade)
-        self._trajectories: dict[RecordId, StoredTrajectory] = {}
-
-    def __len__(self) -> int:
-        return len(self._trajectories)
-
-    def __iter__(self) -> Iterator[StoredTrajectory]:
-        """All of them, oldest first."""
-        return iter(self._trajectories.values())
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._trajectories
-
-    def get(self, number: RecordId) -> StoredTrajectory:
-        """The trajectory of that number, which must be stored."""
-        return self._trajectories[number]
-
-    def add(self, trajectory: StoredTrajectory) -> None:
-        """Store a trajectory.
-
-        Raises:
-            ArgumentError: if it has no steps.
-        """
-        self._citations.add(trajectory.id, trajectory.steps)
-        self._trajectories[trajectory.id] = trajectory
-
-    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[StoredTrajectory, ...]:
-        """Remove or cut the trajectories that depend on removed records.
-
-        Args:
-            removed: the numbers of the records.
-
-        Returns:
-            The trajectories removed or cut, as they were before.
-        """
-        if self.cascade != "cut":
-            return tuple(self._trajectories.pop(number) for number in self._citations.remove(removed))
-        changed = [self._trajectories[number] for number in self._citations.citing_any(removed)]
-        for trajectory in changed:
-            steps = valid_suffix(trajectory.steps, present)
-            if steps:
-                self._citations.add(trajectory.id, steps)
-                self._trajectories[trajectory.id] = trajectory._replace(steps=steps)
-            else:
-                self._citations.remove([trajectory.id])
-                del self._trajectories[trajectory.id]
-        return tuple(changed)
+    def keep_last(self, number: int) -> StoredTrajectory:
+        """The trajectory with its last steps alone."""
+        return self._replace(steps=self.steps[-number:])
 
 
 class TrajectoryMemory(EpisodicMemory):
     """An episodic memory that stores trajectories.
 
-    Subclasses choose (`_choose`) and keep an index of keys (`_add_keys`, `_remove_keys`, `_clear_keys`).
+    Subclasses choose (`_choose`), and make an index of keys and add to it (`_make_keys`, `_add_keys`).
 
     Args:
         k: items retrieved, from 1 to 16.
@@ -140,21 +76,16 @@ class TrajectoryMemory(EpisodicMemory):
         matching: Matching | None = None,
     ) -> None:
         super().__init__(k, pool, matching)
-        self._trajectories = TrajectoryStore(cascade)
-        self._embedding = HashedEmbedding() if embedding is None else embedding
-        self._clear_keys()
+        self._trajectories = ItemStore[StoredTrajectory](cascade)
+        self._keys = self._make_keys(HashedEmbedding() if embedding is None else embedding)
+
+    @abstractmethod
+    def _make_keys(self, embedding: Embedding) -> StepKeys | TaskIndex:
+        """An empty index."""
 
     @abstractmethod
     def _add_keys(self, trajectory: StoredTrajectory) -> None:
         """Index a trajectory that was written or cut."""
-
-    @abstractmethod
-    def _remove_keys(self, number: RecordId) -> None:
-        """Remove a trajectory from the index."""
-
-    @abstractmethod
-    def _clear_keys(self) -> None:
-        """Replace the index by an empty one."""
 
     def trajectories(self) -> tuple[StoredTrajectory, ...]:
         """All trajectories, oldest first."""
@@ -165,14 +96,14 @@ class TrajectoryMemory(EpisodicMemory):
         self._update_choice(state, k, now)
         found = []
         for choice in self._chosen:
-            trajectory = self._trajectories.get(choice.item)
+            trajectory = self._trajectories[choice.item]
             steps = tuple(self.transitions.select(self._steps_from(choice.item, choice.place)))
             found.append(Exemplar(steps, trajectory.score, choice.similarity, trajectory.task))
         return tuple(found)
 
     def _steps_from(self, number: RecordId, place: int) -> tuple[RecordId, ...]:
         """The remaining records of a trajectory from that place on."""
-        trajectory = self._trajectories.get(number)
+        trajectory = self._trajectories[number]
         return trajectory.steps[max(0, place - trajectory.first) :]
 
     def _retrieved_records(self) -> Iterable[RecordId]:
@@ -190,9 +121,9 @@ class TrajectoryMemory(EpisodicMemory):
         items = []
         for trajectory in self._trajectories.remove_records(removed, self.transitions):
             if trajectory.id in self._trajectories:
-                self._add_keys(self._trajectories.get(trajectory.id))
+                self._add_keys(self._trajectories[trajectory.id])
             else:
-                self._remove_keys(trajectory.id)
+                self._keys.remove(trajectory.id)
                 items.append(trajectory.id)
         return tuple(items)
 
@@ -324,11 +255,8 @@ class AdaMemMemory(TrajectoryMemory):
     def _add_keys(self, trajectory: StoredTrajectory) -> None:
         self._keys.add(trajectory)
 
-    def _remove_keys(self, number: RecordId) -> None:
-        self._keys.remove(number)
-
-    def _clear_keys(self) -> None:
-        self._keys = StepKeys(self._embedding)
+    def _make_keys(self, embedding: Embedding) -> StepKeys:
+        return StepKeys(embedding)
 
 
 class Synapse(TrajectoryMemory):
@@ -363,19 +291,16 @@ class Synapse(TrajectoryMemory):
 
     name = "synapse"
     once_per_episode = True
-    _starts: TaskIndex
+    _keys: TaskIndex
 
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
-        return self._starts.choose(state, k)
+        return self._keys.choose(state, k)
 
     def _update_after_removal(self) -> None:
         self._chosen = tuple(choice for choice in self._chosen if choice.item in self._trajectories)
 
     def _add_keys(self, trajectory: StoredTrajectory) -> None:
-        self._starts.add(trajectory.id, trajectory.path[0][0])
+        self._keys.add(trajectory.id, trajectory.path[0][0])
 
-    def _remove_keys(self, number: RecordId) -> None:
-        self._starts.remove(number)
-
-    def _clear_keys(self) -> None:
-        self._starts = TaskIndex(self._embedding)
+    def _make_keys(self, embedding: Embedding) -> TaskIndex:
+        return TaskIndex(embedding)

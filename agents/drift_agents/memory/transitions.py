@@ -43,6 +43,10 @@ class TransitionStore:
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._records
 
+    def __getitem__(self, record_id: RecordId) -> Record:
+        """The record of that id, which must be there."""
+        return self._records[record_id]
+
     def __iter__(self) -> Iterator[Record]:
         """All records, oldest first."""
         return iter(self._records.values())
@@ -54,7 +58,8 @@ class TransitionStore:
 
     def append(self, experience: Experience, now: AgentClock) -> RecordId:
         """Write an experienced transition; returns its id."""
-        return self._add(experience.state, experience.action, ((experience.outcome, 1.0),), 1, now, verified=False)
+        outcomes = ((experience.outcome, 1.0),)
+        return self.insert(Record(self.new_id(), experience.state, experience.action, outcomes, 1, now))
 
     def append_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -70,41 +75,20 @@ class TransitionStore:
                 f"Received {distribution!r} and n = {n!r}"
             )
         ordered = sorted(distribution, key=lambda pair: (-pair[1], pair[0]))
-        return self._add(state, action, tuple((outcome, float(p)) for outcome, p in ordered), n, now, verified=True)
+        outcomes = tuple((outcome, float(p)) for outcome, p in ordered)
+        return self.insert(Record(self.new_id(), state, action, outcomes, n, now, verified=True))
 
-    def _add(
-        self,
-        state: str,
-        action: str,
-        outcomes: tuple[tuple[Outcome, float], ...],
-        n: int,
-        now: AgentClock,
-        *,
-        verified: bool,
-    ) -> RecordId:
-        record = Record(self.new_id(), state, action, outcomes, n, now, verified)
-        self._insert(record)
-        return record.id
-
-    def take_over(self, record: Record) -> RecordId:
-        """Insert a record of a store that was opened again under a new number; returns the number."""
-        renumbered = record._replace(id=self.new_id())
-        self._insert(renumbered)
-        return renumbered.id
-
-    def _insert(self, record: Record) -> None:
+    def insert(self, record: Record) -> RecordId:
+        """Insert a record whose id is a number of `new_id`; returns the id."""
         key = self.matching.state_key(record.state)
         self._records[record.id] = record
         self._oldest.setdefault(key, record)
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
+        return record.id
 
     def verified(self) -> Iterator[Record]:
         """The verified summaries, oldest first."""
         return (record for record in self if record.verified)
-
-    def get(self, record_id: RecordId) -> Record | None:
-        """The record of that id, or `None`."""
-        return self._records.get(record_id)
 
     def select(self, ids: Iterable[RecordId]) -> list[Record]:
         """The records of these ids, in this order; unknown ids are ignored."""
@@ -136,21 +120,18 @@ class TransitionStore:
             if record is None:
                 continue
             removed.append(record_id)
-            self._remove_from_index(record)
+            key = self.matching.state_key(record.state)
+            by_action = self._index[key]
+            del by_action[record.action][record.id]
+            if not by_action[record.action]:
+                del by_action[record.action]
+            if not by_action:
+                del self._index[key], self._oldest[key]
+            elif self._oldest[key].id == record.id:
+                heads = (next(iter(records.values())) for records in by_action.values())
+                self._oldest[key] = min(heads, key=lambda head: head.id)
+                self._in_order = False
         return tuple(removed)
-
-    def _remove_from_index(self, record: Record) -> None:
-        key = self.matching.state_key(record.state)
-        by_action = self._index[key]
-        del by_action[record.action][record.id]
-        if not by_action[record.action]:
-            del by_action[record.action]
-        if not by_action:
-            del self._index[key], self._oldest[key]
-        elif self._oldest[key].id == record.id:
-            heads = (next(iter(records.values())) for records in by_action.values())
-            self._oldest[key] = min(heads, key=lambda head: head.id)
-            self._in_order = False
 
 
 class TransitionStoreMemory(ABC):
@@ -186,7 +167,9 @@ class TransitionStoreMemory(ABC):
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Append an experience; returns its id."""
-        return self._note_written(self.transitions.append(experience, now))
+        record_id = self.transitions.append(experience, now)
+        self._note_written(self.transitions[record_id])
+        return record_id
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -196,11 +179,12 @@ class TransitionStoreMemory(ABC):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        return self._note_written(self.transitions.append_summary(state, action, distribution, n, now))
-
-    def _note_written(self, record_id: RecordId) -> RecordId:
-        """Update what depends on the transition store after a record was written."""
+        record_id = self.transitions.append_summary(state, action, distribution, n, now)
+        self._note_written(self.transitions[record_id])
         return record_id
+
+    def _note_written(self, record: Record) -> None:  # noqa: B027, some memories keep nothing else
+        """Update what depends on the transition store after a record was written."""
 
     def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 
 from drift_agents.matching import Matching
 from drift_agents.memory.transitions import TransitionStoreMemory
@@ -69,10 +69,8 @@ class VanillaMemory(TransitionStoreMemory):
         """What `retrieve` returns."""
         return self.retrieve(state, None, now)
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self.transitions.select([record_id])
+    def _note_written(self, record: Record) -> None:
         self._cache.pop(self.transitions.matching.state_key(record.state), None)
-        return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; no item depends on them."""
@@ -113,8 +111,7 @@ class FullTranscript(TransitionStoreMemory):
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The steps of the window, whatever the state; no side effect."""
         if self._shown is None:
-            newest = list(islice(reversed(list(self.transitions)), self.window))[::-1]
-            episodes = groupby(newest, lambda record: record.now.episode)
+            episodes = groupby(list(self.transitions)[-self.window :], lambda record: record.now.episode)
             self._shown = Retrieved(notes=tuple(_write(number, list(records)) for number, records in episodes))
         return self._shown
 
@@ -122,9 +119,8 @@ class FullTranscript(TransitionStoreMemory):
         """No further state: one query shows the whole window."""
         return iter(())
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
+    def _note_written(self, record: Record) -> None:
         self._shown = None
-        return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and so these steps from the transcript."""

@@ -7,14 +7,14 @@ evaluate experience entries". `docs/memories/items.md` says what is faithful and
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
 from drift_agents.llm.base import Model, RuleModel, ask, read_messages
 from drift_agents.matching import Matching
-from drift_agents.memory.citations import Citations, valid_suffix
+from drift_agents.memory.citations import Citations, ItemStore
 from drift_agents.memory.transcript import attempt_steps, render_program, truncate
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.memory.voyager_critic import CRITIQUE, RULES, SKILL, render_attempt
@@ -51,8 +51,12 @@ class Skill(NamedTuple):
         text = f"Skill {self.name}{part}: {self.description} Program: {render_program(self.actions)}."
         return Note(self.id, text, self.steps)
 
+    def keep_last(self, number: int) -> Skill:
+        """The skill with its last steps alone."""
+        return self._replace(actions=self.actions[-number:], steps=self.steps[-number:])
 
-class SkillLibrary:
+
+class SkillLibrary(ItemStore[Skill]):
     """All skills.
 
     Args:
@@ -73,25 +77,10 @@ class SkillLibrary:
     """
 
     def __init__(self, embedding: Embedding, cascade: str) -> None:
-        self.embedding, self.cascade = embedding, cascade
-        self._citations = Citations(cascade)
-        self._skills: dict[RecordId, Skill] = {}
-        self._vectors: Vectors | None = None
-
-    def __iter__(self) -> Iterator[Skill]:
-        """All skills, oldest first."""
-        return iter(self._skills.values())
-
-    def __contains__(self, skill_id: object) -> bool:
-        return skill_id in self._skills
-
-    def get(self, skill_id: RecordId) -> Skill:
-        """The skill of that number, which must be stored."""
-        return self._skills[skill_id]
-
-    def citing(self, record_id: RecordId) -> tuple[RecordId, ...]:
-        """The numbers of the skills with this record among their steps."""
-        return self._citations.citing(record_id)
+        super().__init__(cascade)
+        self.embedding = embedding
+        # The numbers of the skills, and the vectors of their descriptions.
+        self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None
 
     def named(self, name: str) -> Skill | None:
         """The skill of that name, or `None`."""
@@ -104,50 +93,21 @@ class SkillLibrary:
             ArgumentError: if it has no steps.
         """
         old = self.named(skill.name)
-        self._citations.add(skill.id, skill.steps)
+        self.add(skill)
         if old is not None:
-            self._drop(old.id)
-        self._skills[skill.id] = skill
-        self._vectors = None
+            self.drop(old.id)
 
     def nearest(self, text: str, k: int) -> list[Skill]:
         """The `k` skills whose descriptions are most similar, the best first; of equal ones the newest."""
         skills = list(self)
         if len(skills) < 2:
             return skills
-        if self._vectors is None:
-            self._vectors = self.embedding.embed([skill.description for skill in skills])
-        similar = cosine(self.embedding.embed([text])[0], self._vectors).tolist()
+        numbers = tuple(self._items)
+        if self._vectors is None or self._vectors[0] != numbers:
+            self._vectors = numbers, self.embedding.embed([skill.description for skill in skills])
+        similar = cosine(self.embedding.embed([text])[0], self._vectors[1]).tolist()
         places = sorted(range(len(skills)), key=lambda place: (-similar[place], -skills[place].id))
         return [skills[place] for place in places[:k]]
-
-    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[Skill, ...]:
-        """Remove or cut the skills that depend on removed records.
-
-        Args:
-            removed: the numbers of the records.
-
-        Returns:
-            The skills removed or cut, as they were before.
-        """
-        if self.cascade != "cut":
-            self._vectors = None
-            return tuple(self._skills.pop(skill_id) for skill_id in self._citations.remove(removed))
-        changed = [self._skills[skill_id] for skill_id in self._citations.citing_any(removed)]
-        for skill in changed:
-            length = len(valid_suffix(skill.steps, present))
-            if length:
-                suffix = skill._replace(actions=skill.actions[-length:], steps=skill.steps[-length:])
-                self._citations.add(skill.id, suffix.steps)
-                self._skills[skill.id] = suffix
-            else:
-                self._drop(skill.id)
-        return tuple(changed)
-
-    def _drop(self, skill_id: RecordId) -> None:
-        self._citations.remove([skill_id])
-        del self._skills[skill_id]
-        self._vectors = None
 
 
 MODES = ("glove", "skills")
@@ -248,7 +208,7 @@ class Voyager(TransitionStoreMemory):
                 self._focus = now, state
                 self._activate(skill.id for skill in self._library.nearest(state, k))
             if self._focus[1] == state:
-                notes = (*(self._library.get(skill_id).note() for skill_id in self._active), *notes)
+                notes = (*(self._library[skill_id].note() for skill_id in self._active), *notes)
         results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
         if k not in results:
             results[k] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
@@ -288,18 +248,17 @@ class Voyager(TransitionStoreMemory):
 
     def mark(self, record_id: RecordId) -> bool | None:
         """Whether the critic judged a record's attempt a success; `None` before it did, `True` if verified."""
-        record = self.transitions.get(record_id)
-        return True if record is not None and record.verified else self._marks.get(record_id)
+        if record_id in self.transitions and self.transitions[record_id].verified:
+            return True
+        return self._marks.get(record_id)
 
     def skills(self) -> tuple[Skill, ...]:
         """All skills, oldest first."""
         return tuple(self._library)
 
-    def _note_written(self, record_id: RecordId) -> RecordId:
-        (record,) = self.transitions.select([record_id])
+    def _note_written(self, record: Record) -> None:
         self._cache.pop(self.transitions.matching.state_key(record.state), None)
-        self._written[record_id] = None
-        return record_id
+        self._written[record.id] = None
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; skills and critiques that depend on them are removed, or cut.

@@ -12,31 +12,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Rule
+from drift_agents.llm.base import Rule, object_schema
 from drift_agents.memory.transcript import STEPS, count_steps, highest_score, read_steps, render_steps, truncate
 from drift_agents.types import Episode, Record
 
-CRITIQUE: Mapping[str, Any] = {
-    "title": "voyager_critique",
-    "type": "object",
-    "properties": {
-        "reasoning": {"type": "string", "maxLength": 4000},
-        "success": {"type": "boolean"},
-        "critique": {"type": "string", "maxLength": 2000},
-    },
-    "required": ["reasoning", "success", "critique"],
-    "additionalProperties": False,
-}
-SKILL: Mapping[str, Any] = {
-    "title": "voyager_skill",
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 100},
-        "description": {"type": "string", "minLength": 1, "maxLength": 2000},
-    },
-    "required": ["name", "description"],
-    "additionalProperties": False,
-}
+CRITIQUE = object_schema(
+    "voyager_critique",
+    reasoning={"type": "string", "maxLength": 4000},
+    success={"type": "boolean"},
+    critique={"type": "string", "maxLength": 2000},
+)
+SKILL = object_schema(
+    "voyager_skill",
+    name={"type": "string", "minLength": 1, "maxLength": 100},
+    description={"type": "string", "minLength": 1, "maxLength": 2000},
+)
 
 RESULT = "\nResult: "
 NAME_WORDS = 6

@@ -13,7 +13,7 @@ import numpy as np
 from drift_agents.environment import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import REASKS, ReaskingModel, without_surrogates
-from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
+from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens, object_schema
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.brief import BRIEF
@@ -206,13 +206,7 @@ class LanguageModelPolicy:
             if aside.rationale:
                 properties[aside.rationale] = {"type": "string"}
             properties[aside.field] = {"type": "boolean"}
-        return {
-            "title": "action",
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return object_schema("action", **properties)
 
     def _complete(self, view: PromptView, aside: SideQuestion | None, sample: int) -> tuple[Completion, int]:
         """The completion, and how many records had to be left out."""

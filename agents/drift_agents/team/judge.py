@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from drift_agents.llm.base import Model, Options, Rule, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, Options, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.memory.distillation import (
     Line,
@@ -28,13 +27,7 @@ from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode, Record
 
-VOTE: Mapping[str, Any] = {
-    "title": "edv_vote",
-    "type": "object",
-    "properties": {"accepted": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["accepted"],
-    "additionalProperties": False,
-}
+VOTE = object_schema("edv_vote", accepted={"type": "array", "items": {"type": "integer"}})
 WARNING = "Do not "
 """What a text says that does not advise."""
 HELD = "Items that you hold: "
@@ -131,13 +124,9 @@ def _after(text: str, mark: str) -> str:
 
 
 PROPOSALS = "Proposed actions: "
-CHOICE: Mapping[str, Any] = {
-    "title": "judge",
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "choice": {"type": "integer", "minimum": 1}},
-    "required": ["choice"],
-    "additionalProperties": False,
-}
+CHOICE = object_schema(
+    "judge", reason={"type": "string"}, choice={"type": "integer", "minimum": 1}, optional=["reason"]
+)
 
 
 def choose(text: str) -> dict[str, int]:
