@@ -9,11 +9,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from drift_agents.llm.base import Model, Rule, ask, object_schema, read_messages
-from drift_agents.memory.transcript import count_steps, truncate
+from drift_agents.memory.transcript import count_runs, count_steps, truncate
 from drift_agents.types import Episode, Record, RecordId, Transition
 
 MOST = 5
@@ -127,10 +126,10 @@ def render_claim(transition: Transition) -> str:
         >>> render_claim(Transition("ice", "2", Outcome("hole", 0.0, True)))
         'in ice action "2" led to hole (score 0; the episode ended)'
     """
-    outcome, action = transition.outcome, json.dumps(transition.action, ensure_ascii=False)
-    end = "; the episode ended" if outcome.ended else ""
-    before, after = quote_ends(transition.state), quote_ends(outcome.state)
-    return f"in {before} action {action} led to {after} (score {outcome.score:g}{end})"
+    state, action, (after, score, ended) = transition
+    return _render_line(
+        Line("", quote_ends(state), json.dumps(action, ensure_ascii=False), quote_ends(after), score, ended)
+    )
 
 
 def read_claims(text: str) -> tuple[Line, ...]:
@@ -148,11 +147,12 @@ def _make_line(found: re.Match[str], ref: str) -> Line:
     return Line(ref, found["state"], found["action"], found["after"], float(found["score"]), ended)
 
 
-def render_trajectories(attempts: Sequence[tuple[Episode, Sequence[Record]]]) -> str:
-    """Several attempts at one task as text; every step has a number that can be cited.
+Attempts = Sequence[tuple[Episode, Sequence[Record]]]
+"""Attempts at one task: each episode with its records, in order."""
 
-    Args:
-        attempts: each episode with its records, in order.
+
+def render_trajectories(attempts: Attempts) -> str:
+    """Several attempts at one task as text; every step has a number that can be cited.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
@@ -170,6 +170,15 @@ def render_trajectories(attempts: Sequence[tuple[Episode, Sequence[Record]]]) ->
             claim = render_claim(Transition(record.state, record.action, record.outcome))
             lines.append(f"[{number}.{place}] {claim}")
     return "\n".join(lines)
+
+
+def number_lines(attempts: Attempts) -> dict[str, Record]:
+    """The records by the numbers of their lines in `render_trajectories`."""
+    return {
+        f"{number}.{place}": record
+        for number, (_, steps) in enumerate(attempts, 1)
+        for place, record in enumerate(steps, 1)
+    }
 
 
 def read_trajectories(text: str) -> tuple[ParsedTrajectory, ...]:
@@ -307,7 +316,7 @@ def _render_path(path: Sequence[Line]) -> str:
     actions of a continuous space rarely repeat, so that a few hundred steps are a few thousand characters.
     """
     first, last = f"From {path[0].state} do ", f". At the end: {_render_line(path[-1])}."
-    runs = [(action, len(list(run))) for action, run in groupby(line.action for line in path)]
+    runs = count_runs(line.action for line in path)
     words = [action if times == 1 else f"{action} {times} times" for action, times in runs]
     text = f"{first}{', '.join(words)}{last}"
     while len(text) > LONGEST["content"] and words:
@@ -336,14 +345,13 @@ def describe_claims(claims: Sequence[Transition]) -> ProposedItem:
     )
 
 
-def propose(model: Model, attempts: Sequence[tuple[Episode, Sequence[Record]]], most: int = MOST) -> list[ProposedItem]:
+def propose(model: Model, attempts: Attempts, most: int = MOST) -> list[ProposedItem]:
     """Items from several attempts at one task, by a model or by the rule.
 
     Cited lines that do not exist are ignored; an item without any cited line is dropped, since it could
     neither be checked nor be removed with its evidence.
 
     Args:
-        attempts: each episode with its records, in order.
         most: the largest number of items.
 
     Raises:
@@ -358,11 +366,7 @@ def propose(model: Model, attempts: Sequence[tuple[Episode, Sequence[Record]]], 
     """
     text = render_trajectories(attempts)
     messages = read_messages("memory/templates/edv_distil.txt", trajectories=text, most=str(most))
-    lines = {
-        f"{number}.{place}": record.id
-        for number, (_, steps) in enumerate(attempts, 1)
-        for place, record in enumerate(steps, 1)
-    }
+    lines = number_lines(attempts)
     found = []
     for item in ask(model, messages, DISTIL).data["items"][:most]:
         refs = tuple(dict.fromkeys(ref.strip("[] ") for ref in item["evidence"]))
@@ -373,7 +377,7 @@ def propose(model: Model, attempts: Sequence[tuple[Episode, Sequence[Record]]], 
                     item["title"],
                     item["description"],
                     item["content"],
-                    tuple(lines[ref] for ref in known),
+                    tuple(lines[ref].id for ref in known),
                     _is_ordered(known),
                     refs=known,
                 )

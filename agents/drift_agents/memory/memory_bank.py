@@ -11,14 +11,13 @@ import math
 import re
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping
-from itertools import groupby
 from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
-from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
+from drift_agents.memory.transcript import STEPS, count_runs, read_steps, render_steps, truncate
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
@@ -58,7 +57,7 @@ def summarise_day(text: str) -> dict[str, str]:
     steps = read_steps(text.rpartition(STEPS)[2])
     if not steps:
         return {"summary": "Nothing happened."}
-    runs = [(action, len(list(run))) for action, run in groupby(_quote(step, "action") for step in steps)]
+    runs = count_runs(_quote(step, "action") for step in steps)
     if len(runs) > RUNS:
         path = f"a way of {len(steps)} steps"
     else:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from drift_agents.embedding.base import Embedding
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching
@@ -26,6 +28,10 @@ _STATEMENT = re.compile(
     r"(?: \((?:score (?P<score>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<ended>; the episode ended)?)?[^()]*\))?$"
 )
 """A statement that may have been changed: what follows the outcome in brackets may be missing."""
+
+_RECORD = TypeAdapter(Record)
+_TIMES = TypeAdapter(list[tuple[int, int, int]])
+"""Places in the order of all that a store has held, each with the episode and the step of a record."""
 
 MOST_TIMES = 1000
 """Records of one statement that a store brings along when it is opened again, the newest."""
@@ -112,15 +118,18 @@ class StoreMemory(TransitionStoreMemory):
         for entry, _, about in store.entries():
             if "transition" in about:
                 try:
-                    record = read_record(json.loads(str(about["transition"])))
-                    times = _read_times(json.loads(str(about.get("times", "[]"))))
-                except (TypeError, ValueError) as error:
+                    record = _RECORD.validate_python(json.loads(str(about["transition"])))
+                    times = _TIMES.validate_python(json.loads(str(about.get("times", "[]"))))
+                    if not record.outcomes or record.n < 1 or any(not p > 0 for _, p in record.outcomes):
+                        raise ValueError("it has no outcome, an impossible one, or no response")
+                except ValueError as error:
                     shown = str(about["transition"])[:80], str(about.get("times", ""))[:80]
+                    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
                     raise ArgumentError(
                         f"`store` should hold records of this memory: the entry {entry!r} has "
-                        f"{' and '.join(map(repr, filter(None, shown)))} ({error})"
+                        f"{' and '.join(map(repr, filter(None, shown)))} ({reason})"
                     ) from error
-                held += [(place, entry, record._replace(now=now)) for place, now in times]
+                held += [(place, entry, record._replace(now=AgentClock(*now))) for place, *now in times]
                 held += [] if times else [(max((place for place, *_ in held), default=0), entry, record)]
         for place, entry, record in sorted(held, key=lambda one: one[0]):
             number = self.transitions.insert(record._replace(id=self.transitions.new_id()))
@@ -243,50 +252,4 @@ def _describe(records: Sequence[Record], places: Sequence[int]) -> dict[str, Sca
     about: dict[str, Scalar] = {"record": record.id, "action": record.action}
     about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
     times = [(place, *one.now) for place, one in zip(places, records, strict=False)][-MOST_TIMES:]
-    return about | {"transition": json.dumps(plain_record(record))} | ({"times": json.dumps(times)} if times else {})
-
-
-def _read_times(times: Any) -> list[tuple[int, AgentClock]]:
-    """The places and times of the records of an entry.
-
-    Raises:
-        TypeError: if a part has another type.
-        ValueError: if it has other parts.
-    """
-    if any(not isinstance(number, int) for numbers in times for number in numbers):
-        raise TypeError(f"{times!r} should be whole numbers")
-    return [(place, AgentClock(episode, step)) for place, episode, step in times]
-
-
-def plain_record(record: Record) -> list[Any]:
-    """A record as plain data."""
-    outcomes = [[[o.state, float(o.score), bool(o.ended)], p] for o, p in record.outcomes]
-    return [record.id, record.state, record.action, outcomes, record.n, list(record.now), record.verified]
-
-
-def read_record(entry: Any) -> Record:
-    """A record of `plain_record`.
-
-    Raises:
-        TypeError: if a part has another type.
-        ValueError: if it has other parts, no outcome, an impossible one, or no response.
-    """
-    record_id, state, action, outcomes, n, now, verified = entry
-    record = Record(
-        record_id,
-        state,
-        action,
-        tuple((Outcome(after, float(score), ended), float(p)) for (after, score, ended), p in outcomes),
-        n,
-        AgentClock(*now),
-        verified,
-    )
-    kinds = [(record.id, int), (state, str), (action, str), (n, int), (verified, bool)]
-    kinds += [(t, int) for t in record.now]
-    kinds += [pair for o, _ in record.outcomes for pair in ((o.state, str), (o.ended, bool))]
-    for value, kind in kinds:
-        if not isinstance(value, kind):
-            raise TypeError(f"{value!r} should be of type {kind.__name__}")
-    if not record.outcomes or n < 1 or any(not p > 0 for _, p in record.outcomes):
-        raise ValueError(f"record {record_id} has no outcome, an impossible one, or no response")
-    return record
+    return about | {"transition": json.dumps(record)} | ({"times": json.dumps(times)} if times else {})

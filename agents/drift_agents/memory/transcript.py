@@ -96,8 +96,18 @@ def render_program(actions: Iterable[str]) -> str:
         >>> render_program(["1", "1", "2"])
         '"1" 2 times, "2"'
     """
-    runs = ((json.dumps(action, ensure_ascii=False), len(list(run))) for action, run in groupby(actions))
+    runs = count_runs(json.dumps(action, ensure_ascii=False) for action in actions)
     return ", ".join(action if times == 1 else f"{action} {times} times" for action, times in runs)
+
+
+def count_runs(actions: Iterable[str]) -> list[tuple[str, int]]:
+    """Runs of equal actions, each with its length.
+
+    Example:
+        >>> count_runs("aab")
+        [('a', 2), ('b', 1)]
+    """
+    return [(action, len(list(run))) for action, run in groupby(actions)]
 
 
 def truncate(text: str, longest: int = LONGEST) -> str:

@@ -1,14 +1,4 @@
-"""The interface of policies: a view in, text out.
-
-* `Reply` - the text with its usage of language models
-* `Policy` - the protocol
-* `check_policy` - refuses a policy that expects text
-* `SideQuestion` - a question in addition to the one for the action
-* `history_length` - how many steps of the present episode the prompts of a policy show
-* `LanguagePolicy` - a policy that also answers other messages: a language model
-* `make_policy` - a policy by name
-* `RandomPolicy` - one admissible action at random: the lower baseline of all tables
-"""
+"""The interface of policies: a view in, text out; and the random policy, the lower baseline of all tables."""
 
 from __future__ import annotations
 
@@ -78,6 +68,21 @@ def check_policy(policy: Policy) -> Policy:
             f"`decide(self, view, rng)`; `view.render()` is the text. Received decide{signature}"
         )
     return policy
+
+
+def check_actions(view: PromptView) -> None:
+    """Check that a view names an action.
+
+    Raises:
+        ArgumentError: if it names none.
+    """
+    if not view.actions:
+        raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
+
+
+def pick(among: Sequence[str], rng: np.random.Generator) -> str:
+    """One of several texts at random; of a single one nothing is drawn."""
+    return among[int(rng.integers(len(among)))]
 
 
 def history_length(policy: Policy) -> int:
@@ -157,6 +162,5 @@ class RandomPolicy:
         Raises:
             ArgumentError: if there is none.
         """
-        if not view.actions:
-            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
-        return Reply(view.actions[int(rng.integers(len(view.actions)))])
+        check_actions(view)
+        return Reply(pick(view.actions, rng))

@@ -10,7 +10,7 @@ import numpy as np
 
 from drift_agents.environment import AgentEnvironment, environments, named_environment
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.base import Policy, Reply, check_actions, pick
 from drift_agents.prompt.lessons import has_trajectory, parse_lessons
 from drift_agents.prompt.value_estimate import PathEstimate, as_records
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
@@ -55,14 +55,13 @@ class GenericPlanner:
         Raises:
             ArgumentError: if the prompt names no admissible action.
         """
-        if not view.actions:
-            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
+        check_actions(view)
         known = {action: [item for item in view.here if item.action == action] for action in view.actions}
         values = self._values(view, {action: items for action, items in known.items() if items})
         if max(values.values(), default=0.0) <= 0:
             values = {action: -sum(item.n for item in items) for action, items in known.items()}
         choices = [action for action, value in values.items() if value == max(values.values())]
-        return Reply(choices[int(rng.integers(len(choices)))])
+        return Reply(pick(choices, rng))
 
     def _values(self, view: PromptView, known: dict[str, list[Recollection]]) -> dict[str, float]:
         """The highest score reachable by each action, by the rule for several outcomes."""

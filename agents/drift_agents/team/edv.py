@@ -16,14 +16,12 @@ from drift_agents.llm.base import Model, Options, RuleModel
 from drift_agents.memory.base import Memory
 from drift_agents.memory.citations import Contaminator, swap_outcomes
 from drift_agents.memory.consensus import SHARED, TeamMemory
-from drift_agents.memory.distillation import MOST, ProposedItem, describe_claims, propose
+from drift_agents.memory.distillation import MOST, Attempts, ProposedItem, describe_claims, number_lines, propose
 from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.team.judge import RULES, vote
 from drift_agents.team.router import AbilityMatrix
 from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval
-
-Attempts = list[tuple[Episode, Sequence[Record]]]
 
 DISTILLERS = ("third", "executor")
 """`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
@@ -224,9 +222,13 @@ class EDV(Solo):
 
     def draw_group(self) -> RoleAssignment:
         """Who does what for the next task."""
-        order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
-        pool = [self.members[place] for place in order]
+        pool = self._draw_order()
         return self._group(tuple(pool[: self.executors]), pool[self.executors :])
+
+    def _draw_order(self) -> list[Member]:
+        """The pool in the order of roles."""
+        order = self._rng.permutation(len(self.members)) if self.rotate else range(len(self.members))
+        return [self.members[place] for place in order]
 
     def _group(self, executors: tuple[Member, ...], outside: Sequence[Member]) -> RoleAssignment:
         """Who distils and votes, given who plays and who stands outside in order."""
@@ -251,7 +253,7 @@ class EDV(Solo):
         if memory is None:
             raise ArgumentError("the team 'edv' should be bound to a memory before it trains. Received none")
         group = self.draw_group()
-        attempts: Attempts = []
+        attempts: list[tuple[Episode, Sequence[Record]]] = []
         players: list[Member] = []
         for number in range(self.trajectories):
             player = group.executors[number % len(group.executors)]
@@ -277,8 +279,7 @@ class EDV(Solo):
             return
         self._done = numbers
         player = next(one for one in self.members if one.name == member)
-        order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
-        outside = [self.members[place] for place in order if self.members[place] is not player]
+        outside = [one for one in self._draw_order() if one is not player]
         self.ability.note(task, member, result.score)
         self._learn(self._memory, task, self._group((player,), outside), [(result, steps)], [player])
 
@@ -301,20 +302,22 @@ class EDV(Solo):
         if self.distil == "executor":
             seen = [pair for pair, player in zip(attempts, players, strict=True) if player is group.distiller]
         found = propose(self._mind(group.distiller), seen, self.items)
+        lines = number_lines(attempts)
         if seen is not attempts:
-            found = [candidate._replace(refs=_refs(candidate, attempts)) for candidate in found]
+            refs = {record.id: ref for ref, record in lines.items()}
+            found = [one._replace(refs=tuple(refs[n] for n in one.evidence if n in refs)) for one in found]
         candidates: list[tuple[ProposedItem, bool]] = []
         for candidate in found:
             claims: tuple[Transition, ...] = ()
             if group.distiller.errs and self._rng.random() < group.distiller.errs:
                 claims = self._wrong_claims(memory, attempts)
-            candidates.append((_forge(claims, attempts), True) if claims else (candidate, False))
+            candidates.append((_forge(claims, lines), True) if claims else (candidate, False))
         self._proposed += len(found)
         for _ in range(self.contaminator.due(self._proposed, self._forged)):
             claims = self._wrong_claims(memory, attempts)
             if claims:
                 self._forged += 1
-                candidates.append((_forge(claims, attempts), False))
+                candidates.append((_forge(claims, lines), False))
         return candidates
 
     def _wrong_claims(self, memory: TeamMemory, attempts: Attempts) -> tuple[Transition, ...]:
@@ -390,24 +393,8 @@ class EDV(Solo):
         return {**self.tally, "ability": self.ability.rows()}
 
 
-def _refs(candidate: ProposedItem, attempts: Attempts) -> tuple[str, ...]:
-    """The lines that a candidate cites, by their numbers among all trajectories."""
-    places = {
-        record.id: f"{number}.{place}"
-        for number, (_, steps) in enumerate(attempts, 1)
-        for place, record in enumerate(steps, 1)
-    }
-    return tuple(places[number] for number in candidate.evidence if number in places)
-
-
-def _forge(claims: Sequence[Transition], attempts: Attempts) -> ProposedItem:
+def _forge(claims: Sequence[Transition], lines: Mapping[str, Record]) -> ProposedItem:
     """A wrong candidate; it cites the lines that hold the true outcomes of the same steps."""
-    wrong = describe_claims(claims)
     claimed = {(claim.state, claim.action) for claim in claims}
-    refs = tuple(
-        f"{number}.{place}"
-        for number, (_, steps) in enumerate(attempts, 1)
-        for place, record in enumerate(steps, 1)
-        if (record.state, record.action) in claimed
-    )
-    return wrong._replace(refs=refs)
+    refs = tuple(ref for ref, record in lines.items() if (record.state, record.action) in claimed)
+    return describe_claims(claims)._replace(refs=refs)

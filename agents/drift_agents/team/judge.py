@@ -15,6 +15,7 @@ import numpy as np
 from drift_agents.llm.base import Model, Options, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.memory.distillation import (
+    Attempts,
     Line,
     ParsedTrajectory,
     ProposedItem,
@@ -24,8 +25,7 @@ from drift_agents.memory.distillation import (
     render_trajectories,
 )
 from drift_agents.prompt.view import PromptView
-from drift_agents.team.base import Member, Rollout, Solo
-from drift_agents.types import Episode, Record
+from drift_agents.team.base import Member, Solo
 
 VOTE = object_schema("edv_vote", accepted={"type": "array", "items": {"type": "integer"}})
 WARNING = "Do not "
@@ -37,7 +37,7 @@ _CANDIDATE = re.compile(r"^Candidate (?P<number>\d+): (?P<text>.*)\nEvidence: (?
 
 def vote(
     model: Model,
-    attempts: Sequence[tuple[Episode, Sequence[Record]]],
+    attempts: Attempts,
     candidates: Sequence[ProposedItem],
     own: Iterable[int],
     held: Iterable[str],
@@ -180,10 +180,6 @@ class Judge(Solo):
         if place > len(proposals):
             place = choose(listed)["choice"]
         return proposals[place - 1]
-
-    def train(self, task: str, rollout: Rollout) -> list[Episode]:
-        """One episode, played as in the test: memory keeps its own rule."""
-        return [rollout(self.solver(task))]
 
 
 RULES: Mapping[str, Rule] = {**DISTILLING, VOTE["title"]: judge, CHOICE["title"]: choose}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.base import make_memory
-from drift_agents.memory.store import StoreMemory, plain_record
+from drift_agents.memory.store import StoreMemory
 from drift_agents.stores.base import Hit, InProcessStore
 from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.controls import Overwrite
@@ -53,7 +53,7 @@ def test_an_entry_is_a_statement_with_its_time() -> None:
     held = {entry: dict(about) for entry, _, about in store.entries()}
     records = list(memory.records())
     for number, (entry, _, _) in enumerate(hits):
-        assert json.loads(str(held[entry].pop("transition"))) == plain_record(records[number])
+        assert json.loads(str(held[entry].pop("transition"))) == json.loads(json.dumps(records[number]))
         assert held[entry] == {"record": number, "verified": number == 1, **rest}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import ParsedMatching
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, pick
 from drift_agents.policy.facts import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, check_conflict, settle_all
 from drift_envs.checks import check_choice
@@ -266,7 +266,7 @@ class FactsPlanner:
         wanted = self._believe(view, shown)
         if wanted not in answers:
             wanted = ASK if self.asks != "never" and not shown.asked else PASS
-        return Reply(wanted if wanted in view.actions else view.actions[int(rng.integers(len(view.actions)))])
+        return Reply(wanted if wanted in view.actions else pick(view.actions, rng))
 
     def _believe(self, view: PromptView, shown: ShownDay) -> str | None:
         """The value that is believed; `None` if there is none."""
@@ -308,13 +308,9 @@ def _claims(view: PromptView, shown: ShownDay) -> Iterator[tuple[tuple[int, int,
     """What was said about the fact: the day that counts, the place on that day, and the agent's step; and the claim."""
     seen: list[tuple[ShownDay | None, int]] = [(shown, view.step)]
     for item in (*view.elsewhere, *view.here):
-        seen += [(read_day(item.state), item.last), (_outcome(item), item.last)]
+        told = read_day(item.outcome.state) if item.action == ASK else None
+        seen += [(read_day(item.state), item.last), (told, item.last)]
     for then, last in seen:
         for place, claim in enumerate(() if then is None else then.claims):
             if claim.about == shown.about:
                 yield ((then.day if claim.day is None else claim.day), place, last), claim  # type: ignore[union-attr]
-
-
-def _outcome(item: Recollection) -> ShownDay | None:
-    """The day after an answer to `ask`."""
-    return read_day(item.outcome.state) if item.action == ASK else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from drift_agents.envs.house.states import (
     plain,
     read_house_state,
 )
+from drift_agents.policy.base import pick
 from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe
 
 _TAKE = re.compile(r"take (?P<thing>\w+ \d+) from (?P<place>\w+ \d+)")
@@ -324,11 +325,7 @@ class HouseBeliefs:
         fact = self.known.keys.get((place, NOTHING))
         return fact is not None and not fact.value and fact.last >= self.doubt
 
-    def pick(self, among: Sequence[str]) -> str:
-        """One of several that are equally good, drawn at random."""
-        return among[int(self.rng.integers(len(among)))]
-
     def wander(self) -> str:
         """Where nothing is left to do: look behind closed doors again, or anywhere."""
         gos = [action for action in self.actions if action.startswith(("go to ", "open "))]
-        return self.pick(gos or list(self.actions))
+        return pick(gos or self.actions, self.rng)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from drift_agents.envs.house.knowledge import (
-    Attempt,
     DatedFact,
     HouseBeliefs,
     Way,
@@ -30,7 +29,7 @@ from drift_agents.envs.house.states import (
     read_house_state,
 )
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, pick
 from drift_agents.prompt.view import PromptView, check_conflict
 from drift_envs.checks import check_flag
 
@@ -162,7 +161,7 @@ class HouseSearch:
             return was_empty, -round(share, 6), likely_rank(kind, kind_of(place)) if self._beliefs.common_sense else 0
 
         best = min(map(rank, places))
-        return self._beliefs.pick([place for place in places if rank(place) == best])
+        return pick([place for place in places if rank(place) == best], self._beliefs.rng)
 
     # Keys.
 
@@ -262,15 +261,11 @@ class Treatment:
         for attempt, fact in self._known.attempts.items():
             if attempt.mark != mark or not attempt.ways or attempt.ways[-1] != way or fact.last < self._beliefs.doubt:
                 continue
-            if not fact.value and not self._means(attempt):
-                continue
+            if not fact.value and attempt.word != attempt.kind:
+                continue  # in all likelihood the thing was of another kind
             if found is None or fact.last > found.last:
                 found = DatedFact(fact.value > 0, fact.last)
         return None if found is None else bool(found.value)
-
-    def _means(self, attempt: Attempt) -> bool:
-        """Whether the thing of a failed attempt was, in all likelihood, of the right kind."""
-        return attempt.word == attempt.kind
 
     def _did_elsewhere(self, way: Way) -> float:
         """In other houses, how often such a treatment did what is wanted less how often it did not."""
@@ -283,16 +278,13 @@ class Treatment:
     @cached_property
     def _has_failed(self) -> bool:
         """Whether any treatment for this mark is known to have failed."""
-        marks = [mark for mark in self._known.attempts if mark.mark == self._errand.mark]
+        mark, usual = self._errand.mark, WAYS[self._errand.mark][0]
+        seen = [fact.value for (verb, place), fact in self._known.marks.items() if (verb, kind_of(place)) == usual]
         return (
-            any(not self._known.attempts[one].value for one in marks)
-            or any(self._errand.mark not in fact.value for way, fact in self._known.marks.items() if self._serves(way))
+            any(not fact.value for attempt, fact in self._known.attempts.items() if attempt.mark == mark)
+            or any(mark not in marks for marks in seen)
             or bool(self._beliefs.own_failures())
         )
-
-    def _serves(self, way: Way) -> bool:
-        """Whether a treatment is commonly for this mark."""
-        return (way[0], kind_of(way[1])) == WAYS[self._errand.mark][0]
 
 
 SATISFIED = 0.9
@@ -353,11 +345,11 @@ class HousePlanner:
             raise ArgumentError(f"the state should be one of a house. Received {view.state!r}")
         errand = parse_errand(shown.task)
         if errand is None or not view.actions:
-            return Reply(words[view.actions[int(rng.integers(len(words)))]] if words else "look")
+            return Reply(words[pick(view.actions, rng)] if words else "look")
         known = learn_house(shown, (*view.elsewhere, *view.here), self.conflict)
         beliefs = HouseBeliefs(view, shown, errand, known, self.explores, self.common_sense, rng)
         wanted = _HouseDecision(beliefs).choose()
-        return Reply(words[wanted if wanted in words else view.actions[int(rng.integers(len(words)))]])
+        return Reply(words[wanted if wanted in words else pick(view.actions, rng)])
 
 
 class _HouseDecision:

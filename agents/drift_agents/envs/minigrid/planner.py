@@ -1,7 +1,4 @@
-"""The planner for Minigrid's environments: a function of the view and a generator for ties.
-
-* `MinigridPlanner` - chooses an action from what is seen and recalled
-"""
+"""The planner for Minigrid's environments: a map of what was seen, and ways over it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy as np
 
 from drift_agents.envs.minigrid.states import NOTHING, STEPS, Place, ShownRoom, read_room_state
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, pick
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict
 from drift_envs.checks import check_flag
 
@@ -98,9 +95,9 @@ class MinigridPlanner:
                 known = _RoomKnowledge(shown, errand, [item for item in records if item.last >= since])
                 wanted = _RoomDecision(shown, errand, known, rng).choose(self.explores)
         if wanted is None:
-            wanted = ("forward", "left", "right")[int(rng.integers(3))]
+            wanted = pick(("forward", "left", "right"), rng)
         action = known.action_for(wanted)
-        return Reply(action if action in view.actions else view.actions[int(rng.integers(len(view.actions)))])
+        return Reply(action if action in view.actions else pick(view.actions, rng))
 
 
 def _read_errand(task: str) -> _Errand:
@@ -332,7 +329,7 @@ class _RoomDecision:
         step = self._first(is_room)
         if step is not None:
             return step
-        return "drop" if cells.get(self.shown.ahead) == NOTHING else ("left", "right")[int(self.rng.integers(2))]
+        return "drop" if cells.get(self.shown.ahead) == NOTHING else pick(("left", "right"), self.rng)
 
     def _explore(self) -> str | None:
         """The next step to the nearest cell that was never seen."""

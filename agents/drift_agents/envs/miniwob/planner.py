@@ -12,7 +12,7 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import ParsedMatching
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, pick
 from drift_agents.policy.facts import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
 
@@ -228,7 +228,7 @@ class MiniwobPlanner:
                 return Reply("click[]")
             worths = [self._worth(view, action) for action in choices]
             best = [action for action, worth in zip(choices, worths, strict=True) if worth == max(worths)]
-            wanted = best[int(rng.integers(len(best)))]
+            wanted = pick(best, rng)
         return Reply(wanted)
 
     def _worth(self, view: PromptView, action: str) -> float:

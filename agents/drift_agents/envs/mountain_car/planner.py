@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from operator import or_
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from scipy import sparse
 
 from drift_agents.envs.mountain_car.model import POINTS, CarModel, Evidence, fit_model, override_locally, read_evidence
 from drift_agents.envs.mountain_car.states import POSITIONS, SPEED_LIMIT, read_state
-from drift_agents.errors import ArgumentError, require_agents_extra
-from drift_agents.policy.base import Reply
+from drift_agents.errors import require_agents_extra
+from drift_agents.policy.base import Reply, check_actions, pick
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict
 from drift_envs.checks import check_count
 
@@ -285,8 +285,7 @@ class MountainCarPlanner:
         Raises:
             ArgumentError: if the view has no state of a mountain car, or no action.
         """
-        if not view.actions:
-            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
+        check_actions(view)
         x, v = read_state(view.state)
         here = read_evidence(view.here, view.actions)
         evidence = tuple(map(or_, self._sort_elsewhere(view), here))
@@ -297,14 +296,14 @@ class MountainCarPlanner:
             if action not in model.actions and not any(abs(item.x - x) < _NEAR for item in known)
         ]
         if untried:
-            return Reply(_choose(untried, rng))
+            return Reply(pick(untried, rng))
         if not model.actions:
-            return Reply(_choose(view.actions, rng))
+            return Reply(pick(view.actions, rng))
         model = override_locally(model, here, view.actions, x, self.conflict, self.neighbours)
         plan = make_plan(model, optimistic=self.conflict == "max")
         values = [plan.action_value(action, x, v) for action in model.actions]
         best = max(values) - _EVEN
-        return Reply(_choose([one for one, value in zip(model.actions, values, strict=True) if value >= best], rng))
+        return Reply(pick([one for one, value in zip(model.actions, values, strict=True) if value >= best], rng))
 
     def _sort_elsewhere(self, view: PromptView) -> tuple[frozenset[Evidence], ...]:
         """Evidence from other states, cached, since it is often the same as in the prompt before."""
@@ -312,10 +311,6 @@ class MountainCarPlanner:
         if given != self._last_input:
             self._last_input, self._sorted = given, read_evidence(*given)
         return self._sorted
-
-
-def _choose(actions: Sequence[str], rng: np.random.Generator) -> str:
-    return actions[0] if len(actions) == 1 else actions[int(rng.integers(len(actions)))]
 
 
 class EnergyPumping:
@@ -339,7 +334,6 @@ class EnergyPumping:
         Raises:
             ArgumentError: if the view has no state of a mountain car, or no action.
         """
-        if not view.actions:
-            raise ArgumentError(f"the view names no admissible action. Received the task {view.task!r}")
+        check_actions(view)
         _, velocity = read_state(view.state)
         return Reply(view.actions[0] if velocity < 0 else view.actions[-1])

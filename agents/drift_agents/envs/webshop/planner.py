@@ -1,6 +1,4 @@
-"""The planner for the web shop: a function of the view and a generator for ties.
-
-* `WebShopPlanner` - chooses an action from the page and the recollections
+"""The planner for the web shop: what it searches, compares, chooses and buys.
 
 Its prior knowledge is how shops work and what words mean, as a language model has it, and nothing about
 this shop: neither goals nor scores nor the right button of an advertisement.
@@ -40,7 +38,7 @@ from drift_agents.envs.webshop.states import (
     read_shop_state,
 )
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, pick
 from drift_agents.prompt.view import PromptView, check_conflict
 from drift_envs.checks import check_count
 
@@ -147,25 +145,22 @@ class _ShopDecision:
             return self.actions[-1]  # the order; the action before it leads back
         return self.actions[0]  # the search
 
-    def _pick(self, among: Sequence[str]) -> str:
-        return among[int(self.rng.integers(len(among)))] if len(among) > 1 else among[0]
-
     def _choose_ad_button(self) -> str:
         """The button that leads to the order, according to records."""
         known, elsewhere = self.knowledge.buttons, self.knowledge.other_buttons
         best = max((known[action].value for action in self.actions if action in known), default=0.0)
         if best >= 0.5:
-            return self._pick([a for a in self.actions if a in known and known[a].value == best])
+            return pick([a for a in self.actions if a in known and known[a].value == best], self.rng)
         untried = [a for a in self.actions if a not in known or self._is_stale(known[a])]
         hinted = [a for a in untried if a in elsewhere and elsewhere[a].value >= 0.5]
         if hinted or untried:
-            return self._pick(hinted or untried)
+            return pick(hinted or untried, self.rng)
         return self._least_recent({action: known[action] for action in self.actions})
 
     def _least_recent(self, known: Mapping[str, DatedValue]) -> str:
         """The action with the oldest failure: where all have failed, the environment may have changed."""
         oldest = min(belief.last for belief in known.values())
-        return self._pick([action for action, belief in known.items() if belief.last == oldest])
+        return pick([action for action, belief in known.items() if belief.last == oldest], self.rng)
 
     def _choose_listing(self) -> str:
         """The listing with the highest value, or a step towards its page of results."""
@@ -182,7 +177,7 @@ class _ShopDecision:
         first = listings[values.index(best)]
         # Several sellers with equal offers are a tie.
         equal = [one for one, value in zip(listings, values, strict=True) if value == best and one[1:] == first[1:]]
-        return self._pick([listing.action for listing in equal])
+        return pick([listing.action for listing in equal], self.rng)
 
     def _page_number(self) -> int:
         """The number of this page of results, or of the one that led here."""
@@ -331,7 +326,7 @@ class _ShopDecision:
                 return action
         if "click[buy now]" in item.buys:
             return "click[buy now]"
-        return self._pick([action for action in item.buys if action not in leads] or list(item.buys))
+        return pick([action for action in item.buys if action not in leads] or list(item.buys), self.rng)
 
     def _find_choices(self, groups: tuple[OptionGroup, ...]) -> dict[str, tuple[str, str]]:
         """Group -> the value to choose and its action."""
@@ -355,7 +350,7 @@ class _ShopDecision:
         elif already := [action for action in likely or untried if values[action].lower() == chosen]:
             action = already[0]  # chosen in the step before
         else:
-            action = self._pick(likely or untried) if untried else self._least_recent(known)
+            action = pick(likely or untried, self.rng) if untried else self._least_recent(known)
         return values[action], action
 
     def _believe_color(self, value: str) -> DatedValue | None:
