@@ -77,10 +77,10 @@ class BeliefRule:
         """Check the probabilities."""
         if not isinstance(self.initial, (tuple, list)) or len(self.initial) != 2:
             raise ArgumentError(f"`initial` should be two probabilities. Received {self.initial!r}")
-        low, high = (check_probability("initial", p) for p in self.initial)
-        check_probability("contradicted", self.contradicted)
+        low, high = (check_interval("initial", p, "(0, 1]") for p in self.initial)
+        check_interval("contradicted", self.contradicted, "(0, 1]")
         check_interval("one_off", self.one_off, "[0, 1]")
-        check_probability("cap", self.cap)
+        check_interval("cap", self.cap, "(0, 1]")
         if not low <= high <= self.cap:
             raise ArgumentError(
                 f"`initial` should be in order and not above `cap` ({self.cap:g}). Received {self.initial!r}"
@@ -98,15 +98,6 @@ class BeliefRule:
     def contradict(self, p: float) -> float:
         """The probability of a conclusion after evidence for another one; never raised (appendix A.2)."""
         return min(p, self.contradicted)
-
-
-def check_probability(name: str, value: float) -> float:
-    """A probability above zero.
-
-    Raises:
-        ArgumentError: if it is not in (0, 1].
-    """
-    return check_interval(name, value, "(0, 1]")
 
 
 @dataclass
@@ -464,7 +455,7 @@ class Relevance:
 
     def __init__(self, embedding: Embedding, decay: float, unit: str, mix: float) -> None:
         self.embedding, self.unit = embedding, check_choice("unit", unit, UNITS)
-        self.decay, self.mix = check_probability("decay", decay), check_interval("mix", mix, "[0, 1]")
+        self.decay, self.mix = check_interval("decay", decay, "(0, 1]"), check_interval("mix", mix, "[0, 1]")
         self._unit = UNITS.index(unit)
         self._words: dict[RecordId, frozenset[str]] = {}
         self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None

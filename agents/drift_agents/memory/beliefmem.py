@@ -24,13 +24,12 @@ from drift_agents.memory.belief import (
     HeldConclusion,
     Relevance,
     Version,
-    check_probability,
 )
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
-from drift_envs.checks import check_choice, check_count
+from drift_envs.checks import check_choice, check_count, check_interval
 
 PER = ("state", "bank")
 ABLATIONS = ("belief", "retrieval", "add", "merge")
@@ -126,7 +125,7 @@ class BeliefMem(TransitionStoreMemory):
         self.archived, self.per = check_count("archived", archived, 0), check_choice("per", per, PER)
         self.without = check_choice("without", without, ABLATIONS, optional=True)
         self.cascade = check_cascade(cascade)
-        self.strength = check_probability("strength", strength)
+        self.strength = check_interval("strength", strength, "(0, 1]")
         self.rule = BeliefRule(initial, cap, contradicted, one_off, collapse=without == "belief")
         self.model = model
         self._relevance = Relevance(HashedEmbedding() if embedding is None else embedding, decay, unit, mix)

@@ -19,13 +19,6 @@ from drift_agents.llm.base import Rule, object_schema
 from drift_agents.memory.transcript import truncate
 from drift_agents.types import Episode, Experience, RecordId
 
-ADDITIONS = ("fixed", "all", "coarse", "strict")
-"""Which executions are added: none, all, those judged good, those that reached the threshold."""
-DELETIONS = ("none", "periodical", "history", "combined")
-"""Which are deleted: none, those seldom retrieved, those of low utility, those of either kind."""
-COUNTS = ("here", "shown")
-"""Which retrievals count: of records of the present state, or of all records in the prompt."""
-
 
 @dataclass
 class ExecutionEntry:

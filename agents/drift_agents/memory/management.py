@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import Model, Rule, RuleModel, ask, read_messages
+from drift_agents.llm.base import Model, RuleModel, ask, read_messages
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.executions import (
-    ADDITIONS,
-    COUNTS,
-    DELETIONS,
     JUDGEMENT,
     RULES,
     DemonstrationSource,
@@ -44,6 +41,12 @@ from drift_agents.types import (
 )
 from drift_envs.checks import LARGEST_SEED, check_choice, check_count, check_flag, check_interval
 
+ADDITIONS = ("fixed", "all", "coarse", "strict")
+"""Which executions are added: none, all, those judged good, those that reached the threshold."""
+DELETIONS = ("none", "periodical", "history", "combined")
+"""Which are deleted: none, those seldom retrieved, those of low utility, those of either kind."""
+COUNTS = ("here", "shown")
+"""Which retrievals count: of records of the present state, or of all records in the prompt."""
 JUDGES = ("noisy_oracle", "model")
 OPTIONAL = ("follow", "in_mind", "exemplars", "address", "audited", "peek")
 """The methods of the optional protocols, which a managed memory has where its store has them."""
@@ -145,8 +148,9 @@ class Managed:
         for method in OPTIONAL:
             if hasattr(self.store, method):
                 setattr(self, method, getattr(self.store, method))
-        own: Model = RuleModel({**RULES, **_find_rules(self.store)})
-        self.model: Model = own if model is None else model
+        inner = getattr(self.store, "model", None)
+        rules = {**RULES, **(inner.rules if isinstance(inner, RuleModel) else {})}
+        self.model: Model = RuleModel(rules) if model is None else model
         self._matching: Matching = Exact() if matching is None else matching
         self._teacher = teacher if error_free else None
         self.executions = ExecutionStore(
@@ -156,25 +160,19 @@ class Managed:
             beta=BETAS[addition == "coarse"] if beta is None else check_interval("beta", beta, "[0, 1]"),
             grace=check_count("grace", period if grace is None else grace, 0),
         )
-        self.supervision = self._supervision(bool(initial) or error_free)
+        deletes = deletion in ("history", "combined") or capacity is not None
+        evaluator = "judge" if addition == "coarse" else "own reward" if addition == "strict" or deletes else "none"
+        teaching = "privileged" if initial or error_free else "none"
+        self.supervision = strongest_supervision(self.store.supervision, evaluator, teaching)
         # What the present episode wrote, by its number, and whether earlier ones were added.
         self._open: dict[int, list[RecordId]] = {}
         self._decided: dict[int, bool] = {}
+        # The utility of the last execution.
+        self._latest = 1.0
         self.dropped: tuple[RecordId, ...] = ()
         """The records that these policies removed at the last end of an episode."""
         if teacher is not None and initial:
             self._write_demonstrations(teacher.show(initial), float(noise))
-
-    @property
-    def _evaluates(self) -> bool:
-        """Whether executions are evaluated."""
-        deletes = self.deletion in ("history", "combined") or self.capacity is not None
-        return self.addition in ("coarse", "strict") or deletes
-
-    def _supervision(self, is_taught: bool) -> str:
-        """The strongest supervision among store, evaluator and teacher."""
-        evaluator = "none" if not self._evaluates else "judge" if self.addition == "coarse" else "own reward"
-        return strongest_supervision(self.store.supervision, evaluator, "privileged" if is_taught else "none")
 
     def _write_demonstrations(self, executions: Sequence[Episode], noise: float) -> None:
         """Let the store live through executions before the first episode, numbered up to -1; a share is wrong.
@@ -216,9 +214,6 @@ class Managed:
             else:
                 self._open.setdefault(episode, []).append(record_id)
         return record_id
-
-    _latest = 1.0
-    """The utility of the last execution."""
 
     def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first; those of the present episode too."""
@@ -364,9 +359,3 @@ def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Ma
         if model is not None and own is None:
             options["model"] = model
     return make_memory(name, **{"matching": matching, **options})
-
-
-def _find_rules(store: Memory) -> Mapping[str, Rule]:
-    """The rules that replace a store's model; empty if it has a model, or uses none."""
-    model = getattr(store, "model", None)
-    return model.rules if isinstance(model, RuleModel) else {}

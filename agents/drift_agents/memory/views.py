@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from drift_agents.matching import Matching
@@ -107,16 +108,12 @@ def freeze(memory: Memory) -> FrozenMemory:
     # A managed memory has the optional methods of its store as attributes of the instance.
     own = [name for name, value in getattr(memory, "__dict__", {}).items() if callable(value) and name != "inner"]
     forwarded = {
-        name: _forward(name)
+        name: property(attrgetter(f"inner.{name}"))
         for name in sorted({*dir(type(memory)), *own})
         if not name.startswith("_") and not hasattr(FrozenMemory, name)
     }
     view: type[FrozenMemory] = type(FrozenMemory.__name__, (FrozenMemory,), forwarded)
     return view(memory)
-
-
-def _forward(name: str) -> property:
-    return property(lambda self: getattr(self.inner, name))
 
 
 class EpisodeView:

@@ -72,11 +72,6 @@ class TaskAttempt(NamedTuple):
     length: int
     ended: bool
 
-    @property
-    def highest(self) -> float:
-        """The highest score, as the task names it."""
-        return highest_score(self.task)
-
 
 def read_attempt(text: str) -> TaskAttempt:
     """Parse the text of an attempt.
@@ -115,7 +110,7 @@ def judge_attempt(text: str) -> dict[str, Any]:
         (False, 'Do not take "1" in start: it ended the episode for nothing.')
     """
     attempt = read_attempt(text)
-    highest = attempt.highest
+    highest = highest_score(attempt.task)
     reasoning = f"The score is {attempt.score:g}, the highest is {highest:g}."
     if attempt.score >= highest:
         return {"reasoning": reasoning, "success": True, "critique": ""}

@@ -1,9 +1,5 @@
 """The format `brief`: the facts of `ranked` in a third of its tokens.
 
-* `BriefRenderer` - the system message and the user message
-* `BRIEF` - the name of the format
-* `fold_alternatives`, `unfold_alternatives` - lists of similar texts in few tokens, as `go to {bed 1 | shelf {1-3}}`
-
 Instead of sentences about each outcome it has marks (*old* for what was last seen before memory was contradicted), one
 line for all ends of a score in other states, and lists that name what actions have in common once.
 """

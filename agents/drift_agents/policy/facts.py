@@ -1,11 +1,5 @@
 """The formats `ranked` and `raw`: what memory knows about the present state, in words of the environment.
 
-* `PlainFacts` - how an environment's states and tasks are put in words; this one leaves them as they are
-* `FactsRenderer` - the system message and the user message
-* `describe_state`, `without_meanings` - a state in words, and a task without what its actions do
-* `score_ahead` - the highest score that memory believes reachable after an outcome
-* `RANKED`, `RAW` - the names of the formats
-
 Goal, rules and actions come first and change least, so that the prefix caches of servers apply; the present state
 and what is known about it come last.
 """
@@ -48,6 +42,8 @@ class PlainFacts:
         '{"at": 1}'
     """
 
+    best_score: float | None = None
+    """The highest score of every task, where tasks do not name it."""
     cut_states: tuple[str, str] | None = None
     """The beginning of a state that a memory has cut off, and what stands for it; left as it is without this."""
 
@@ -76,8 +72,8 @@ class PlainFacts:
         Args:
             task: the task in words.
         """
-        found = _HIGHEST.search(task)
-        return float(found["score"]) if found else None
+        found = _HIGHEST.search(task) if self.best_score is None else None
+        return float(found["score"]) if found else self.best_score
 
     def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
         """Whether what an outcome leads to is the score of another task than the present one.

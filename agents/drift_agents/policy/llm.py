@@ -1,7 +1,4 @@
-"""The language model as the policy.
-
-* `LanguageModelPolicy` - renders the view as messages, and parses the action from the model's reply
-"""
+"""The language model as the policy: the view as messages, the action from the model's reply."""
 
 from __future__ import annotations
 
@@ -133,14 +130,16 @@ class LanguageModelPolicy:
         """
         if len(view.actions) == 1:
             return Reply(view.actions[0])
-        return self._decide(view, None, rng)[0]
+        return self.decide_and_say(view, None, rng)[0]
 
-    def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(
+        self, view: PromptView, aside: SideQuestion | None, rng: np.random.Generator
+    ) -> tuple[Reply, bool]:
         """Choose an action and answer a side question; an unusable answer to the latter counts as false.
 
         Args:
             view: what the policy decides by.
-            aside: the side question.
+            aside: the side question, if there is one.
             rng: for the order of records, and for samples.
 
         Raises:
@@ -148,7 +147,12 @@ class LanguageModelPolicy:
             ContextLengthError: if it is too long for the model even without records.
             ModelError: if the model's server fails.
         """
-        return self._decide(view, aside, rng)
+        view = arrange(view, self.order, rng)
+        completion, dropped = self._complete(view, aside, self._sample(rng))
+        data = completion.data or {}
+        text = without_surrogates(str(data.get("action", completion.text)))  # not every model cleans its replies
+        reply = Reply(text, completion.usage._replace(dropped_records=dropped))
+        return reply, aside is not None and data.get(aside.field) is True
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
@@ -169,14 +173,6 @@ class LanguageModelPolicy:
 
     def _sample(self, rng: np.random.Generator) -> int:
         return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
-
-    def _decide(self, view: PromptView, aside: SideQuestion | None, rng: np.random.Generator) -> tuple[Reply, bool]:
-        view = arrange(view, self.order, rng)
-        completion, dropped = self._complete(view, aside, self._sample(rng))
-        data = completion.data or {}
-        text = without_surrogates(str(data.get("action", completion.text)))  # not every model cleans its replies
-        reply = Reply(text, completion.usage._replace(dropped_records=dropped))
-        return reply, aside is not None and data.get(aside.field) is True
 
     def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:
         """The messages of a decision.

@@ -1,9 +1,6 @@
-"""A prompt as messages to a language model, by a template.
+"""A prompt as messages to a language model, by a template: which parts of it, in which order.
 
-* `render_messages` - the messages
-* `ARRANGEMENTS`, `arrange` - the order of records
-* `FORMATS` - which parts of the prompt the messages contain
-* `count_entries`, `without_oldest` - the number of records and lessons, and the prompt without the oldest ones
+The formats `paper`, `full` and `react` are filled in here, those of `FACTS_FORMATS` by their renderers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Templates of prompts for language models: text files that users can edit.
 
-* `PromptTemplate` - one such file: sections with placeholders
-* `load_template` - a template by reference
-
 A template has sections under headings like `=== user ===`; placeholders are written `$name`, a dollar
 sign `$$`. Text above the first heading is a comment. The sections `system` and `user` are required; the
 others render memory, and what they leave out is not part of the messages. The section `base` names a template that

@@ -1,11 +1,4 @@
-"""How a prompt is made from memory.
-
-* `Recall` - which records go into a prompt
-* `FocusedMemory` - a memory that lists the states for which prompts query it
-* `PromptSource` - what a prompt is made from: a memory, or a part of one
-* `EpisodeHistory` - the steps of the present episode, for prompts that show them
-* `PromptBuilder` - queries memory and makes the view; the recollections of unchanged answers are kept
-"""
+"""How a prompt is made from memory: which states are queried, and what the view shows of the answers."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def parse_lessons(lessons: Sequence[str]) -> tuple[Recollection, ...]:
         [('0', 1.0, 0.5)]
     """
     merged: dict[tuple[str, str, Outcome], Recollection] = {}
-    for item in _steps(lessons):
+    for item in (step for lesson in lessons for trajectory in _parse_lesson(lesson) for step in trajectory.steps()):
         key = item.state, item.action, item.outcome
         known = merged.get(key)
         merged[key] = item if known is None else known._replace(n=known.n + item.n, last=max(known.last, item.last))
@@ -209,12 +209,6 @@ def has_trajectory(lesson: str) -> bool:
         False
     """
     return bool(_parse_lesson(lesson))
-
-
-def _steps(lessons: Iterable[str]) -> Iterable[Recollection]:
-    for lesson in lessons:
-        for trajectory in _parse_lesson(lesson):
-            yield from trajectory.steps()
 
 
 _NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)"

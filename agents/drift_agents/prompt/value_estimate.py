@@ -1,9 +1,5 @@
 """Value estimates: the highest score reachable according to memory, by value iteration over its records.
 
-* `ValueEstimate` - the values of all states of one memory content
-* `PathEstimate` - the highest score with the fewest steps to it, updated step by step
-* `as_records` - the recollections of a prompt as records, for both
-
 GLOVE's appendix B.6 prints it beside every record ("Max score achievable from this path"):
 "through concatenating experiences' s' with other experiences whose s is the same, the agent
 constructs its internal world model". Actions never tried have no value.

@@ -1,10 +1,5 @@
 """The view: all that a policy gets, and its text.
 
-* `Recollection` - equal records folded into one: a (state, action, outcome) with its number of responses
-* `PromptView` - what a policy decides by; `render` makes the text
-* `fold` - records into recollections
-* `CONFLICTS`, `settle` - how contradicting outcomes of one (state, action) are weighed
-
 A policy gets the view alone, the offline planner like the language model. It holds texts, numbers and tuples of them,
 so nothing else can reach a policy, and a policy can write into nothing. The text is for language models and for
 people who look at kept steps; policies that plan read the fields.

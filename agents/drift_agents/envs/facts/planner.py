@@ -190,6 +190,7 @@ class HeardFacts(PlainFacts):
         'day 4, heard "It rained.", asked "What is Ana\'s office?"'
     """
 
+    best_score = 1.0
     cut_states = ('{"day": ', "a day")
 
     def describe_state(self, state: str) -> str:
@@ -198,10 +199,6 @@ class HeardFacts(PlainFacts):
         if shown is None:
             return state
         return ", ".join([f"day {shown.day}", *(f'heard "{one}"' for one in shown.heard), f'asked "{shown.question}"'])
-
-    def highest_score(self, task: str) -> float:
-        """1, for the present value without asking."""
-        return 1.0
 
     def is_of_other_task(self, item: Recollection, view: PromptView) -> bool:
         """Whether the outcome was seen under another question."""

@@ -1,7 +1,4 @@
-"""The frozen lake in words.
-
-* `FrozenLakeFacts` - tiles by position and letter; size, destinations and actions from the task
-"""
+"""The frozen lake in words: tiles by position and letter, and what the task says."""
 
 from __future__ import annotations
 

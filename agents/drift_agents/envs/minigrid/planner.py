@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.envs.minigrid.states import NOTHING, STEPS, Place, ShownRoom, read_room_state
+from drift_agents.envs.minigrid.states import NOTHING, STEPS, Place, ShownRoom, cell_ahead, read_room_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply, pick
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict
@@ -30,6 +30,13 @@ class _Dated(NamedTuple):
 
     value: str
     last: int
+
+
+def _rank(fact: _Dated | None, is_meant: bool = False) -> tuple[int, float]:
+    """What worked last comes first; then what was not tried, first what is meant; then the oldest failure."""
+    if fact is None:
+        return (1 if is_meant else 2), 0.0
+    return (0, -float(fact.last)) if fact.value == "yes" else (3, float(fact.last))
 
 
 class _Errand(NamedTuple):
@@ -228,15 +235,13 @@ class _RoomDecision:
         verb, color, kind = self.errand
         found = [(place, thing) for place, thing in self.known.cells.items() if thing.endswith(f" {kind}")]
 
-        def rank(one: tuple[Place, str]) -> tuple[int, float, int]:
+        def rank(one: tuple[Place, str]) -> tuple[int, float]:
             place, thing = one
-            fact = self.known.paid.get(thing)
-            way = self._way(lambda pose: pose[0] == place or _ahead(*pose) == place)
-            far = way[0] if way else float("inf")
-            named = thing == f"{color} {kind}"
-            if fact is not None:
-                return (0, -float(fact.last), 0) if fact.value == "yes" else (3, float(fact.last), 0)
-            return (1 if named or verb == "open" else 2), far, 0
+            if (fact := self.known.paid.get(thing)) is not None:
+                return _rank(fact)
+            way = self._way(lambda pose: pose[0] == place or cell_ahead(*pose) == place)
+            is_meant = thing == f"{color} {kind}" or verb == "open"
+            return _rank(None, is_meant)[0], way[0] if way else float("inf")
 
         return [place for place, thing in sorted(found, key=rank) if not self._is_futile(thing)]
 
@@ -254,13 +259,13 @@ class _RoomDecision:
         if (
             verb == "take"
             and self.shown.carries != NOTHING
-            and self._way(lambda pose: _ahead(*pose) == target, unlocks=False)
+            and self._way(lambda pose: cell_ahead(*pose) == target, unlocks=False)
         ):
             return self._put_down(target)
         if verb == "open" and thing.startswith("locked ") and not self._opens(thing):
             return self._fetch_key()
         if self.shown.ahead != target:
-            return self._first(lambda pose: _ahead(*pose) == target)
+            return self._first(lambda pose: cell_ahead(*pose) == target)
         if verb == "take":
             return "pickup"
         return "toggle"  # opens the door; where it faces what pays already, any action does
@@ -271,56 +276,47 @@ class _RoomDecision:
         doors = [thing for thing in self.known.cells.values() if thing.startswith("locked ")]
         for door in doors:
             color = door.split()[1]
-            keys = {thing for thing in self.known.cells.values() if thing.endswith(" key")}
-            for key in sorted(
-                keys | ({shown.carries} if shown.carries.endswith(" key") else set()), key=self._rank(color)
-            ):
+            for key in sorted(self._keys, key=self._rank(color)):
                 if shown.carries == key:
                     place = next(place for place, thing in self.known.cells.items() if thing == door)
                     if shown.ahead == place:
                         return "toggle"
-                    return self._first(lambda pose, place=place: _ahead(*pose) == place)  # type: ignore[misc]
+                    return self._first(lambda pose, place=place: cell_ahead(*pose) == place)  # type: ignore[misc]
                 places = [place for place, thing in self.known.cells.items() if thing == key]
                 if shown.carries != NOTHING and places:
                     return self._put_down(places[0])
                 if shown.ahead in places:
                     return "pickup"
-                step = self._first(lambda pose, places=places: _ahead(*pose) in places)  # type: ignore[misc]
+                step = self._first(lambda pose, places=places: cell_ahead(*pose) in places)  # type: ignore[misc]
                 if step is not None:
                     return step
         return None
 
+    @property
+    def _keys(self) -> set[str]:
+        """The keys that are known, the one in the hand included."""
+        return {thing for thing in (*self.known.cells.values(), self.shown.carries) if thing.endswith(" key")}
+
     def _rank(self, color: str) -> Callable[[str], tuple[int, float, str]]:
         """The order in which keys are tried on a door."""
-
-        def rank(key: str) -> tuple[int, float, str]:
-            fact = self.known.keys.get((color, key))
-            if fact is None:
-                return (1 if key == f"{color} key" else 2), 0.0, key
-            return (0, -float(fact.last), key) if fact.value == "yes" else (3, float(fact.last), key)
-
-        return rank
+        return lambda key: (*_rank(self.known.keys.get((color, key)), key == f"{color} key"), key)
 
     def _opens(self, door: str) -> bool:
         """Whether what is carried is the key to be tried on a door."""
         color = door.split()[1]
-        held = self.shown.carries
-        if not held.endswith(" key"):
-            return False
-        keys = {thing for thing in self.known.cells.values() if thing.endswith(" key")} | {held}
-        return min(keys, key=self._rank(color)) == held
+        return self.shown.carries.endswith(" key") and min(self._keys, key=self._rank(color)) == self.shown.carries
 
     def _put_down(self, target: Place) -> str:
         """Drop what is carried at the nearest free cell that is no doorway, and where it does not bar the way."""
         cells = self.known.cells
 
         def is_room(pose: tuple[Place, int]) -> bool:
-            x, y = _ahead(*pose)
+            x, y = cell_ahead(*pose)
             walls = [cells.get((x + across, y + down)) == "wall" for across, down in STEPS]
             if cells.get((x, y)) != NOTHING or (walls[0] and walls[2]) or (walls[1] and walls[3]):
                 return False
             cells[x, y] = self.shown.carries
-            found = self._way(lambda pose: _ahead(*pose) == target, unlocks=False)
+            found = self._way(lambda pose: cell_ahead(*pose) == target, unlocks=False)
             cells[x, y] = NOTHING
             return found is not None
 
@@ -333,7 +329,7 @@ class _RoomDecision:
 
     def _explore(self) -> str | None:
         """The next step to the nearest cell that was never seen."""
-        return self._first(lambda pose: _ahead(*pose) not in self.known.cells)
+        return self._first(lambda pose: cell_ahead(*pose) not in self.known.cells)
 
     # Ways over the map.
 
@@ -362,7 +358,7 @@ class _RoomDecision:
             if len(done) > MOST_POSES:
                 return None
             place, facing = pose
-            ahead = _ahead(place, facing)
+            ahead = cell_ahead(place, facing)
             moves: list[tuple[float, tuple[Place, int], str]] = [
                 (1.0, (place, (facing - 1) % 4), "left"),
                 (1.0, (place, (facing + 1) % 4), "right"),
@@ -397,22 +393,11 @@ class _RoomDecision:
 
     def _is_aim(self, thing: str) -> bool:
         """Whether a goal may be entered: it is the most believable one."""
-        facts: Mapping[str, _Dated] = self.known.paid
-        goals = {one for one in self.known.cells.values() if one.endswith(" goal")}
-
-        def rank(goal: str) -> tuple[int, float]:
-            fact = facts.get(goal)
-            if fact is None:
-                return (1 if goal.startswith(self.errand.color) else 2), 0.0
-            return (0, -float(fact.last)) if fact.value == "yes" else (3, float(fact.last))
-
-        return self.errand.verb == "reach" and thing == min(sorted(goals), key=rank)
+        goals = sorted({one for one in self.known.cells.values() if one.endswith(" goal")})
+        paid, color = self.known.paid, self.errand.color
+        best = min(goals, key=lambda goal: _rank(paid.get(goal), goal.startswith(color)))
+        return self.errand.verb == "reach" and thing == best
 
 
 MOST_POSES = 4000
 """The places and directions that are examined for a way."""
-
-
-def _ahead(place: Place, facing: int) -> Place:
-    across, down = STEPS[facing]
-    return place[0] + across, place[1] + down

@@ -44,8 +44,13 @@ class ShownRoom(NamedTuple):
     @property
     def ahead(self) -> Place:
         """The cell before the agent."""
-        across, down = STEPS[self.facing]
-        return self.place[0] + across, self.place[1] + down
+        return cell_ahead(self.place, self.facing)
+
+
+def cell_ahead(place: Place, facing: int) -> Place:
+    """The cell before a place, by the number of a direction."""
+    across, down = STEPS[facing]
+    return place[0] + across, place[1] + down
 
 
 @lru_cache(maxsize=32768)

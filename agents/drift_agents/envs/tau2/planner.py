@@ -255,7 +255,7 @@ class _Plan:
     ) -> None:
         self._shown, self._manual, self._beliefs, self._rng, self._checks = shown, manual, beliefs, rng, checks
         calls = [call for call in map(read_call, view.actions) if call is not None]
-        self._offered = sorted(calls, key=lambda call: self._order(call))
+        self._offered = sorted(calls, key=self._order)
         self._made = {(manual.role_of(call), call.words) for call in shown.made}
         self._is_lost = "error" in shown.answer and shown.answer not in beliefs.refused.values()
         """Whether nothing shows which call was refused just now."""
@@ -316,7 +316,7 @@ class _Plan:
                 deeds.append([call]) if known is None else known.append(call)
         success = self._beliefs.success
         if success is None:
-            failed = any(map(self._beliefs.has_failed, self._messages))
+            failed = any(self._beliefs.has_failed(call.words) for call in self._ends)
             return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed else deeds
         places = [[i for i, call in enumerate(success[0]) if self._is_same(deed[0], call)] for deed in deeds]
         return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
@@ -350,13 +350,12 @@ class _Plan:
         return record is None or all(one in text for one in wanted)
 
     @cached_property
-    def _messages(self) -> list[frozenset[str]]:
-        return [call.words for call in self._offered if self._manual.role_of(call) == "finish"]
+    def _ends(self) -> list[DeskCall]:
+        return [call for call in self._offered if self._manual.role_of(call) == "finish"]
 
     def _end(self) -> Iterator[DeskCall]:
         """End as it worked; else with a message of which all was read, or with none if nothing is asked."""
-        ends = [call for call in self._offered if self._manual.role_of(call) == "finish"]
-        success = self._beliefs.success
+        ends, success = self._ends, self._beliefs.success
         if success is not None and success[1] is not None:
             yield from (call for call in ends if call.words == success[1].words)
         asks = bool(_QUESTION.search(self._shown.request))

@@ -245,11 +245,8 @@ class Tau2Facts(PlainFacts):
         'cancel_reservation("EHGLP3") and the answer {"ok": true}'
     """
 
+    best_score = 1.0
     cut_states = ('{"domain": ', "a state of the desk")
-
-    def highest_score(self, task: str) -> float:
-        """1: all requests score from 0 to 1."""
-        return 1.0
 
     def describe_state(self, state: str) -> str:
         """The calls and the last answer; another text as it is."""

@@ -1,10 +1,4 @@
-"""What is believed about tools, from the recollections of a prompt: which ways of using them worked.
-
-* `UseOfTool` - one way of using a tool, among others
-* `DeskBeliefs` - which choices worked, which amounts need a person, which calls are refused here; conflicts settled
-* `UNITS` - the amount that a tool is given for one euro
-* `family_of` - what a call writes, by the kinds of its values
-"""
+"""What is believed about tools, from the recollections of a prompt: which ways of using them worked."""
 
 from __future__ import annotations
 

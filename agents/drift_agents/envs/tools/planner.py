@@ -229,16 +229,11 @@ class DeskPlan:
         is_denied = self._error is not None and self._error.rule == "approval_limit"
         if self.case.order is None or not (is_denied or self._needs_person) or self.case.order in self._forbidden:
             return []
-        if self._has_refunded or self._declined:
+        if self._declined or any(
+            call.has("P") and self.manual.role_of(call.tool) != "draft_refund" for call in self.shown.calls
+        ):
             return []
         return self._find("hand_over", self.case.order)
-
-    @property
-    def _has_refunded(self) -> bool:
-        return any(call.has("P") for call in self.shown.calls if not self._is_draft(call))
-
-    def _is_draft(self, call: Call) -> bool:
-        return self.manual.role_of(call.tool) == "draft_refund"
 
     @property
     def _declined(self) -> set[int]:
@@ -256,17 +251,12 @@ class DeskPlan:
     @cached_property
     def _deeds(self) -> list[Deed]:
         """What has to be written, in order; what is forbidden, or was declined, is left out."""
-        declined = self._declined
-        found = []
-        for order, rule in self._forbidden.items():
-            found.append(self._decline(order, rule))
-        for deed in self._wanted_deeds():
-            if deed.order not in declined and deed.order not in self._forbidden:
-                found.append(deed)
-        return found
-
-    def _decline(self, order: int, rule: str) -> Deed:
-        return self._deed("decline", order, "decline", order, rule, shows="declined")
+        refusals = [
+            self._deed("decline", order, "decline", order, rule, shows="declined")
+            for order, rule in self._forbidden.items()
+        ]
+        left_out = self._declined.union(self._forbidden)
+        return refusals + [deed for deed in self._wanted_deeds() if deed.order not in left_out]
 
     def _deed(
         self,
@@ -419,14 +409,10 @@ class DeskPlan:
                 continue
             if error.rule == "approval_limit" and self.case.order is not None:
                 return self._find("hand_over", self.case.order)
-            if self._is_denied(deed, error):
-                rule = error.rule or deed.rule
-                return self._find("decline", deed.order, rule)
+            if deed.rule and error.code in _DENIED:
+                return self._find("decline", deed.order, error.rule or deed.rule)
             ways = self._without(ways, way, error)
         return [way.call for way in ways or deed.ways]
-
-    def _is_denied(self, deed: Deed, error: DeskError) -> bool:
-        return bool(deed.rule) and error.code in _DENIED
 
     def _without(self, ways: Sequence[Way], refused: Way, error: DeskError) -> list[Way]:
         """The ways that an error leaves open: another form for a default, another unit for an amount."""
@@ -444,15 +430,12 @@ class DeskPlan:
             return []
         deeds = [deed for deed in self._deeds if deed.family not in ("draft", "register", "create", "lost")]
         doubtful = [deed for deed in deeds if not self._is_backed(deed)]
-        if not doubtful:
+        deed = next((deed for deed in doubtful if not self._reads_since(deed) or not deed.shows()), None)
+        if deed is None:
             return []
-        hidden = [deed for deed in doubtful if not self._was_read(deed) or not deed.shows()]
-        for deed in hidden:
-            again = self._find("get_order", deed.order) if deed.order else self._find("find_customer")
-            if self._reads_since(deed) < READS:
-                return again
-            return self._attempt(deed)
-        return []
+        if self._reads_since(deed) < READS:
+            return self._find("get_order", deed.order) if deed.order else self._find("find_customer")
+        return self._attempt(deed)
 
     def _is_backed(self, deed: Deed) -> bool:
         """Whether all that was chosen is known to work."""
@@ -460,9 +443,6 @@ class DeskPlan:
         choices = [] if way is None else [*way.choices]
         choices += [UseOfTool(f"lands {deed.family}", AT_ONCE)]
         return all(self.beliefs.rank(choice) == 0 for choice in choices)
-
-    def _was_read(self, deed: Deed) -> bool:
-        return self._reads_since(deed) > 0
 
     def _reads_since(self, deed: Deed) -> int:
         """How often the record was read since the deed was done last."""

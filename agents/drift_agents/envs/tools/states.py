@@ -273,11 +273,8 @@ class ToolsFacts(PlainFacts):
         'get_order(O-2054) and the answer {"ok": true}, for "I am Bo, bo@example.org. Stop my order."'
     """
 
+    best_score = 1.0
     cut_states = ('{"shop": ', "a state of the desk")
-
-    def highest_score(self, task: str) -> float:
-        """1: all requests score from 0 to 1."""
-        return 1.0
 
     def describe_state(self, state: str) -> str:
         """The calls, the last answer and the request; another text as it is."""

@@ -1,11 +1,4 @@
-"""The instruction of a shopping task, parsed.
-
-* `ParsedInstruction` - an instruction as words, a price limit and a class of colours
-* `parse_instruction` - parses the text
-* `stems` - the stems of a text's words
-* `read_price` - parses a price
-* `prior_colors` - the colours commonly called warm or cool: the planner's prior, not the shop's rule
-"""
+"""The instruction of a shopping task, parsed into words, options, a price limit and a class of colours."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What is known about a shop from the recollections of a prompt.
-
-* `ShopKnowledge` - purchases, pages of listings, results and buttons of advertisements, conflicts settled
-* `summarise_records` - recollections into `ShopKnowledge`
-* `DatedValue`, `Offer` - a value, or a listing's page, with the time when it was last seen
-* `Article` - a product, whichever seller offers it
-* `RecalledPurchase` - a purchase
-"""
+"""What is known about a shop from the recollections of a prompt, conflicts settled."""
 
 from __future__ import annotations
 

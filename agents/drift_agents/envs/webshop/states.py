@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from drift_agents.envs.webshop.instruction import ParsedInstruction, stems
+from drift_agents.envs.webshop.instruction import ParsedInstruction, parse_instruction, stems
 from drift_agents.matching import ParsedMatching
 from drift_agents.policy.facts import PlainFacts, describe_state
 from drift_agents.prompt.view import Recollection
@@ -25,7 +25,6 @@ INSTRUCTION = "Instruction:"
 _ASIN = {ITEM: 0, SUB_PAGE: 0, AD: 0, CONFIRM: 0, DONE: 0}
 _OPTIONS = {ITEM: 3, SUB_PAGE: 4, AD: 1, CONFIRM: 1, DONE: 1}
 """Where asin and options stand among the parts of an address, by kind."""
-_CLASS = re.compile(r"\bin an? (\w+) colou?r\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class ShopState:
     @cached_property
     def color_class(self) -> str:
         """The requested class of colours, such as `warm`, or ""."""
-        found = _CLASS.search(self.instruction)
-        return found[1].lower() if found else ""
+        return parse_instruction(self.instruction).color_class
 
     def _part(self, places: dict[str, int]) -> str:
         place = places.get(self.kind, len(self.parts))
@@ -361,11 +359,8 @@ class WebShopFacts(PlainFacts):
         'the page "Thank you!"'
     """
 
+    best_score = 1.0
     cut_states = ('{"html": ', "a page")
-
-    def highest_score(self, task: str) -> float:
-        """1: all tasks score from 0 to 1."""
-        return 1.0
 
     def describe_state(self, state: str) -> str:
         """What kind of page it is, with what distinguishes it; a text that is no page as it is."""
