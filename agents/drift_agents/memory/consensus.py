@@ -25,162 +25,8 @@ from drift_envs.checks import check_count, check_interval
 SHARED = ""
 """The owner of the shared bank."""
 
-
-class ConsensusItem(NamedTuple):
-    """An item of a bank.
-
-    Args:
-        id: its number.
-        owner: the member whose private bank it belongs to; `SHARED` for the shared one.
-        title: its title.
-        description: one sentence about it.
-        content: what to do, or to avoid, and why.
-        task: the task that it was learned from.
-        states: the states of its evidence, in order of first mention.
-        evidence: the records that it cites, in order.
-        ordered: whether they are consecutive steps of one trajectory.
-        length: the number of records before any was cut off.
-        wrong: whether it is wrong on purpose; its text does not say so.
-    """
-
-    id: RecordId
-    owner: str
-    title: str
-    description: str
-    content: str
-    task: str
-    states: tuple[str, ...]
-    evidence: tuple[RecordId, ...]
-    ordered: bool
-    length: int
-    wrong: bool = False
-
-    @property
-    def steps(self) -> tuple[RecordId, ...]:
-        """The records that it cites."""
-        return self.evidence
-
-    def keep_last(self, number: int) -> ConsensusItem:
-        """The item with its last pieces of evidence alone."""
-        return self._replace(evidence=self.evidence[-number:])
-
-    def note(self) -> Note:
-        """The item as it is in a prompt; the text of one that was cut says so."""
-        lost = self.length - len(self.evidence) if self.ordered else 0
-        cut = f" (What it says of its first {lost} steps no longer holds.)" if lost else ""
-        return Note(self.id, f"{self.title}. {self.description} {self.content}{cut}", self.evidence)
-
-
-class ItemBanks(ItemStore[ConsensusItem]):
-    """All items: append-only, except that items are removed with their evidence.
-
-    The similarity of an item to a situation is that of its most similar state. A state that is equal by
-    the matching rule has similarity 1; otherwise it is the cosine between the two texts "task, state":
-    the paper's query is "the current task description with the active page context", and it does not
-    say which text of an item is embedded.
-
-    Args:
-        embedding: of situations.
-        cascade: what happens to an item whose evidence is removed (`drift_agents.memory.citations`); `cut` cuts
-            the beginning of a path, up to the removed step.
-        key: the matching rule's key of a state.
-
-    Raises:
-        ArgumentError: if there is no such rule.
-    """
-
-    def __init__(self, embedding: Embedding, cascade: str, key: Callable[[str], Hashable]) -> None:
-        super().__init__(cascade)
-        self.embedding, self.key = embedding, key
-        self._index: _SituationIndex | None = None
-
-    def can_cut(self, item: ConsensusItem) -> bool:
-        """Whether it cites consecutive steps of one trajectory."""
-        return item.ordered
-
-    def cited(self, numbers: Iterable[RecordId]) -> frozenset[RecordId]:
-        """The records that these items cite, removed ones included; unknown numbers are ignored."""
-        return frozenset(record for number in numbers for record in self.citations.evidence(number))
-
-    def similar(self, task: str, state: str, owners: Container[str], least: float) -> list[ConsensusItem]:
-        """The items above a similarity, the most similar first; of equal ones the newest."""
-        if not self._items:
-            return []
-        if self._index is None or [item.id for item in self._index.items] != list(self._items):
-            self._index = _SituationIndex(list(self), self.embedding, self.key)
-        scores = self._index.scores(task, state)
-        found = [
-            (score, item)
-            for score, item in zip(scores.tolist(), self._index.items, strict=True)
-            if score >= least and item.owner in owners
-        ]
-        return [item for _, item in sorted(found, key=lambda pair: (-pair[0], -pair[1].id))]
-
-
-class _SituationIndex:
-    """The similarity of a fixed set of items to situations."""
-
-    def __init__(self, items: list[ConsensusItem], embedding: Embedding, key: Callable[[str], Hashable]) -> None:
-        self.items, self._embedding, self._key = items, embedding, key
-        places: dict[tuple[str, str], int] = {}
-        rows, columns = [], []
-        for row, item in enumerate(items):
-            for state in item.states:
-                rows.append(row)
-                columns.append(places.setdefault((item.task, state), len(places)))
-        self._rows, self._columns = np.array(rows, np.int64), np.array(columns, np.int64)
-        self._keys = [key(state) for _, state in places]
-        self._vectors = embedding.embed([situation(*place) for place in places])
-        self._scores: dict[tuple[str, str], NDArray[np.float64]] = {}
-
-    def scores(self, task: str, state: str) -> NDArray[np.float64]:
-        """The similarity of every item to a situation; shape (items,)."""
-        scores = self._scores.get((task, state))
-        if scores is None:
-            similar = cosine(self._embedding.embed([situation(task, state)])[0], self._vectors)
-            here = self._key(state)
-            similar[[key == here for key in self._keys]] = 1.0
-            scores = np.full(len(self.items), -1.0)
-            np.maximum.at(scores, self._rows, similar[self._columns])
-            self._scores[task, state] = scores
-        return scores
-
-
-def situation(task: str, state: str) -> str:
-    """A task and a state as one text."""
-    return f"{task}\n{state}"
-
-
 SHOWN = 3
 """The default largest number of items in a prompt (appendix A.2: best at 3)."""
-
-
-@runtime_checkable
-class TeamMemory(Protocol):
-    """A memory into which a team writes items."""
-
-    def attend(self) -> None:
-        """Stop the memory's own distillation: a team writes the items."""
-
-    def attempt(self) -> tuple[Record, ...]:
-        """The records of the last episode, step by step."""
-        ...
-
-    def write_item(self, candidate: ProposedItem, task: str, owners: Sequence[str], now: AgentClock) -> None:
-        """Write an item into the banks of these owners; the empty name is the shared bank."""
-
-    def held(self, reader: str) -> Iterator[ConsensusItem]:
-        """The items that a member can read, oldest first."""
-        ...
-
-    @property
-    def key(self) -> Callable[[str], Hashable]:
-        """The matching rule's key of a state."""
-        ...
-
-    def records(self) -> Iterator[Record]:
-        """All records of transitions, oldest first."""
-        ...
 
 
 class ConsensusMemory(TransitionStoreMemory):
@@ -401,3 +247,156 @@ class ConsensusMemory(TransitionStoreMemory):
         if not self._has_team:
             self._task = result.task
             self._focus = None
+
+
+@runtime_checkable
+class TeamMemory(Protocol):
+    """A memory into which a team writes items."""
+
+    def attend(self) -> None:
+        """Stop the memory's own distillation: a team writes the items."""
+
+    def attempt(self) -> tuple[Record, ...]:
+        """The records of the last episode, step by step."""
+        ...
+
+    def write_item(self, candidate: ProposedItem, task: str, owners: Sequence[str], now: AgentClock) -> None:
+        """Write an item into the banks of these owners; the empty name is the shared bank."""
+
+    def held(self, reader: str) -> Iterator[ConsensusItem]:
+        """The items that a member can read, oldest first."""
+        ...
+
+    @property
+    def key(self) -> Callable[[str], Hashable]:
+        """The matching rule's key of a state."""
+        ...
+
+    def records(self) -> Iterator[Record]:
+        """All records of transitions, oldest first."""
+        ...
+
+
+class ConsensusItem(NamedTuple):
+    """An item of a bank.
+
+    Args:
+        id: its number.
+        owner: the member whose private bank it belongs to; `SHARED` for the shared one.
+        title: its title.
+        description: one sentence about it.
+        content: what to do, or to avoid, and why.
+        task: the task that it was learned from.
+        states: the states of its evidence, in order of first mention.
+        evidence: the records that it cites, in order.
+        ordered: whether they are consecutive steps of one trajectory.
+        length: the number of records before any was cut off.
+        wrong: whether it is wrong on purpose; its text does not say so.
+    """
+
+    id: RecordId
+    owner: str
+    title: str
+    description: str
+    content: str
+    task: str
+    states: tuple[str, ...]
+    evidence: tuple[RecordId, ...]
+    ordered: bool
+    length: int
+    wrong: bool = False
+
+    @property
+    def steps(self) -> tuple[RecordId, ...]:
+        """The records that it cites."""
+        return self.evidence
+
+    def keep_last(self, number: int) -> ConsensusItem:
+        """The item with its last pieces of evidence alone."""
+        return self._replace(evidence=self.evidence[-number:])
+
+    def note(self) -> Note:
+        """The item as it is in a prompt; the text of one that was cut says so."""
+        lost = self.length - len(self.evidence) if self.ordered else 0
+        cut = f" (What it says of its first {lost} steps no longer holds.)" if lost else ""
+        return Note(self.id, f"{self.title}. {self.description} {self.content}{cut}", self.evidence)
+
+
+class ItemBanks(ItemStore[ConsensusItem]):
+    """All items: append-only, except that items are removed with their evidence.
+
+    The similarity of an item to a situation is that of its most similar state. A state that is equal by
+    the matching rule has similarity 1; otherwise it is the cosine between the two texts "task, state":
+    the paper's query is "the current task description with the active page context", and it does not
+    say which text of an item is embedded.
+
+    Args:
+        embedding: of situations.
+        cascade: what happens to an item whose evidence is removed (`drift_agents.memory.citations`); `cut` cuts
+            the beginning of a path, up to the removed step.
+        key: the matching rule's key of a state.
+
+    Raises:
+        ArgumentError: if there is no such rule.
+    """
+
+    def __init__(self, embedding: Embedding, cascade: str, key: Callable[[str], Hashable]) -> None:
+        super().__init__(cascade)
+        self.embedding, self.key = embedding, key
+        self._index: _SituationIndex | None = None
+
+    def can_cut(self, item: ConsensusItem) -> bool:
+        """Whether it cites consecutive steps of one trajectory."""
+        return item.ordered
+
+    def cited(self, numbers: Iterable[RecordId]) -> frozenset[RecordId]:
+        """The records that these items cite, removed ones included; unknown numbers are ignored."""
+        return frozenset(record for number in numbers for record in self.citations.evidence(number))
+
+    def similar(self, task: str, state: str, owners: Container[str], least: float) -> list[ConsensusItem]:
+        """The items above a similarity, the most similar first; of equal ones the newest."""
+        if not self._items:
+            return []
+        if self._index is None or [item.id for item in self._index.items] != list(self._items):
+            self._index = _SituationIndex(list(self), self.embedding, self.key)
+        scores = self._index.scores(task, state)
+        found = [
+            (score, item)
+            for score, item in zip(scores.tolist(), self._index.items, strict=True)
+            if score >= least and item.owner in owners
+        ]
+        return [item for _, item in sorted(found, key=lambda pair: (-pair[0], -pair[1].id))]
+
+
+class _SituationIndex:
+    """The similarity of a fixed set of items to situations."""
+
+    def __init__(self, items: list[ConsensusItem], embedding: Embedding, key: Callable[[str], Hashable]) -> None:
+        self.items, self._embedding, self._key = items, embedding, key
+        places: dict[tuple[str, str], int] = {}
+        rows, columns = [], []
+        for row, item in enumerate(items):
+            for state in item.states:
+                rows.append(row)
+                columns.append(places.setdefault((item.task, state), len(places)))
+        self._rows, self._columns = np.array(rows, np.int64), np.array(columns, np.int64)
+        self._keys = [key(state) for _, state in places]
+        self._vectors = embedding.embed([situation(*place) for place in places])
+        self._scores: dict[tuple[str, str], NDArray[np.float64]] = {}
+
+    def scores(self, task: str, state: str) -> NDArray[np.float64]:
+        """The similarity of every item to a situation; shape (items,)."""
+        scores = self._scores.get((task, state))
+        if scores is None:
+            similar = cosine(self._embedding.embed([situation(task, state)])[0], self._vectors)
+            here = self._key(state)
+            similar[[key == here for key in self._keys]] = 1.0
+            scores = np.full(len(self.items), -1.0)
+            np.maximum.at(scores, self._rows, similar[self._columns])
+            self._scores[task, state] = scores
+        return scores
+
+
+def situation(task: str, state: str) -> str:
+    """A task and a state as one text."""
+    return f"{task}\n{state}"

@@ -33,20 +33,6 @@ DISTIL = object_schema(
     optional=["best_trajectory"],
 )
 
-HEAD, TAIL = 60, 130
-"""The characters quoted from the beginning and the end of a long state; a page ends with its URL."""
-_CLAIM = re.compile(
-    r'in (?P<state>\S.*?) action (?P<action>"(?:[^"\\]|\\.)*") led to (?P<after>\S.*?) '
-    r"\(score (?P<score>-?[\d.e+-]+)(?P<ended>; the episode ended)?\)"
-)
-_LINE = re.compile(rf"\[(?P<ref>\d+\.\d+)\] {_CLAIM.pattern}")
-_STATED = re.compile(rf"(?:: |; and ){_CLAIM.pattern}")
-"""A statement of a transition: after a colon, or after another statement."""
-_TITLE = re.compile(
-    r"Trajectory (?P<number>\d+): score (?P<score>\S+) after (?P<steps>\d+) steps?; (the episode ended|time ran out)"
-)
-_MOST = re.compile(r"^At most (\d+) items", re.MULTILINE)
-
 
 class ProposedItem(NamedTuple):
     """An item before the vote.
@@ -72,6 +58,71 @@ class ProposedItem(NamedTuple):
     def text(self) -> str:
         """The item without its evidence."""
         return f"{self.title}. {self.description} {self.content}"
+
+
+Attempts = Sequence[tuple[Episode, Sequence[Record]]]
+"""Attempts at one task: each episode with its records, in order."""
+
+
+def propose(model: Model, attempts: Attempts, most: int = MOST) -> list[ProposedItem]:
+    """Items from several attempts at one task, by a model or by the rule.
+
+    Cited lines that do not exist are ignored; an item without any cited line is dropped, since it could
+    neither be checked nor be removed with its evidence.
+
+    Args:
+        most: the largest number of items.
+
+    Raises:
+        ModelError: if the model's answer has the wrong form.
+
+    Example:
+        >>> from drift_agents.llm.base import RuleModel
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> fell = Record(7, "ice", "1", ((Outcome("hole", 0.0, True), 1.0),), 1, AgentClock())
+        >>> [(c.title, c.evidence) for c in propose(RuleModel(RULES), [(Episode("Cross.", 0.0, 1, True), [fell])])]
+        [('Avoid "1"', (7,))]
+    """
+    text = render_trajectories(attempts)
+    messages = read_messages("memory/templates/edv_distil.txt", trajectories=text, most=str(most))
+    lines = number_lines(attempts)
+    found = []
+    for item in ask(model, messages, DISTIL).data["items"][:most]:
+        refs = tuple(dict.fromkeys(ref.strip("[] ") for ref in item["evidence"]))
+        known = tuple(ref for ref in refs if ref in lines)
+        if known:
+            found.append(
+                ProposedItem(
+                    item["title"],
+                    item["description"],
+                    item["content"],
+                    tuple(lines[ref].id for ref in known),
+                    _is_ordered(known),
+                    refs=known,
+                )
+            )
+    return found
+
+
+def _is_ordered(refs: Sequence[str]) -> bool:
+    """Whether these lines are at least two steps of one trajectory, in order."""
+    places = [tuple(map(int, ref.split("."))) for ref in refs]
+    return len(refs) > 1 and len({number for number, _ in places}) == 1 and places == sorted(places)
+
+
+HEAD, TAIL = 60, 130
+"""The characters quoted from the beginning and the end of a long state; a page ends with its URL."""
+_CLAIM = re.compile(
+    r'in (?P<state>\S.*?) action (?P<action>"(?:[^"\\]|\\.)*") led to (?P<after>\S.*?) '
+    r"\(score (?P<score>-?[\d.e+-]+)(?P<ended>; the episode ended)?\)"
+)
+_LINE = re.compile(rf"\[(?P<ref>\d+\.\d+)\] {_CLAIM.pattern}")
+_STATED = re.compile(rf"(?:: |; and ){_CLAIM.pattern}")
+"""A statement of a transition: after a colon, or after another statement."""
+_TITLE = re.compile(
+    r"Trajectory (?P<number>\d+): score (?P<score>\S+) after (?P<steps>\d+) steps?; (the episode ended|time ran out)"
+)
+_MOST = re.compile(r"^At most (\d+) items", re.MULTILINE)
 
 
 class Line(NamedTuple):
@@ -145,10 +196,6 @@ def read_claims(text: str) -> tuple[Line, ...]:
 def _make_line(found: re.Match[str], ref: str) -> Line:
     ended = found["ended"] is not None
     return Line(ref, found["state"], found["action"], found["after"], float(found["score"]), ended)
-
-
-Attempts = Sequence[tuple[Episode, Sequence[Record]]]
-"""Attempts at one task: each episode with its records, in order."""
 
 
 def render_trajectories(attempts: Attempts) -> str:
@@ -343,52 +390,6 @@ def describe_claims(claims: Sequence[Transition]) -> ProposedItem:
     return ProposedItem(
         f"Mind {actions}", "What these actions lead to.", f"Keep to this: {statements}.", forged=tuple(claims)
     )
-
-
-def propose(model: Model, attempts: Attempts, most: int = MOST) -> list[ProposedItem]:
-    """Items from several attempts at one task, by a model or by the rule.
-
-    Cited lines that do not exist are ignored; an item without any cited line is dropped, since it could
-    neither be checked nor be removed with its evidence.
-
-    Args:
-        most: the largest number of items.
-
-    Raises:
-        ModelError: if the model's answer has the wrong form.
-
-    Example:
-        >>> from drift_agents.llm.base import RuleModel
-        >>> from drift_agents.types import AgentClock, Outcome
-        >>> fell = Record(7, "ice", "1", ((Outcome("hole", 0.0, True), 1.0),), 1, AgentClock())
-        >>> [(c.title, c.evidence) for c in propose(RuleModel(RULES), [(Episode("Cross.", 0.0, 1, True), [fell])])]
-        [('Avoid "1"', (7,))]
-    """
-    text = render_trajectories(attempts)
-    messages = read_messages("memory/templates/edv_distil.txt", trajectories=text, most=str(most))
-    lines = number_lines(attempts)
-    found = []
-    for item in ask(model, messages, DISTIL).data["items"][:most]:
-        refs = tuple(dict.fromkeys(ref.strip("[] ") for ref in item["evidence"]))
-        known = tuple(ref for ref in refs if ref in lines)
-        if known:
-            found.append(
-                ProposedItem(
-                    item["title"],
-                    item["description"],
-                    item["content"],
-                    tuple(lines[ref].id for ref in known),
-                    _is_ordered(known),
-                    refs=known,
-                )
-            )
-    return found
-
-
-def _is_ordered(refs: Sequence[str]) -> bool:
-    """Whether these lines are at least two steps of one trajectory, in order."""
-    places = [tuple(map(int, ref.split("."))) for ref in refs]
-    return len(refs) > 1 and len({number for number, _ in places}) == 1 and places == sorted(places)
 
 
 RULES: Mapping[str, Rule] = {DISTIL["title"]: distil}

@@ -31,77 +31,8 @@ GAIN = 1.0
 """What a recall adds to S."""
 FAINTEST = 1e-12
 """The least weight: weights are positive."""
-DAY = object_schema("memory_bank_day", summary={"type": "string", "minLength": 1, "maxLength": 2000})
-RUNS = 12
-"""The largest number of runs of equal actions in a summary; a longer path is given by its length alone."""
-LONGEST = {"state": 200, "action": 60}
-"""The largest number of characters in a quoted state or action."""
 
 _Ranked = tuple[float, RecordId, Record]
-
-
-def summarise_day(text: str) -> dict[str, str]:
-    r"""The rule that answers `DAY` offline: the path, its score, and the step that ended it without a score.
-
-    Args:
-        text: the result of `drift_agents.memory.transcript.render_steps`.
-
-    Returns:
-        JSON by the schema `DAY`.
-
-    Example:
-        >>> summarise_day('Task: go.\nSteps:\n- in start action "1" led to hole (score 0; the episode ended)')
-        {'summary': 'From start "1" led to score 0. Avoid "1" in start: the episode ended there for nothing.'}
-    """
-    # From the right, since a task may contain the marker and the lines below it cannot.
-    steps = read_steps(text.rpartition(STEPS)[2])
-    if not steps:
-        return {"summary": "Nothing happened."}
-    runs = count_runs(_quote(step, "action") for step in steps)
-    if len(runs) > RUNS:
-        path = f"a way of {len(steps)} steps"
-    else:
-        path = ", ".join(action if times == 1 else f"{times} times {action}" for action, times in runs)
-    last = steps[-1]
-    summary = f"From {_quote(steps[0], 'state')} {path} led to score {last['score']}"
-    if not last["ended"]:
-        summary += ", without an end"
-    elif float(last["score"]) <= 0:
-        summary += f". Avoid {_quote(last, 'action')} in {_quote(last, 'state')}: the episode ended there for nothing"
-    return {"summary": f"{summary}."}
-
-
-def _quote(step: re.Match[str], part: str) -> str:
-    return truncate(step[part], LONGEST[part])
-
-
-RULES: Mapping[str, Rule] = {DAY["title"]: summarise_day}
-"""The table for `drift_agents.llm.base.RuleModel`."""
-
-
-class MemoryStrength(NamedTuple):
-    """The strength of a record, and the time of its last recall.
-
-    Args:
-        strength: S, in units of time.
-        since: when it was written or recalled last: there t = 0.
-    """
-
-    strength: float
-    since: AgentClock
-
-
-def retention(faded: float) -> float:
-    """The retention R = exp(-t / S), at least `FAINTEST`.
-
-    Args:
-        faded: t / S, the time since the last recall in units of the strength; not negative.
-
-    Example:
-        >>> [round(retention(1 / strength), 3) for strength in (1, 2, 10)]
-        [0.368, 0.607, 0.905]
-    """
-    return max(math.exp(-faded), FAINTEST)
 
 
 class MemoryBank(TransitionStoreMemory):
@@ -318,3 +249,74 @@ class MemoryBank(TransitionStoreMemory):
         self._citations.add(note.id, note.evidence)
         self._cache.clear()
         self._weighted_summaries = None
+
+
+class MemoryStrength(NamedTuple):
+    """The strength of a record, and the time of its last recall.
+
+    Args:
+        strength: S, in units of time.
+        since: when it was written or recalled last: there t = 0.
+    """
+
+    strength: float
+    since: AgentClock
+
+
+def retention(faded: float) -> float:
+    """The retention R = exp(-t / S), at least `FAINTEST`.
+
+    Args:
+        faded: t / S, the time since the last recall in units of the strength; not negative.
+
+    Example:
+        >>> [round(retention(1 / strength), 3) for strength in (1, 2, 10)]
+        [0.368, 0.607, 0.905]
+    """
+    return max(math.exp(-faded), FAINTEST)
+
+
+DAY = object_schema("memory_bank_day", summary={"type": "string", "minLength": 1, "maxLength": 2000})
+RUNS = 12
+"""The largest number of runs of equal actions in a summary; a longer path is given by its length alone."""
+LONGEST = {"state": 200, "action": 60}
+"""The largest number of characters in a quoted state or action."""
+
+
+def summarise_day(text: str) -> dict[str, str]:
+    r"""The rule that answers `DAY` offline: the path, its score, and the step that ended it without a score.
+
+    Args:
+        text: the result of `drift_agents.memory.transcript.render_steps`.
+
+    Returns:
+        JSON by the schema `DAY`.
+
+    Example:
+        >>> summarise_day('Task: go.\nSteps:\n- in start action "1" led to hole (score 0; the episode ended)')
+        {'summary': 'From start "1" led to score 0. Avoid "1" in start: the episode ended there for nothing.'}
+    """
+    # From the right, since a task may contain the marker and the lines below it cannot.
+    steps = read_steps(text.rpartition(STEPS)[2])
+    if not steps:
+        return {"summary": "Nothing happened."}
+    runs = count_runs(_quote(step, "action") for step in steps)
+    if len(runs) > RUNS:
+        path = f"a way of {len(steps)} steps"
+    else:
+        path = ", ".join(action if times == 1 else f"{times} times {action}" for action, times in runs)
+    last = steps[-1]
+    summary = f"From {_quote(steps[0], 'state')} {path} led to score {last['score']}"
+    if not last["ended"]:
+        summary += ", without an end"
+    elif float(last["score"]) <= 0:
+        summary += f". Avoid {_quote(last, 'action')} in {_quote(last, 'state')}: the episode ended there for nothing"
+    return {"summary": f"{summary}."}
+
+
+def _quote(step: re.Match[str], part: str) -> str:
+    return truncate(step[part], LONGEST[part])
+
+
+RULES: Mapping[str, Rule] = {DAY["title"]: summarise_day}
+"""The table for `drift_agents.llm.base.RuleModel`."""

@@ -22,141 +22,6 @@ from drift_agents.prompt.lessons import build_trajectories, read_line, render_tr
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Episode, Experience, Note, Record, RecordId, Retrieved, Transition
 
-MOST_ITEMS = 3
-"""The largest number of items of an episode."""
-
-HORIZON = 20
-"""The largest number of steps in an item: as many as in a strategy of AdaMEM's."""
-
-_ITEM = object_schema(
-    "",
-    title={"type": "string", "minLength": 1, "maxLength": 200},
-    description={"type": "string", "maxLength": 1000},
-    content={"type": "string", "minLength": 1, "maxLength": 100000},
-)
-ITEMS = object_schema("reasoning_bank_items", items={"type": "array", "maxItems": MOST_ITEMS, "items": _ITEM})
-
-RESULT = "\nResult: "
-_RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?")
-
-
-class ReasoningItem(NamedTuple):
-    """An item: title, description, content.
-
-    Example:
-        >>> ReasoningItem("Hurry.", "Time is short.", "Run.").text
-        'Hurry. Time is short. Run.'
-    """
-
-    title: str
-    description: str
-    content: str
-
-    @property
-    def text(self) -> str:
-        """The item as it is in a prompt."""
-        return " ".join(part for part in self if part)
-
-
-def render_episode(episode: Episode, steps: Iterable[Record]) -> str:
-    """The text of an episode.
-
-    Args:
-        episode: its task, score and length.
-        steps: its records, in order.
-
-    Example:
-        >>> from drift_agents.types import AgentClock, Outcome
-        >>> step = Record(0, "[1]", "1", ((Outcome("[2]", 0.0, True), 1.0),), 1, AgentClock())
-        >>> print(render_episode(Episode("Reach the goal.", 0.0, 1, True), [step]))
-        Task: Reach the goal.
-        Steps:
-        - in [1] action "1" led to [2] (the episode ended; score 0; seen once; last at step 0)
-        Result: score 0 after 1 step
-    """
-    lines = "\n".join(
-        Recollection(
-            _one_line(record.state),
-            record.action,
-            record.outcome._replace(state=_one_line(record.outcome.state)),
-            1.0,
-            record.now.step,
-        ).line()
-        for record in steps
-    )
-    return f"Task: {episode.task}{STEPS}{lines}{RESULT}score {episode.score:g} after {count_steps(episode)}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.splitlines()) if "\n" in text else text
-
-
-def make_items(text: str) -> dict[str, Any]:
-    r"""The rule that answers `ITEMS` offline: the path of a success, or the step that ended a failure.
-
-    Args:
-        text: the result of `render_episode`.
-
-    Returns:
-        JSON by the schema `ITEMS`; no item for a failure that did not end, or without readable steps.
-
-    Raises:
-        ArgumentError: if the text has another form.
-
-    Example:
-        >>> step = '- in [1] action "1" led to [2] (the episode ended; score 0; seen once; last at step 4)'
-        >>> make_items(f"Task: go.\nSteps:\n{step}\nResult: score 0 after 1 step")["items"][0]["content"]
-        'From [1] do "1" to get to [2]: score 0, the end, last seen at step 4.'
-    """
-    # From the right, since a task may contain the markers and the lines below it cannot.
-    body, _, result_line = text.rpartition(RESULT)
-    task, _, lines = body.rpartition(STEPS)
-    result = _RESULT.fullmatch(result_line)
-    if result is None:
-        raise ArgumentError(f"an episode should end with its result. Received {text[-80:]!r}")
-    steps: list[Recollection] = []
-    for line in lines.split("\n"):
-        with suppress(ArgumentError):  # a state that is no JSON text is left out
-            steps.append(read_line(line))
-    if not steps:
-        return {"items": []}
-    score = float(result["score"])
-    if score >= highest_score(task):
-        paths = " ".join(render_trajectory(path) for path in build_trajectories(steps[:HORIZON]))
-        item = ReasoningItem("A way that worked.", f"It reached a score of {score:g} in {len(steps)} steps.", paths)
-        items = [item]
-        if len(steps) > HORIZON:
-            (last,) = build_trajectories(steps[-1:])
-            items.append(ReasoningItem("How it ended.", "The last step of that way.", render_trajectory(last)))
-    elif steps[-1].outcome.ended:
-        (last,) = build_trajectories(steps[-1:])
-        items = [
-            ReasoningItem(
-                "What ended an attempt.", f"It ended with a score of {score:g} only.", render_trajectory(last)
-            )
-        ]
-    else:
-        items = []
-    return {"items": [item._asdict() for item in items]}
-
-
-RULES: Mapping[str, Rule] = {ITEMS["title"]: make_items}
-"""The table for `drift_agents.llm.base.RuleModel`."""
-
-
-class PastTask(NamedTuple):
-    """The items of an episode.
-
-    Args:
-        start: its first observation, the key.
-        task: its task in words.
-        items: the numbers of its items that were not removed.
-    """
-
-    start: str
-    task: str
-    items: tuple[RecordId, ...]
-
 
 class ReasoningBank(EpisodicMemory):
     """A few items of reasoning about every episode, retrieved once, when an episode begins.
@@ -283,3 +148,139 @@ class ReasoningBank(EpisodicMemory):
                 del self._tasks[number]
                 self._starts.remove(number)
         return items
+
+
+class PastTask(NamedTuple):
+    """The items of an episode.
+
+    Args:
+        start: its first observation, the key.
+        task: its task in words.
+        items: the numbers of its items that were not removed.
+    """
+
+    start: str
+    task: str
+    items: tuple[RecordId, ...]
+
+
+MOST_ITEMS = 3
+"""The largest number of items of an episode."""
+
+HORIZON = 20
+"""The largest number of steps in an item: as many as in a strategy of AdaMEM's."""
+
+_ITEM = object_schema(
+    "",
+    title={"type": "string", "minLength": 1, "maxLength": 200},
+    description={"type": "string", "maxLength": 1000},
+    content={"type": "string", "minLength": 1, "maxLength": 100000},
+)
+ITEMS = object_schema("reasoning_bank_items", items={"type": "array", "maxItems": MOST_ITEMS, "items": _ITEM})
+
+RESULT = "\nResult: "
+_RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?")
+
+
+class ReasoningItem(NamedTuple):
+    """An item: title, description, content.
+
+    Example:
+        >>> ReasoningItem("Hurry.", "Time is short.", "Run.").text
+        'Hurry. Time is short. Run.'
+    """
+
+    title: str
+    description: str
+    content: str
+
+    @property
+    def text(self) -> str:
+        """The item as it is in a prompt."""
+        return " ".join(part for part in self if part)
+
+
+def render_episode(episode: Episode, steps: Iterable[Record]) -> str:
+    """The text of an episode.
+
+    Args:
+        episode: its task, score and length.
+        steps: its records, in order.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> step = Record(0, "[1]", "1", ((Outcome("[2]", 0.0, True), 1.0),), 1, AgentClock())
+        >>> print(render_episode(Episode("Reach the goal.", 0.0, 1, True), [step]))
+        Task: Reach the goal.
+        Steps:
+        - in [1] action "1" led to [2] (the episode ended; score 0; seen once; last at step 0)
+        Result: score 0 after 1 step
+    """
+    lines = "\n".join(
+        Recollection(
+            _one_line(record.state),
+            record.action,
+            record.outcome._replace(state=_one_line(record.outcome.state)),
+            1.0,
+            record.now.step,
+        ).line()
+        for record in steps
+    )
+    return f"Task: {episode.task}{STEPS}{lines}{RESULT}score {episode.score:g} after {count_steps(episode)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines()) if "\n" in text else text
+
+
+def make_items(text: str) -> dict[str, Any]:
+    r"""The rule that answers `ITEMS` offline: the path of a success, or the step that ended a failure.
+
+    Args:
+        text: the result of `render_episode`.
+
+    Returns:
+        JSON by the schema `ITEMS`; no item for a failure that did not end, or without readable steps.
+
+    Raises:
+        ArgumentError: if the text has another form.
+
+    Example:
+        >>> step = '- in [1] action "1" led to [2] (the episode ended; score 0; seen once; last at step 4)'
+        >>> make_items(f"Task: go.\nSteps:\n{step}\nResult: score 0 after 1 step")["items"][0]["content"]
+        'From [1] do "1" to get to [2]: score 0, the end, last seen at step 4.'
+    """
+    # From the right, since a task may contain the markers and the lines below it cannot.
+    body, _, result_line = text.rpartition(RESULT)
+    task, _, lines = body.rpartition(STEPS)
+    result = _RESULT.fullmatch(result_line)
+    if result is None:
+        raise ArgumentError(f"an episode should end with its result. Received {text[-80:]!r}")
+    steps: list[Recollection] = []
+    for line in lines.split("\n"):
+        with suppress(ArgumentError):  # a state that is no JSON text is left out
+            steps.append(read_line(line))
+    if not steps:
+        return {"items": []}
+    score = float(result["score"])
+    if score >= highest_score(task):
+        paths = " ".join(render_trajectory(path) for path in build_trajectories(steps[:HORIZON]))
+        item = ReasoningItem("A way that worked.", f"It reached a score of {score:g} in {len(steps)} steps.", paths)
+        items = [item]
+        if len(steps) > HORIZON:
+            (last,) = build_trajectories(steps[-1:])
+            items.append(ReasoningItem("How it ended.", "The last step of that way.", render_trajectory(last)))
+    elif steps[-1].outcome.ended:
+        (last,) = build_trajectories(steps[-1:])
+        items = [
+            ReasoningItem(
+                "What ended an attempt.", f"It ended with a score of {score:g} only.", render_trajectory(last)
+            )
+        ]
+    else:
+        items = []
+    return {"items": [item._asdict() for item in items]}
+
+
+RULES: Mapping[str, Rule] = {ITEMS["title"]: make_items}
+"""The table for `drift_agents.llm.base.RuleModel`."""

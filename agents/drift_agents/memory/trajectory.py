@@ -22,34 +22,6 @@ from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.types import AgentClock, Episode, Record, RecordId
 
 
-class StoredTrajectory(NamedTuple):
-    """An episode, or its valid suffix.
-
-    Args:
-        id: its number.
-        task: its task in words.
-        path: all its steps, as pairs of state and action; also those that were cut off, since the keys of
-            later steps depend on the history before them.
-        steps: the records of the remaining steps, the last ones of `path`.
-        score: the score at the end.
-    """
-
-    id: RecordId
-    task: str
-    path: tuple[tuple[str, str], ...]
-    steps: tuple[RecordId, ...]
-    score: float
-
-    @property
-    def first(self) -> int:
-        """The place in `path` of the first remaining step."""
-        return len(self.path) - len(self.steps)
-
-    def keep_last(self, number: int) -> StoredTrajectory:
-        """The trajectory with its last steps alone."""
-        return self._replace(steps=self.steps[-number:])
-
-
 class TrajectoryMemory(EpisodicMemory):
     """An episodic memory that stores trajectories.
 
@@ -126,89 +98,6 @@ class TrajectoryMemory(EpisodicMemory):
                 self._keys.remove(trajectory.id)
                 items.append(trajectory.id)
         return tuple(items)
-
-
-EMPTY_HISTORY = "nothing has happened yet"
-"""What is embedded as the history of a first step."""
-
-
-class StepKeys:
-    """The keys of steps, and the steps whose keys are nearest.
-
-    A key has two halves of equal length, so that the cosine of two keys is the mean of two cosines: that
-    of the observations, and that of the histories. The vector of a history is the normalised sum of those
-    of its steps: the whole history counts, and the observation keeps its half whatever the length of the
-    history. In one text for both, as an embedding model takes it, the words of the history would outweigh
-    those of the observation; the two halves are this project's choice.
-
-    Args:
-        embedding: of states, and of steps.
-
-    Example:
-        >>> from drift_agents.embedding.base import HashedEmbedding
-        >>> keys = StepKeys(HashedEmbedding())
-        >>> keys.add(StoredTrajectory(5, "Go.", (("a", "0"), ("b", "1")), (0, 1), 1.0))
-        >>> keys.nearest([("a", "0")], "b", 1)
-        [(5, 1, 1.0)]
-    """
-
-    def __init__(self, embedding: Embedding) -> None:
-        self.embedding = embedding
-        self._vectors: dict[RecordId, Vectors] = {}
-        self._first: dict[RecordId, int] = {}
-        self._table: tuple[Vectors, list[tuple[RecordId, int]]] | None = None
-
-    def add(self, trajectory: StoredTrajectory) -> None:
-        """Index the remaining steps of a trajectory."""
-        if trajectory.id not in self._vectors:
-            self._vectors[trajectory.id] = self._embed_path(trajectory.path)
-        self._first[trajectory.id] = trajectory.first
-        self._table = None
-
-    def remove(self, number: RecordId) -> None:
-        """Remove a trajectory, which must be indexed."""
-        del self._vectors[number], self._first[number]
-        self._table = None
-
-    def nearest(self, history: Sequence[tuple[str, str]], state: str, k: int) -> list[tuple[RecordId, int, float]]:
-        """The `k` steps whose keys are most similar, the best first.
-
-        Of equal ones that of the newest trajectory comes first, and of its steps the latest.
-
-        Args:
-            history: the steps before, as pairs of state and action.
-
-        Returns:
-            Number of the trajectory, place of the step in its path, similarity in [-1, 1].
-        """
-        if self._table is None:
-            places = [
-                (number, place)
-                for number, first in self._first.items()
-                for place in range(first, len(self._vectors[number]))
-            ]
-            parts = [self._vectors[number][first:] for number, first in self._first.items()]
-            self._table = (np.concatenate(parts) if parts else np.zeros((0, 2 * self.embedding.dimension)), places)
-        vectors, places = self._table
-        if not places:
-            return []
-        similar = cosine(self._embed_path([*history, (state, "")])[-1], vectors)
-        numbers = np.array(places)
-        order = np.lexsort((-numbers[:, 1], -numbers[:, 0], -similar))[:k]
-        return [(*places[place], float(similar[place])) for place in order.tolist()]
-
-    def _embed_path(self, path: Sequence[tuple[str, str]]) -> Vectors:
-        """One key for every step; shape (steps, 2 x dimension)."""
-        observations = self.embedding.embed([state for state, _ in path])
-        steps = self.embedding.embed([f"{state} {action}" for state, action in path])
-        history = np.zeros_like(steps)
-        history[0] = self.embedding.embed([EMPTY_HISTORY])[0]
-        # Rounded, since the order of additions differs between machines.
-        history[1:] = np.round(np.cumsum(steps, axis=0)[:-1], 9)
-        lengths = np.linalg.norm(history, axis=1, keepdims=True)
-        history = np.divide(history, lengths, out=np.zeros_like(history), where=lengths > 0)
-        keys: np.ndarray = np.concatenate([observations, history], axis=1) / np.sqrt(2.0)
-        return keys
 
 
 class AdaMemMemory(TrajectoryMemory):
@@ -304,3 +193,114 @@ class Synapse(TrajectoryMemory):
 
     def _make_keys(self, embedding: Embedding) -> TaskIndex:
         return TaskIndex(embedding)
+
+
+class StoredTrajectory(NamedTuple):
+    """An episode, or its valid suffix.
+
+    Args:
+        id: its number.
+        task: its task in words.
+        path: all its steps, as pairs of state and action; also those that were cut off, since the keys of
+            later steps depend on the history before them.
+        steps: the records of the remaining steps, the last ones of `path`.
+        score: the score at the end.
+    """
+
+    id: RecordId
+    task: str
+    path: tuple[tuple[str, str], ...]
+    steps: tuple[RecordId, ...]
+    score: float
+
+    @property
+    def first(self) -> int:
+        """The place in `path` of the first remaining step."""
+        return len(self.path) - len(self.steps)
+
+    def keep_last(self, number: int) -> StoredTrajectory:
+        """The trajectory with its last steps alone."""
+        return self._replace(steps=self.steps[-number:])
+
+
+EMPTY_HISTORY = "nothing has happened yet"
+"""What is embedded as the history of a first step."""
+
+
+class StepKeys:
+    """The keys of steps, and the steps whose keys are nearest.
+
+    A key has two halves of equal length, so that the cosine of two keys is the mean of two cosines: that
+    of the observations, and that of the histories. The vector of a history is the normalised sum of those
+    of its steps: the whole history counts, and the observation keeps its half whatever the length of the
+    history. In one text for both, as an embedding model takes it, the words of the history would outweigh
+    those of the observation; the two halves are this project's choice.
+
+    Args:
+        embedding: of states, and of steps.
+
+    Example:
+        >>> from drift_agents.embedding.base import HashedEmbedding
+        >>> keys = StepKeys(HashedEmbedding())
+        >>> keys.add(StoredTrajectory(5, "Go.", (("a", "0"), ("b", "1")), (0, 1), 1.0))
+        >>> keys.nearest([("a", "0")], "b", 1)
+        [(5, 1, 1.0)]
+    """
+
+    def __init__(self, embedding: Embedding) -> None:
+        self.embedding = embedding
+        self._vectors: dict[RecordId, Vectors] = {}
+        self._first: dict[RecordId, int] = {}
+        self._table: tuple[Vectors, list[tuple[RecordId, int]]] | None = None
+
+    def add(self, trajectory: StoredTrajectory) -> None:
+        """Index the remaining steps of a trajectory."""
+        if trajectory.id not in self._vectors:
+            self._vectors[trajectory.id] = self._embed_path(trajectory.path)
+        self._first[trajectory.id] = trajectory.first
+        self._table = None
+
+    def remove(self, number: RecordId) -> None:
+        """Remove a trajectory, which must be indexed."""
+        del self._vectors[number], self._first[number]
+        self._table = None
+
+    def nearest(self, history: Sequence[tuple[str, str]], state: str, k: int) -> list[tuple[RecordId, int, float]]:
+        """The `k` steps whose keys are most similar, the best first.
+
+        Of equal ones that of the newest trajectory comes first, and of its steps the latest.
+
+        Args:
+            history: the steps before, as pairs of state and action.
+
+        Returns:
+            Number of the trajectory, place of the step in its path, similarity in [-1, 1].
+        """
+        if self._table is None:
+            places = [
+                (number, place)
+                for number, first in self._first.items()
+                for place in range(first, len(self._vectors[number]))
+            ]
+            parts = [self._vectors[number][first:] for number, first in self._first.items()]
+            self._table = (np.concatenate(parts) if parts else np.zeros((0, 2 * self.embedding.dimension)), places)
+        vectors, places = self._table
+        if not places:
+            return []
+        similar = cosine(self._embed_path([*history, (state, "")])[-1], vectors)
+        numbers = np.array(places)
+        order = np.lexsort((-numbers[:, 1], -numbers[:, 0], -similar))[:k]
+        return [(*places[place], float(similar[place])) for place in order.tolist()]
+
+    def _embed_path(self, path: Sequence[tuple[str, str]]) -> Vectors:
+        """One key for every step; shape (steps, 2 x dimension)."""
+        observations = self.embedding.embed([state for state, _ in path])
+        steps = self.embedding.embed([f"{state} {action}" for state, action in path])
+        history = np.zeros_like(steps)
+        history[0] = self.embedding.embed([EMPTY_HISTORY])[0]
+        # Rounded, since the order of additions differs between machines.
+        history[1:] = np.round(np.cumsum(steps, axis=0)[:-1], 9)
+        lengths = np.linalg.norm(history, axis=1, keepdims=True)
+        history = np.divide(history, lengths, out=np.zeros_like(history), where=lengths > 0)
+        keys: np.ndarray = np.concatenate([observations, history], axis=1) / np.sqrt(2.0)
+        return keys

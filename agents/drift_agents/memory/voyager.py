@@ -21,95 +21,6 @@ from drift_agents.memory.voyager_critic import CRITIQUE, RULES, SKILL, render_at
 from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count, check_interval
 
-
-class Skill(NamedTuple):
-    """An action sequence that succeeded.
-
-    Args:
-        id: its number.
-        name: its name; unique in a library.
-        description: its effect in words; the embedding of this text is the key.
-        actions: the program, one action for each step.
-        steps: the records of these steps, as many as there are actions.
-        length: the number of steps when it was written.
-
-    Example:
-        >>> Skill(3, "crossLake", "From the start to the goal.", ("1", "1", "2"), (0, 1, 2), 5).note().text
-        'Skill crossLake, its last 3 of 5 steps: From the start to the goal. Program: "1" 2 times, "2".'
-    """
-
-    id: RecordId
-    name: str
-    description: str
-    actions: tuple[str, ...]
-    steps: tuple[RecordId, ...]
-    length: int
-
-    def note(self) -> Note:
-        """The skill as it is in the prompt."""
-        part = "" if len(self.steps) == self.length else f", its last {len(self.steps)} of {self.length} steps"
-        text = f"Skill {self.name}{part}: {self.description} Program: {render_program(self.actions)}."
-        return Note(self.id, text, self.steps)
-
-    def keep_last(self, number: int) -> Skill:
-        """The skill with its last steps alone."""
-        return self._replace(actions=self.actions[-number:], steps=self.steps[-number:])
-
-
-class SkillLibrary(ItemStore[Skill]):
-    """All skills.
-
-    Args:
-        embedding: of descriptions and of queries.
-        cascade: what happens to a skill with removed steps, one of `drift_agents.memory.citations.CASCADES`;
-            `cut` keeps the steps after the last removed one.
-
-    Raises:
-        ArgumentError: if there is no such cascade.
-
-    Example:
-        >>> from drift_agents.embedding.base import HashedEmbedding
-        >>> library = SkillLibrary(HashedEmbedding(), "cut")
-        >>> library.write(Skill(2, "buyAxe", "Buy an axe.", ("search",), (0,), 1))
-        >>> library.write(Skill(3, "buyHat", "Buy a hat.", ("search",), (1,), 1))
-        >>> [skill.name for skill in library.nearest("a red hat", 1)]
-        ['buyHat']
-    """
-
-    def __init__(self, embedding: Embedding, cascade: str) -> None:
-        super().__init__(cascade)
-        self.embedding = embedding
-        # The numbers of the skills, and the vectors of their descriptions.
-        self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None
-
-    def named(self, name: str) -> Skill | None:
-        """The skill of that name, or `None`."""
-        return next((skill for skill in self if skill.name == name), None)
-
-    def write(self, skill: Skill) -> None:
-        """Write a skill; one of the same name is overwritten.
-
-        Raises:
-            ArgumentError: if it has no steps.
-        """
-        old = self.named(skill.name)
-        self.add(skill)
-        if old is not None:
-            self.drop(old.id)
-
-    def nearest(self, text: str, k: int) -> list[Skill]:
-        """The `k` skills whose descriptions are most similar, the best first; of equal ones the newest."""
-        skills = list(self)
-        if len(skills) < 2:
-            return skills
-        numbers = tuple(self._items)
-        if self._vectors is None or self._vectors[0] != numbers:
-            self._vectors = numbers, self.embedding.embed([skill.description for skill in skills])
-        similar = cosine(self.embedding.embed([text])[0], self._vectors[1]).tolist()
-        places = sorted(range(len(skills)), key=lambda place: (-similar[place], -skills[place].id))
-        return [skills[place] for place in places[:k]]
-
-
 MODES = ("glove", "skills")
 ORDERS = ("oldest", "newest")
 RANKS = {True: 0, None: 1, False: 2}
@@ -348,3 +259,91 @@ class Voyager(TransitionStoreMemory):
         if old is not None:
             self._activate(skill_id for skill_id in self._active if skill_id in self._library)
             self._remove_uncited(old.steps)
+
+
+class Skill(NamedTuple):
+    """An action sequence that succeeded.
+
+    Args:
+        id: its number.
+        name: its name; unique in a library.
+        description: its effect in words; the embedding of this text is the key.
+        actions: the program, one action for each step.
+        steps: the records of these steps, as many as there are actions.
+        length: the number of steps when it was written.
+
+    Example:
+        >>> Skill(3, "crossLake", "From the start to the goal.", ("1", "1", "2"), (0, 1, 2), 5).note().text
+        'Skill crossLake, its last 3 of 5 steps: From the start to the goal. Program: "1" 2 times, "2".'
+    """
+
+    id: RecordId
+    name: str
+    description: str
+    actions: tuple[str, ...]
+    steps: tuple[RecordId, ...]
+    length: int
+
+    def note(self) -> Note:
+        """The skill as it is in the prompt."""
+        part = "" if len(self.steps) == self.length else f", its last {len(self.steps)} of {self.length} steps"
+        text = f"Skill {self.name}{part}: {self.description} Program: {render_program(self.actions)}."
+        return Note(self.id, text, self.steps)
+
+    def keep_last(self, number: int) -> Skill:
+        """The skill with its last steps alone."""
+        return self._replace(actions=self.actions[-number:], steps=self.steps[-number:])
+
+
+class SkillLibrary(ItemStore[Skill]):
+    """All skills.
+
+    Args:
+        embedding: of descriptions and of queries.
+        cascade: what happens to a skill with removed steps, one of `drift_agents.memory.citations.CASCADES`;
+            `cut` keeps the steps after the last removed one.
+
+    Raises:
+        ArgumentError: if there is no such cascade.
+
+    Example:
+        >>> from drift_agents.embedding.base import HashedEmbedding
+        >>> library = SkillLibrary(HashedEmbedding(), "cut")
+        >>> library.write(Skill(2, "buyAxe", "Buy an axe.", ("search",), (0,), 1))
+        >>> library.write(Skill(3, "buyHat", "Buy a hat.", ("search",), (1,), 1))
+        >>> [skill.name for skill in library.nearest("a red hat", 1)]
+        ['buyHat']
+    """
+
+    def __init__(self, embedding: Embedding, cascade: str) -> None:
+        super().__init__(cascade)
+        self.embedding = embedding
+        # The numbers of the skills, and the vectors of their descriptions.
+        self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None
+
+    def named(self, name: str) -> Skill | None:
+        """The skill of that name, or `None`."""
+        return next((skill for skill in self if skill.name == name), None)
+
+    def write(self, skill: Skill) -> None:
+        """Write a skill; one of the same name is overwritten.
+
+        Raises:
+            ArgumentError: if it has no steps.
+        """
+        old = self.named(skill.name)
+        self.add(skill)
+        if old is not None:
+            self.drop(old.id)
+
+    def nearest(self, text: str, k: int) -> list[Skill]:
+        """The `k` skills whose descriptions are most similar, the best first; of equal ones the newest."""
+        skills = list(self)
+        if len(skills) < 2:
+            return skills
+        numbers = tuple(self._items)
+        if self._vectors is None or self._vectors[0] != numbers:
+            self._vectors = numbers, self.embedding.embed([skill.description for skill in skills])
+        similar = cosine(self.embedding.embed([text])[0], self._vectors[1]).tolist()
+        places = sorted(range(len(skills)), key=lambda place: (-similar[place], -skills[place].id))
+        return [skills[place] for place in places[:k]]

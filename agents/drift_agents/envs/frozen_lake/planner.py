@@ -23,6 +23,187 @@ from drift_envs.checks import check_flag, check_interval
 
 Cell = tuple[int, int]
 
+SATISFIED = 0.9
+"""The share of the highest score at which the aspiration rule stops exploring."""
+GAIN = 1.1
+"""The factor by which the plan without old low scores must be better to be followed."""
+TIE = 1e-9
+"""The tolerance for ties of values."""
+
+
+class FrozenLakePlanner:
+    """Fits a model of the lake to the records of the prompt and follows the best plan.
+
+    Its rules are the same for all agents of a table:
+
+    * a move with records leads where they led; `conflict` is the rule for several outcomes;
+    * a move without records leads to the intended cell;
+    * `generalise`: a recorded tile is the same from all neighbours (the newest record counts);
+    * `risk`: the value behind a cell that is not known to be safe is multiplied by it;
+    * `aspiration`: when the best plan has less than .9 of the highest possible score, endings with a
+      lower score count as 0 as long as a plan to a higher one exists. If memory was contradicted at some
+      step, records of holes and low scores last seen before count as unknown, if the plan becomes more
+      than 10 % better by it. If no plan reaches any score, records of obstacles are dropped, those with
+      the fewest responses first, then the oldest, until one does;
+    * ties are broken at random.
+
+    Args:
+        risk: the probability that an unknown cell is safe, in (0, 1].
+        generalise: whether a recorded tile is the same from all neighbours.
+        aspiration: whether low scores are discarded when no plan is good enough.
+        conflict: `majority`, `newest`, `frequency` or `max` (`drift_agents.prompt.view`); for slippery
+            ice take `frequency`, which plans with the frequencies as probabilities.
+        prior: pseudo-counts of the intended move, added to the counted outcomes; used by `frequency`
+            alone, in [0, inf).
+
+    Raises:
+        ArgumentError: if an option is out of its range.
+
+    Example:
+        >>> task = "A lake of 2 rows x 2 columns. There are a total of 1 destination(s): [1, 1]. "
+        >>> task += "The highest score is 1. Actions: 0 left, 1 down, 2 right, 3 up."
+        >>> from drift_agents.types import Outcome
+        >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+        >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
+        >>> view = PromptView(task, start, ("0", "1", "2", "3"), (Recollection(start, "2", hole, 1.0, 0),))
+        >>> FrozenLakePlanner().decide(view, np.random.default_rng(0)).text
+        '1'
+    """
+
+    name = "frozen_lake"
+
+    def __init__(
+        self,
+        *,
+        risk: float = 0.75,
+        generalise: bool = True,
+        aspiration: bool = True,
+        conflict: str = "majority",
+        prior: float = 5.0,
+    ) -> None:
+        self.risk = check_interval("risk", risk, "(0, 1]")
+        self.prior = check_interval("prior", prior, "[0, inf)")
+        self.generalise = check_flag("generalise", generalise)
+        self.aspiration = check_flag("aspiration", aspiration)
+        self.conflict = check_conflict(conflict)
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
+
+        Args:
+            view: what the policy decides by.
+            rng: for ties; drawn from only when there is one.
+
+        Raises:
+            ArgumentError: if the prompt lacks something that the planner needs.
+        """
+        grid = read_grid(view.task, view.actions)
+        cell = _read_cell(view.state)
+        if not grid.has(cell):
+            raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
+        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), view.doubt_since)
+        ties = np.flatnonzero(values >= values.max() - TIE)
+        return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
+
+    def _choose_plan(
+        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], doubt_since: int | None
+    ) -> NDArray[np.float64]:
+        """The values of all actions in this cell by the aspiration rule; shape (actions,)."""
+        beliefs, enough = self._fit_beliefs(grid, recalled), SATISFIED * grid.highest
+        plain = self._values(grid, cell, beliefs)
+        if not self.aspiration or plain.max() >= enough:
+            return plain
+        values = self._values(grid, cell, _discard_low_scores(beliefs, enough))
+        if doubt_since is not None:
+            kept = tuple(item for item in recalled if item.last >= doubt_since or not _is_unrewarded(item, enough))
+            reopened = self._values(grid, cell, _discard_low_scores(self._fit_beliefs(grid, kept), enough))
+            if reopened.max() > GAIN * values.max():
+                values = reopened
+        return values if values.max() > 0 else self._drop_obstacles(grid, cell, recalled, enough)
+
+    def _drop_obstacles(
+        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], enough: float
+    ) -> NDArray[np.float64]:
+        """The values without the fewest records of obstacles whose removal makes some plan reach a score.
+
+        The task states that the destination is reachable: if memory excludes all paths, memory is wrong.
+        """
+        obstacles = [item for item in recalled if _is_unrewarded(item, enough) or _deviates(item, grid)]
+        obstacles.sort(key=lambda item: (item.n, item.last, item.state, item.action, item.outcome))
+
+        def without(number: int) -> NDArray[np.float64]:
+            dropped = set(obstacles[:number])
+            return self._values(grid, cell, self._fit_beliefs(grid, [one for one in recalled if one not in dropped]))
+
+        fewest = bisect_left(range(len(obstacles)), True, key=lambda number: bool(without(number).max() > 0))
+        return without(fewest)
+
+    def _values(self, grid: Grid, cell: Cell, beliefs: Beliefs) -> NDArray[np.float64]:
+        prior = self.prior if self.conflict == "frequency" else 0.0
+        values: NDArray[np.float64] = action_values(grid, beliefs, self.risk, prior, self.conflict == "max")[cell]
+        return values
+
+    def _fit_beliefs(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
+        """Beliefs about moves and tiles from records, conflicts settled."""
+        sightings: dict[tuple[Cell, str], Sightings[BelievedOutcome]] = {}
+        read = _make_reader(grid)
+        for item in recalled:
+            reading = read(item)
+            if reading is not None:
+                key, outcome = reading
+                add_sighting(sightings.setdefault(key, {}), outcome, item.support, item.last)
+        moves: dict[tuple[Cell, str], tuple[tuple[BelievedOutcome, float], ...]] = {}
+        tiles: dict[Cell, tuple[int, BelievedOutcome]] = {}
+        safe = {cell for cell, _ in sightings}
+        for key, seen in sightings.items():
+            if self.conflict == "frequency":  # counts instead of shares
+                outcomes = tuple((outcome, n) for outcome, (n, _) in seen.items())
+            else:
+                outcomes = tuple(settle_all(seen, self.conflict))
+            moves[key] = outcomes
+            for outcome, _ in outcomes:
+                if not outcome.ended:
+                    safe.add(outcome.cell)
+                known = tiles.get(outcome.cell)
+                belief = (seen[outcome][1], outcome)
+                if known is None or belief > known:
+                    tiles[outcome.cell] = belief
+        return Beliefs(
+            frozenset(moves.items()),
+            frozenset((cell, outcome) for cell, (_, outcome) in tiles.items()) if self.generalise else frozenset(),
+            frozenset(safe),
+        )
+
+
+def _is_unrewarded(item: Recollection, enough: float) -> bool:
+    """Whether the episode ended with a score below `enough`."""
+    return item.outcome.ended and item.outcome.score < enough
+
+
+def _deviates(item: Recollection, grid: Grid) -> bool:
+    """Whether the move led to another cell than the intended one."""
+    reading = _make_reader(grid)(item)
+    if reading is None:
+        return False
+    (cell, action), outcome = reading
+    move = dict(grid.moves)[action]
+    return move is not None and outcome.cell != grid.intended(cell, move)
+
+
+def _discard_low_scores(beliefs: Beliefs, enough: float) -> Beliefs:
+    """The same beliefs with scores below `enough` replaced by 0."""
+
+    def discard(outcome: BelievedOutcome) -> BelievedOutcome:
+        return outcome._replace(score=0.0) if outcome.score < enough else outcome
+
+    return beliefs._replace(
+        moves=frozenset(
+            (key, tuple((discard(outcome), n) for outcome, n in outcomes)) for key, outcomes in beliefs.moves
+        ),
+        tiles=frozenset((cell, discard(outcome)) for cell, outcome in beliefs.tiles),
+    )
+
+
 STEP_DISCOUNT = 0.999
 """The discount of a step: just enough to prefer the shorter of two paths with equal scores."""
 WARM_UP = 12
@@ -210,187 +391,6 @@ def _iterate(tree: Tree, shape: tuple[int, int], best: bool) -> NDArray[np.float
         if not better.any():
             return actions
         choice = np.where(better, actions.argmax(axis=1), choice)
-
-
-SATISFIED = 0.9
-"""The share of the highest score at which the aspiration rule stops exploring."""
-GAIN = 1.1
-"""The factor by which the plan without old low scores must be better to be followed."""
-TIE = 1e-9
-"""The tolerance for ties of values."""
-
-
-class FrozenLakePlanner:
-    """Fits a model of the lake to the records of the prompt and follows the best plan.
-
-    Its rules are the same for all agents of a table:
-
-    * a move with records leads where they led; `conflict` is the rule for several outcomes;
-    * a move without records leads to the intended cell;
-    * `generalise`: a recorded tile is the same from all neighbours (the newest record counts);
-    * `risk`: the value behind a cell that is not known to be safe is multiplied by it;
-    * `aspiration`: when the best plan has less than .9 of the highest possible score, endings with a
-      lower score count as 0 as long as a plan to a higher one exists. If memory was contradicted at some
-      step, records of holes and low scores last seen before count as unknown, if the plan becomes more
-      than 10 % better by it. If no plan reaches any score, records of obstacles are dropped, those with
-      the fewest responses first, then the oldest, until one does;
-    * ties are broken at random.
-
-    Args:
-        risk: the probability that an unknown cell is safe, in (0, 1].
-        generalise: whether a recorded tile is the same from all neighbours.
-        aspiration: whether low scores are discarded when no plan is good enough.
-        conflict: `majority`, `newest`, `frequency` or `max` (`drift_agents.prompt.view`); for slippery
-            ice take `frequency`, which plans with the frequencies as probabilities.
-        prior: pseudo-counts of the intended move, added to the counted outcomes; used by `frequency`
-            alone, in [0, inf).
-
-    Raises:
-        ArgumentError: if an option is out of its range.
-
-    Example:
-        >>> task = "A lake of 2 rows x 2 columns. There are a total of 1 destination(s): [1, 1]. "
-        >>> task += "The highest score is 1. Actions: 0 left, 1 down, 2 right, 3 up."
-        >>> from drift_agents.types import Outcome
-        >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
-        >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
-        >>> view = PromptView(task, start, ("0", "1", "2", "3"), (Recollection(start, "2", hole, 1.0, 0),))
-        >>> FrozenLakePlanner().decide(view, np.random.default_rng(0)).text
-        '1'
-    """
-
-    name = "frozen_lake"
-
-    def __init__(
-        self,
-        *,
-        risk: float = 0.75,
-        generalise: bool = True,
-        aspiration: bool = True,
-        conflict: str = "majority",
-        prior: float = 5.0,
-    ) -> None:
-        self.risk = check_interval("risk", risk, "(0, 1]")
-        self.prior = check_interval("prior", prior, "[0, inf)")
-        self.generalise = check_flag("generalise", generalise)
-        self.aspiration = check_flag("aspiration", aspiration)
-        self.conflict = check_conflict(conflict)
-
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: for ties; drawn from only when there is one.
-
-        Raises:
-            ArgumentError: if the prompt lacks something that the planner needs.
-        """
-        grid = read_grid(view.task, view.actions)
-        cell = _read_cell(view.state)
-        if not grid.has(cell):
-            raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
-        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), view.doubt_since)
-        ties = np.flatnonzero(values >= values.max() - TIE)
-        return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
-
-    def _choose_plan(
-        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], doubt_since: int | None
-    ) -> NDArray[np.float64]:
-        """The values of all actions in this cell by the aspiration rule; shape (actions,)."""
-        beliefs, enough = self._fit_beliefs(grid, recalled), SATISFIED * grid.highest
-        plain = self._values(grid, cell, beliefs)
-        if not self.aspiration or plain.max() >= enough:
-            return plain
-        values = self._values(grid, cell, _discard_low_scores(beliefs, enough))
-        if doubt_since is not None:
-            kept = tuple(item for item in recalled if item.last >= doubt_since or not _is_unrewarded(item, enough))
-            reopened = self._values(grid, cell, _discard_low_scores(self._fit_beliefs(grid, kept), enough))
-            if reopened.max() > GAIN * values.max():
-                values = reopened
-        return values if values.max() > 0 else self._drop_obstacles(grid, cell, recalled, enough)
-
-    def _drop_obstacles(
-        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], enough: float
-    ) -> NDArray[np.float64]:
-        """The values without the fewest records of obstacles whose removal makes some plan reach a score.
-
-        The task states that the destination is reachable: if memory excludes all paths, memory is wrong.
-        """
-        obstacles = [item for item in recalled if _is_unrewarded(item, enough) or _deviates(item, grid)]
-        obstacles.sort(key=lambda item: (item.n, item.last, item.state, item.action, item.outcome))
-
-        def without(number: int) -> NDArray[np.float64]:
-            dropped = set(obstacles[:number])
-            return self._values(grid, cell, self._fit_beliefs(grid, [one for one in recalled if one not in dropped]))
-
-        fewest = bisect_left(range(len(obstacles)), True, key=lambda number: bool(without(number).max() > 0))
-        return without(fewest)
-
-    def _values(self, grid: Grid, cell: Cell, beliefs: Beliefs) -> NDArray[np.float64]:
-        prior = self.prior if self.conflict == "frequency" else 0.0
-        values: NDArray[np.float64] = action_values(grid, beliefs, self.risk, prior, self.conflict == "max")[cell]
-        return values
-
-    def _fit_beliefs(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
-        """Beliefs about moves and tiles from records, conflicts settled."""
-        sightings: dict[tuple[Cell, str], Sightings[BelievedOutcome]] = {}
-        read = _make_reader(grid)
-        for item in recalled:
-            reading = read(item)
-            if reading is not None:
-                key, outcome = reading
-                add_sighting(sightings.setdefault(key, {}), outcome, item.support, item.last)
-        moves: dict[tuple[Cell, str], tuple[tuple[BelievedOutcome, float], ...]] = {}
-        tiles: dict[Cell, tuple[int, BelievedOutcome]] = {}
-        safe = {cell for cell, _ in sightings}
-        for key, seen in sightings.items():
-            if self.conflict == "frequency":  # counts instead of shares
-                outcomes = tuple((outcome, n) for outcome, (n, _) in seen.items())
-            else:
-                outcomes = tuple(settle_all(seen, self.conflict))
-            moves[key] = outcomes
-            for outcome, _ in outcomes:
-                if not outcome.ended:
-                    safe.add(outcome.cell)
-                known = tiles.get(outcome.cell)
-                belief = (seen[outcome][1], outcome)
-                if known is None or belief > known:
-                    tiles[outcome.cell] = belief
-        return Beliefs(
-            frozenset(moves.items()),
-            frozenset((cell, outcome) for cell, (_, outcome) in tiles.items()) if self.generalise else frozenset(),
-            frozenset(safe),
-        )
-
-
-def _is_unrewarded(item: Recollection, enough: float) -> bool:
-    """Whether the episode ended with a score below `enough`."""
-    return item.outcome.ended and item.outcome.score < enough
-
-
-def _deviates(item: Recollection, grid: Grid) -> bool:
-    """Whether the move led to another cell than the intended one."""
-    reading = _make_reader(grid)(item)
-    if reading is None:
-        return False
-    (cell, action), outcome = reading
-    move = dict(grid.moves)[action]
-    return move is not None and outcome.cell != grid.intended(cell, move)
-
-
-def _discard_low_scores(beliefs: Beliefs, enough: float) -> Beliefs:
-    """The same beliefs with scores below `enough` replaced by 0."""
-
-    def discard(outcome: BelievedOutcome) -> BelievedOutcome:
-        return outcome._replace(score=0.0) if outcome.score < enough else outcome
-
-    return beliefs._replace(
-        moves=frozenset(
-            (key, tuple((discard(outcome), n) for outcome, n in outcomes)) for key, outcomes in beliefs.moves
-        ),
-        tiles=frozenset((cell, discard(outcome)) for cell, outcome in beliefs.tiles),
-    )
 
 
 Reading = tuple[tuple[Cell, str], BelievedOutcome]

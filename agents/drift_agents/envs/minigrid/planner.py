@@ -21,6 +21,9 @@ EFFECTS = ("left", "right", "forward", "pickup", "drop", "toggle")
 UNKNOWN = 2.0
 """The cost of a step into a cell that was never seen; into a free one it is 1."""
 
+MOST_POSES = 4000
+"""The places and directions that are examined for a way."""
+
 _MISSION = re.compile(r"Your mission: (?P<text>.+?)\. The highest score")
 _NAMED = re.compile(r"(?:pick up|go to) (?:the|a) (?P<color>\w+) (?P<kind>\w+)")
 
@@ -397,7 +400,3 @@ class _RoomDecision:
         paid, color = self.known.paid, self.errand.color
         best = min(goals, key=lambda goal: _rank(paid.get(goal), goal.startswith(color)))
         return self.errand.verb == "reach" and thing == best
-
-
-MOST_POSES = 4000
-"""The places and directions that are examined for a way."""

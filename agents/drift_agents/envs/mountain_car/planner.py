@@ -20,6 +20,102 @@ from drift_envs.checks import check_count
 
 require_agents_extra()
 
+# The tolerance for ties of values.
+_EVEN = 1e-9
+# Where a wall hid the effect of an action, it is tried again only this far away.
+_NEAR = 0.05
+
+
+class MountainCarPlanner:
+    """Fits a model of the car's dynamics to the records of the prompt and plans with it.
+
+    A local model is fitted to the changes of velocity (`drift_agents.envs.mountain_car.model`), value iteration makes
+    a plan, and the action with the highest value in the present state is taken. Actions without records are tried
+    first: one step shows their effect. Ties are broken at random, so that without memory the car moves at random.
+
+    The reply is a function of prompt and generator alone; models and plans are cached by value.
+
+    Args:
+        conflict: the rule for several responses to one action at one place: `majority`, `newest`,
+            `frequency` (probabilities are frequencies) or `max` (the one with the highest value).
+        neighbours: the number of nearest recollections used at each place; positive.
+
+    Raises:
+        ArgumentError: if an argument is outside its range.
+
+    Example:
+        >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": 0.0}', ("2",))
+        >>> MountainCarPlanner().decide(view, np.random.default_rng(0)).text
+        '2'
+    """
+
+    name = "mountain_car"
+
+    def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
+        self.conflict, self.neighbours = check_conflict(conflict), check_count("neighbours", neighbours)
+        self._last_input: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
+        self._sorted: tuple[frozenset[Evidence], ...] = ()
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose the action with the highest value.
+
+        Raises:
+            ArgumentError: if the view has no state of a mountain car, or no action.
+        """
+        check_actions(view)
+        x, v = read_state(view.state)
+        here = read_evidence(view.here, view.actions)
+        evidence = tuple(map(or_, self._sort_elsewhere(view), here))
+        model = fit_model(evidence, view.actions, self.conflict, self.neighbours)
+        untried = [
+            action
+            for action, known in zip(view.actions, evidence, strict=True)
+            if action not in model.actions and not any(abs(item.x - x) < _NEAR for item in known)
+        ]
+        if untried:
+            return Reply(pick(untried, rng))
+        if not model.actions:
+            return Reply(pick(view.actions, rng))
+        model = override_locally(model, here, view.actions, x, self.conflict, self.neighbours)
+        plan = make_plan(model, optimistic=self.conflict == "max")
+        values = [plan.action_value(action, x, v) for action in model.actions]
+        best = max(values) - _EVEN
+        return Reply(pick([one for one, value in zip(model.actions, values, strict=True) if value >= best], rng))
+
+    def _sort_elsewhere(self, view: PromptView) -> tuple[frozenset[Evidence], ...]:
+        """Evidence from other states, cached, since it is often the same as in the prompt before."""
+        given = view.elsewhere, view.actions
+        if given != self._last_input:
+            self._last_input, self._sorted = given, read_evidence(*given)
+        return self._sorted
+
+
+class EnergyPumping:
+    """Accelerates in the direction of the velocity, so that each swing is higher than the one before.
+
+    The last admissible action is assumed to accelerate to the right, the first one to the left,
+    independent of memory. It measures the score of built-in knowledge alone, which fails once the
+    controls are reversed.
+
+    Example:
+        >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": -0.01}', ("0", "1", "2"))
+        >>> EnergyPumping().decide(view, np.random.default_rng(0)).text
+        '0'
+    """
+
+    name = "energy_pumping"
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """The first action while the car rolls to the left, the last one otherwise.
+
+        Raises:
+            ArgumentError: if the view has no state of a mountain car, or no action.
+        """
+        check_actions(view)
+        _, velocity = read_state(view.state)
+        return Reply(view.actions[0] if velocity < 0 else view.actions[-1])
+
+
 DISCOUNT = 0.99
 HOLD = 8
 _STRIDE = 3
@@ -241,99 +337,3 @@ def _interpolation(x: np.ndarray, v: np.ndarray, scale: np.ndarray) -> tuple[np.
     fx, fv = fx - i, fv - j
     shares = np.stack([(1 - fx) * (1 - fv), (1 - fx) * fv, fx * (1 - fv), fx * fv], axis=1)
     return (i * VELOCITIES + j)[:, None] + _CORNERS, shares * scale[:, None]
-
-
-# The tolerance for ties of values.
-_EVEN = 1e-9
-# Where a wall hid the effect of an action, it is tried again only this far away.
-_NEAR = 0.05
-
-
-class MountainCarPlanner:
-    """Fits a model of the car's dynamics to the records of the prompt and plans with it.
-
-    A local model is fitted to the changes of velocity (`drift_agents.envs.mountain_car.model`), value iteration makes
-    a plan, and the action with the highest value in the present state is taken. Actions without records are tried
-    first: one step shows their effect. Ties are broken at random, so that without memory the car moves at random.
-
-    The reply is a function of prompt and generator alone; models and plans are cached by value.
-
-    Args:
-        conflict: the rule for several responses to one action at one place: `majority`, `newest`,
-            `frequency` (probabilities are frequencies) or `max` (the one with the highest value).
-        neighbours: the number of nearest recollections used at each place; positive.
-
-    Raises:
-        ArgumentError: if an argument is outside its range.
-
-    Example:
-        >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": 0.0}', ("2",))
-        >>> MountainCarPlanner().decide(view, np.random.default_rng(0)).text
-        '2'
-    """
-
-    name = "mountain_car"
-
-    def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
-        self.conflict, self.neighbours = check_conflict(conflict), check_count("neighbours", neighbours)
-        self._last_input: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
-        self._sorted: tuple[frozenset[Evidence], ...] = ()
-
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose the action with the highest value.
-
-        Raises:
-            ArgumentError: if the view has no state of a mountain car, or no action.
-        """
-        check_actions(view)
-        x, v = read_state(view.state)
-        here = read_evidence(view.here, view.actions)
-        evidence = tuple(map(or_, self._sort_elsewhere(view), here))
-        model = fit_model(evidence, view.actions, self.conflict, self.neighbours)
-        untried = [
-            action
-            for action, known in zip(view.actions, evidence, strict=True)
-            if action not in model.actions and not any(abs(item.x - x) < _NEAR for item in known)
-        ]
-        if untried:
-            return Reply(pick(untried, rng))
-        if not model.actions:
-            return Reply(pick(view.actions, rng))
-        model = override_locally(model, here, view.actions, x, self.conflict, self.neighbours)
-        plan = make_plan(model, optimistic=self.conflict == "max")
-        values = [plan.action_value(action, x, v) for action in model.actions]
-        best = max(values) - _EVEN
-        return Reply(pick([one for one, value in zip(model.actions, values, strict=True) if value >= best], rng))
-
-    def _sort_elsewhere(self, view: PromptView) -> tuple[frozenset[Evidence], ...]:
-        """Evidence from other states, cached, since it is often the same as in the prompt before."""
-        given = view.elsewhere, view.actions
-        if given != self._last_input:
-            self._last_input, self._sorted = given, read_evidence(*given)
-        return self._sorted
-
-
-class EnergyPumping:
-    """Accelerates in the direction of the velocity, so that each swing is higher than the one before.
-
-    The last admissible action is assumed to accelerate to the right, the first one to the left,
-    independent of memory. It measures the score of built-in knowledge alone, which fails once the
-    controls are reversed.
-
-    Example:
-        >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": -0.01}', ("0", "1", "2"))
-        >>> EnergyPumping().decide(view, np.random.default_rng(0)).text
-        '0'
-    """
-
-    name = "energy_pumping"
-
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """The first action while the car rolls to the left, the last one otherwise.
-
-        Raises:
-            ArgumentError: if the view has no state of a mountain car, or no action.
-        """
-        check_actions(view)
-        _, velocity = read_state(view.state)
-        return Reply(view.actions[0] if velocity < 0 else view.actions[-1])

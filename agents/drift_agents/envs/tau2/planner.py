@@ -28,6 +28,214 @@ from drift_agents.policy.planner import GenericPlanner
 from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe, check_conflict
 from drift_envs.checks import check_flag
 
+
+class Tau2Planner:
+    """Identifies the user, writes, checks and ends; records of the prompt decide how tools are used.
+
+    * Tools are found by the words of their descriptions, so that a new name is no obstacle.
+    * Calls about records that neither the request nor a read has named are those of other users.
+    * What met this request before is done again, in its order; else every write that is about the user's records.
+    * What can be done in several ways (the unit of an amount, an argument that can be left out) is done as it is known
+      to have worked. A write that is not known to have an effect at once is checked by reading, and repeated.
+    * A call that the policy refuses is preceded by the read that the error names.
+
+    What was seen before memory was found wrong does not count as known.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
+        checks: whether it reads again what was written in a way that is not known to work.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> at = '{"domain": "airline", "request": "Cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
+        >>> calls = [f'{{"tool": "void", "arguments": {{"number": "{one}"}}}}' for one in ("AB12CD", "EHGLP3")]
+        >>> view = PromptView("void(number: string) - Cancel the whole reservation.", at, tuple(calls))
+        >>> Tau2Planner().decide(view, np.random.default_rng(0)).text == calls[1]
+        True
+    """
+
+    name = "tau2"
+
+    def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
+        self.conflict = check_conflict(conflict)
+        self.checks = check_flag("checks", checks)
+        self._generic = GenericPlanner(conflict=conflict)
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
+
+        Args:
+            view: what the policy decides by.
+            rng: where nothing sensible is admissible, and where nothing shows which call was refused or why it failed.
+
+        Raises:
+            ArgumentError: if the prompt has no state of such a desk, or names no admissible call.
+        """
+        shown = read_tau2_state(view.state)
+        if shown is None:
+            raise ArgumentError(f"the state should be one of tau2-bench. Received {view.state[:200]!r}")
+        manual = read_manual(view.task)
+        plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
+        call = next(plan.calls(), None)
+        return self._generic.decide(view, rng) if call is None else Reply(call.text)
+
+
+REPEATS = 3
+"""How often a write that does not show is repeated."""
+
+_QUESTION = re.compile(r"how (much|many)|total|number|price|tell you|want to know|what is|confirm", re.I)
+_FIRST = re.compile(r"first call (?P<call>\{.*\})$")
+_FINDS = ("find_user_id_by_email", "find_user_id_by_name_zip")
+_DETAILS = ("get_user_details", "get_order_details", "get_reservation_details")
+_DENIED = ("policy", 403, "failed")
+_SHOWS = {
+    "cancel": "cancelled",
+    "return": "return requested",
+    "exchange": "exchange requested",
+    "modify_pending_order_items": "modified",
+    "book": "HATHA",
+    "send": "certificate",
+}
+"""By the beginning of a usual name, what a record shows when the write was done; else the values of the call."""
+
+
+class _Plan:
+    """The calls that make sense now, the best one first."""
+
+    def __init__(
+        self,
+        view: PromptView,
+        shown: ShownTau2,
+        manual: DeskManual,
+        beliefs: Tau2Beliefs,
+        rng: np.random.Generator,
+        checks: bool,
+    ) -> None:
+        self._shown, self._manual, self._beliefs, self._rng, self._checks = shown, manual, beliefs, rng, checks
+        calls = [call for call in map(read_call, view.actions) if call is not None]
+        self._offered = sorted(calls, key=self._order)
+        self._made = {(manual.role_of(call), call.words) for call in shown.made}
+        self._is_lost = "error" in shown.answer and shown.answer not in beliefs.refused.values()
+        """Whether nothing shows which call was refused just now."""
+
+    def _order(self, call: DeskCall) -> int:
+        role = self._manual.role_of(call)
+        return ROLES.index(role) if role else len(ROLES)
+
+    @cached_property
+    def _seen(self) -> str:
+        """What the request and reads have shown, now or when the request was met before."""
+        success = self._beliefs.success
+        before = " ".join(call.text for call in success[0]) if success else ""
+        return f"{self._shown.request} {json.dumps(dict(self._shown.records))} {before}"
+
+    def calls(self) -> Iterator[DeskCall]:
+        """Yield them."""
+        found = (call for step in (self._obey, self._identify, self._write, self._check, self._end) for call in step())
+        return (call for call in found if call.text not in self._beliefs.refused)
+
+    def _obey(self) -> Iterator[DeskCall]:
+        """The reads that the policy demands, where a call was refused just now or is known to be refused here."""
+        for answer in (self._shown.answer, *self._beliefs.refused.values()):
+            if answer.get("error") in _DENIED:
+                named = _FIRST.search(str(answer.get("message", "")))
+                if named:
+                    yield from (call for call in self._offered if call.text == named["call"])
+                else:
+                    yield from self._new_reads(_DETAILS)
+
+    def _new_reads(self, roles: Sequence[str]) -> Iterator[DeskCall]:
+        """Reads that were not made, about what was seen."""
+        for call in self._offered:
+            role = self._manual.role_of(call)
+            if role in roles and (role, call.words) not in self._made and all(one in self._seen for one in call.words):
+                yield call
+
+    def _identify(self) -> Iterator[DeskCall]:
+        made = {role for role, _ in self._made}
+        if self._beliefs.success is None and _DETAILS[0] not in made:
+            yield from self._new_reads(_DETAILS[:1] if made.intersection(_FINDS) else (*_FINDS, _DETAILS[0]))
+
+    def _write(self) -> Iterator[DeskCall]:
+        """The best ways of the deeds that are not done."""
+        deeds = self._deeds()
+        left = [deed for deed in deeds if not any(self._is_same(deed[0], call) for call in self._shown.made)]
+        for deed in left:
+            left_ways = [call for call in deed if call.text not in self._beliefs.refused]
+            ways = sorted(left_ways, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
+            yield from [ways[int(self._rng.integers(len(ways)))]] if ways and self._is_lost else ways
+
+    def _deeds(self) -> list[list[DeskCall]]:
+        """What has to be written, each with the calls that may do it."""
+        deeds: list[list[DeskCall]] = []
+        for call in self._offered:
+            if is_write(self._manual.role_of(call)) and call.record and call.record in self._seen:
+                known = next((deed for deed in deeds if self._is_same(deed[0], call)), None)
+                deeds.append([call]) if known is None else known.append(call)
+        success = self._beliefs.success
+        if success is None:
+            failed = any(self._beliefs.has_failed(call.words) for call in self._ends)
+            return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed else deeds
+        places = [[i for i, call in enumerate(success[0]) if self._is_same(deed[0], call)] for deed in deeds]
+        return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
+                                           key=lambda pair: pair[0])]  # fmt: skip
+
+    def _is_same(self, one: DeskCall, other: DeskCall) -> bool:
+        """Whether two calls do the same, each in its way and in the words of its time."""
+        roles = {self._manual.role_of(one), self._manual.role_of(other)} - {""}
+        is_part = one.words <= other.words or other.words <= one.words
+        units = zip(one.numbers, other.numbers, strict=False)
+        return len(roles) < 2 and is_part and one.record == other.record and all(_is_unit(a, b) for a, b in units)
+
+    def _check(self) -> Iterator[DeskCall]:
+        """Read again what was written in a way that is not known to work, and write again what does not show."""
+        made = self._shown.made
+        for place, call in enumerate(made if self._checks else ()):
+            role = self._manual.role_of(call)
+            again = [at for at, one in enumerate(made) if self._is_same(call, one)]
+            if not is_write(role) or again[-1] != place or self._beliefs.rank(ToolWay(f"lands {role}", AT_ONCE)) == 0:
+                continue
+            reads = [one for one in self._offered if one.words == {call.record} and is_read(self._manual.role_of(one))]
+            if not any(one.words == {call.record} and is_read(self._manual.role_of(one)) for one in made[place:]):
+                yield from reads
+            elif not self._shows(role, call) and len(again) < REPEATS:
+                yield from (one for one in self._offered if one.text == call.text)
+
+    def _shows(self, role: str, call: DeskCall) -> bool:
+        record = next((one for key, one in self._shown.records.items() if key.removeprefix("#W") == call.record), None)
+        text = json.dumps(record)
+        wanted = next(([word] for start, word in _SHOWS.items() if role.startswith(start)), call.words)
+        return record is None or all(one in text for one in wanted)
+
+    @cached_property
+    def _ends(self) -> list[DeskCall]:
+        return [call for call in self._offered if self._manual.role_of(call) == "finish"]
+
+    def _end(self) -> Iterator[DeskCall]:
+        """End as it worked; else with a message of which all was read, or with none if nothing is asked."""
+        ends, success = self._ends, self._beliefs.success
+        if success is not None and success[1] is not None:
+            yield from (call for call in ends if call.words == success[1].words)
+        asks = bool(_QUESTION.search(self._shown.request))
+
+        def cost(call: DeskCall) -> tuple[bool, bool, bool]:
+            parts = [part for word in call.words for part in word.split("; ")]
+            is_read_off = bool(parts) and all(
+                re.search(rf"(?<![\w.]){re.escape(part)}(?![\w.])", self._seen, re.I) for part in parts
+            )
+            return self._beliefs.has_failed(call.words), not is_read_off, bool(parts) != asks
+
+        if asks and success is None and not any(call.words and not cost(call)[1] for call in ends):
+            yield from self._new_reads((*_DETAILS[1:], "get_product_details"))
+        yield from sorted(ends, key=cost)
+
+
+def _is_unit(one: float, other: float) -> bool:
+    return one in (other, 100 * other) or other == 100 * one
+
+
 LEFT_OUT, NAMED, AT_ONCE = "left out", "named", "at once"
 _PAYING = ("book_reservation", "send_certificate")
 _LEAST_CENTS = 3000
@@ -167,210 +375,3 @@ def _read_end(item: Recollection) -> _Ended | None:
     return _Ended(
         before.request, before.made, read_call(item.action), item.outcome.score > 0.5, item.support, item.last
     )
-
-
-REPEATS = 3
-"""How often a write that does not show is repeated."""
-
-_QUESTION = re.compile(r"how (much|many)|total|number|price|tell you|want to know|what is|confirm", re.I)
-_FIRST = re.compile(r"first call (?P<call>\{.*\})$")
-_FINDS = ("find_user_id_by_email", "find_user_id_by_name_zip")
-_DETAILS = ("get_user_details", "get_order_details", "get_reservation_details")
-_DENIED = ("policy", 403, "failed")
-_SHOWS = {
-    "cancel": "cancelled",
-    "return": "return requested",
-    "exchange": "exchange requested",
-    "modify_pending_order_items": "modified",
-    "book": "HATHA",
-    "send": "certificate",
-}
-"""By the beginning of a usual name, what a record shows when the write was done; else the values of the call."""
-
-
-class Tau2Planner:
-    """Identifies the user, writes, checks and ends; records of the prompt decide how tools are used.
-
-    * Tools are found by the words of their descriptions, so that a new name is no obstacle.
-    * Calls about records that neither the request nor a read has named are those of other users.
-    * What met this request before is done again, in its order; else every write that is about the user's records.
-    * What can be done in several ways (the unit of an amount, an argument that can be left out) is done as it is known
-      to have worked. A write that is not known to have an effect at once is checked by reading, and repeated.
-    * A call that the policy refuses is preceded by the read that the error names.
-
-    What was seen before memory was found wrong does not count as known.
-
-    Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
-        checks: whether it reads again what was written in a way that is not known to work.
-
-    Raises:
-        ArgumentError: if an option is outside its range.
-
-    Example:
-        >>> at = '{"domain": "airline", "request": "Cancel EHGLP3.", "records": {}, "made": [], "answer": {}}'
-        >>> calls = [f'{{"tool": "void", "arguments": {{"number": "{one}"}}}}' for one in ("AB12CD", "EHGLP3")]
-        >>> view = PromptView("void(number: string) - Cancel the whole reservation.", at, tuple(calls))
-        >>> Tau2Planner().decide(view, np.random.default_rng(0)).text == calls[1]
-        True
-    """
-
-    name = "tau2"
-
-    def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
-        self.conflict = check_conflict(conflict)
-        self.checks = check_flag("checks", checks)
-        self._generic = GenericPlanner(conflict=conflict)
-
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: where nothing sensible is admissible, and where nothing shows which call was refused or why it failed.
-
-        Raises:
-            ArgumentError: if the prompt has no state of such a desk, or names no admissible call.
-        """
-        shown = read_tau2_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of tau2-bench. Received {view.state[:200]!r}")
-        manual = read_manual(view.task)
-        plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
-        call = next(plan.calls(), None)
-        return self._generic.decide(view, rng) if call is None else Reply(call.text)
-
-
-class _Plan:
-    """The calls that make sense now, the best one first."""
-
-    def __init__(
-        self,
-        view: PromptView,
-        shown: ShownTau2,
-        manual: DeskManual,
-        beliefs: Tau2Beliefs,
-        rng: np.random.Generator,
-        checks: bool,
-    ) -> None:
-        self._shown, self._manual, self._beliefs, self._rng, self._checks = shown, manual, beliefs, rng, checks
-        calls = [call for call in map(read_call, view.actions) if call is not None]
-        self._offered = sorted(calls, key=self._order)
-        self._made = {(manual.role_of(call), call.words) for call in shown.made}
-        self._is_lost = "error" in shown.answer and shown.answer not in beliefs.refused.values()
-        """Whether nothing shows which call was refused just now."""
-
-    def _order(self, call: DeskCall) -> int:
-        role = self._manual.role_of(call)
-        return ROLES.index(role) if role else len(ROLES)
-
-    @cached_property
-    def _seen(self) -> str:
-        """What the request and reads have shown, now or when the request was met before."""
-        success = self._beliefs.success
-        before = " ".join(call.text for call in success[0]) if success else ""
-        return f"{self._shown.request} {json.dumps(dict(self._shown.records))} {before}"
-
-    def calls(self) -> Iterator[DeskCall]:
-        """Yield them."""
-        found = (call for step in (self._obey, self._identify, self._write, self._check, self._end) for call in step())
-        return (call for call in found if call.text not in self._beliefs.refused)
-
-    def _obey(self) -> Iterator[DeskCall]:
-        """The reads that the policy demands, where a call was refused just now or is known to be refused here."""
-        for answer in (self._shown.answer, *self._beliefs.refused.values()):
-            if answer.get("error") in _DENIED:
-                named = _FIRST.search(str(answer.get("message", "")))
-                if named:
-                    yield from (call for call in self._offered if call.text == named["call"])
-                else:
-                    yield from self._new_reads(_DETAILS)
-
-    def _new_reads(self, roles: Sequence[str]) -> Iterator[DeskCall]:
-        """Reads that were not made, about what was seen."""
-        for call in self._offered:
-            role = self._manual.role_of(call)
-            if role in roles and (role, call.words) not in self._made and all(one in self._seen for one in call.words):
-                yield call
-
-    def _identify(self) -> Iterator[DeskCall]:
-        made = {role for role, _ in self._made}
-        if self._beliefs.success is None and _DETAILS[0] not in made:
-            yield from self._new_reads(_DETAILS[:1] if made.intersection(_FINDS) else (*_FINDS, _DETAILS[0]))
-
-    def _write(self) -> Iterator[DeskCall]:
-        """The best ways of the deeds that are not done."""
-        deeds = self._deeds()
-        left = [deed for deed in deeds if not any(self._is_same(deed[0], call) for call in self._shown.made)]
-        for deed in left:
-            left_ways = [call for call in deed if call.text not in self._beliefs.refused]
-            ways = sorted(left_ways, key=lambda call: (self._beliefs.cost(call), call.arguments, sum(call.numbers)))
-            yield from [ways[int(self._rng.integers(len(ways)))]] if ways and self._is_lost else ways
-
-    def _deeds(self) -> list[list[DeskCall]]:
-        """What has to be written, each with the calls that may do it."""
-        deeds: list[list[DeskCall]] = []
-        for call in self._offered:
-            if is_write(self._manual.role_of(call)) and call.record and call.record in self._seen:
-                known = next((deed for deed in deeds if self._is_same(deed[0], call)), None)
-                deeds.append([call]) if known is None else known.append(call)
-        success = self._beliefs.success
-        if success is None:
-            failed = any(self._beliefs.has_failed(call.words) for call in self._ends)
-            return [deeds[at] for at in self._rng.permutation(len(deeds))] if failed else deeds
-        places = [[i for i, call in enumerate(success[0]) if self._is_same(deed[0], call)] for deed in deeds]
-        return [deed for _, deed in sorted(((at[0], deed) for at, deed in zip(places, deeds, strict=True) if at),
-                                           key=lambda pair: pair[0])]  # fmt: skip
-
-    def _is_same(self, one: DeskCall, other: DeskCall) -> bool:
-        """Whether two calls do the same, each in its way and in the words of its time."""
-        roles = {self._manual.role_of(one), self._manual.role_of(other)} - {""}
-        is_part = one.words <= other.words or other.words <= one.words
-        units = zip(one.numbers, other.numbers, strict=False)
-        return len(roles) < 2 and is_part and one.record == other.record and all(_is_unit(a, b) for a, b in units)
-
-    def _check(self) -> Iterator[DeskCall]:
-        """Read again what was written in a way that is not known to work, and write again what does not show."""
-        made = self._shown.made
-        for place, call in enumerate(made if self._checks else ()):
-            role = self._manual.role_of(call)
-            again = [at for at, one in enumerate(made) if self._is_same(call, one)]
-            if not is_write(role) or again[-1] != place or self._beliefs.rank(ToolWay(f"lands {role}", AT_ONCE)) == 0:
-                continue
-            reads = [one for one in self._offered if one.words == {call.record} and is_read(self._manual.role_of(one))]
-            if not any(one.words == {call.record} and is_read(self._manual.role_of(one)) for one in made[place:]):
-                yield from reads
-            elif not self._shows(role, call) and len(again) < REPEATS:
-                yield from (one for one in self._offered if one.text == call.text)
-
-    def _shows(self, role: str, call: DeskCall) -> bool:
-        record = next((one for key, one in self._shown.records.items() if key.removeprefix("#W") == call.record), None)
-        text = json.dumps(record)
-        wanted = next(([word] for start, word in _SHOWS.items() if role.startswith(start)), call.words)
-        return record is None or all(one in text for one in wanted)
-
-    @cached_property
-    def _ends(self) -> list[DeskCall]:
-        return [call for call in self._offered if self._manual.role_of(call) == "finish"]
-
-    def _end(self) -> Iterator[DeskCall]:
-        """End as it worked; else with a message of which all was read, or with none if nothing is asked."""
-        ends, success = self._ends, self._beliefs.success
-        if success is not None and success[1] is not None:
-            yield from (call for call in ends if call.words == success[1].words)
-        asks = bool(_QUESTION.search(self._shown.request))
-
-        def cost(call: DeskCall) -> tuple[bool, bool, bool]:
-            parts = [part for word in call.words for part in word.split("; ")]
-            is_read_off = bool(parts) and all(
-                re.search(rf"(?<![\w.]){re.escape(part)}(?![\w.])", self._seen, re.I) for part in parts
-            )
-            return self._beliefs.has_failed(call.words), not is_read_off, bool(parts) != asks
-
-        if asks and success is None and not any(call.words and not cost(call)[1] for call in ends):
-            yield from self._new_reads((*_DETAILS[1:], "get_product_details"))
-        yield from sorted(ends, key=cost)
-
-
-def _is_unit(one: float, other: float) -> bool:
-    return one in (other, 100 * other) or other == 100 * one
