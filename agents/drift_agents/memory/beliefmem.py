@@ -290,13 +290,17 @@ class BeliefMem(TransitionStoreMemory):
                 lost.setdefault(attribute_id, set()).add(record_id)
         items = tuple(item for item in sorted(lost) if not self._relearn(self._attributes[item], lost[item]))
         if lost:
-            self._cache.clear()
-            self._bank = None
-            self._relevance.remove(lost)
-        for item in lost:
+            self._refresh(lost)
+        return Removed(removed, items)
+
+    def _refresh(self, ids: Iterable[RecordId]) -> None:
+        """Clear caches, and recompute the words of these attributes."""
+        self._cache.clear()
+        self._bank = None
+        self._relevance.remove(ids)
+        for item in ids:
             if (attribute := self._attributes.get(item)) is not None:
                 self._relevance.add_words(attribute, (event.record for event in attribute.events))
-        return Removed(removed, items)
 
     def _relearn(self, attribute: BeliefAttribute, lost: set[RecordId]) -> bool:
         """Recompute an attribute without lost evidence; returns whether any conclusion remains."""
