@@ -119,7 +119,7 @@ class StoreMemory(TransitionStoreMemory):
             if "transition" in about:
                 try:
                     record = _RECORD.validate_python(json.loads(str(about["transition"])))
-                    times = _TIMES.validate_python(json.loads(str(about.get("times", "[]"))))
+                    times = _TIMES.validate_json(str(about.get("times", "[]")), strict=True)
                     if not record.outcomes or record.n < 1 or any(not p > 0 for _, p in record.outcomes):
                         raise ValueError("it has no outcome, an impossible one, or no response")
                 except ValueError as error:
