@@ -42,6 +42,7 @@ from drift_agents.prompt.builder import Recall
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.schedule.model import Schedule
 
@@ -391,7 +392,7 @@ def plan_training(schedule: Schedule, env: EvaluationWrapper, training: Training
     elif shop is not None:
         test = env.unwrapped.task_pool  # type: ignore[attr-defined]
         size = min(training.episodes, len(test) if test is not None else training.episodes)
-        pool = shop(size) if other or test is None else test[:size]
+        pool = _draw_others(shop, size) if other or test is None else test[:size]
     elif "map" in env.timeline.names or hasattr(env.unwrapped, "desc"):
         env_seed = _other_map(schedule, env, seed) if other else seed
     # Where the start is the task, an epoch plays the same starts, and `same` those of the test's first episodes.
@@ -405,6 +406,16 @@ def plan_training(schedule: Schedule, env: EvaluationWrapper, training: Training
         options = {} if pool is None else {"goal_index": pool[place % len(pool)]}
         tasks.append(TrainingTask(number + 1, stream, FrozenMapping(options)))
     return TrainingPhase(env_seed, tuple(tasks))
+
+
+def _draw_others(draw: Callable[[int], tuple[int, ...]], count: int) -> tuple[int, ...]:
+    """So many tasks outside the test's pool; as many as there are where a drawn place has fewer."""
+    for fewer in range(count, 1, -1):
+        try:
+            return draw(fewer)
+        except ArgumentError:
+            continue
+    return draw(1)
 
 
 EPISODE_STREAM = 0xE915

@@ -22,6 +22,8 @@ from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
 from drift_agents.policy.base import RandomPolicy
 
+from drift_envs.errors import ArgumentError
+
 pytestmark = pytest.mark.integration
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
@@ -256,3 +258,22 @@ def test_houses_are_filled_in_other_houses_or_with_other_tasks() -> None:
     assert 0 not in seen["elsewhere"]
     with pytest.raises(ExperimentError, match="needs an environment of several houses"):
         list(play(cell(FAMILY), settings(where="elsewhere")))
+
+
+def test_a_place_with_fewer_other_tasks_trains_on_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make_env(read_schedule("house/seen"))
+    env.reset(seed=0)
+    draw = env.unwrapped.other_tasks  # type: ignore[attr-defined]
+
+    def few(count: int) -> tuple[int, ...]:
+        if count > 4:
+            raise ArgumentError("the house has too few")
+        return tuple(draw(count))
+
+    monkeypatch.setattr(env.unwrapped, "other_tasks", few, raising=False)
+    plan = plan_training(read_schedule("house/seen"), env, TrainingSettings(episodes=6, where="other"), 0)
+    tasks = [task.options["goal_index"] for task in plan.tasks]
+    assert tasks == [*draw(4), *draw(4)[:2]]
+    monkeypatch.setattr(env.unwrapped, "other_tasks", lambda count: few(5), raising=False)
+    with pytest.raises(ArgumentError, match="too few"):
+        plan_training(read_schedule("house/seen"), env, TrainingSettings(episodes=6, where="other"), 0)
