@@ -87,7 +87,8 @@ def _run(
         typer.Option(
             metavar="A,B",
             parser=_parse_names,
-            help="Memories, in every block of the file; mine.py:MyMemory for a class or function of your own.",
+            help="Memories, in every block of the file; mine.py:MyMemory for a class or function of your own, or a "
+            "memory service with `add` and `search`.",
             rich_help_panel=PLAYED,
         ),
     ] = None,

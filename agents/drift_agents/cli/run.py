@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -40,6 +41,7 @@ from drift_agents.llm.answer_format import AnswerMonitor
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.connection import import_openai
 from drift_agents.llm.service import ReplyStore, Service, Totals
+from drift_agents.memory.base import is_memory_service
 from drift_agents.part_file import PartFile
 from drift_agents.registry import POLICIES
 from drift_envs.command_line import Verbosity, refuse
@@ -90,7 +92,7 @@ def read_experiment(
         return experiment
     data = {**experiment.to_dict(), "models": experiment.models.model_dump()}
     if axes:
-        named = {axis: _check_names(axis, names) for axis, names in axes.items()}
+        named = {axis: _check_parts(axis, names) for axis, names in axes.items()}
         blocks = [
             {**block, **{axis: _choose_parts(names, block.get(axis, ())) for axis, names in named.items()}}
             for block in data["agents"]
@@ -115,21 +117,27 @@ def _read_names(axis: str, value: Any) -> list[str]:
     return names
 
 
-def _check_names(axis: str, names: Sequence[str]) -> list[str]:
-    """The names of parts, those of Python files with the hash of the file; raises if one is unknown."""
-    checked = []
+def _check_parts(axis: str, names: Sequence[str]) -> list[Part]:
+    """The parts of these names, those of Python files with the hash of the file; raises if one is unknown.
+
+    A class with `add` and `search` that is no memory is the store of the memory `store`.
+    """
+    checked: list[Part] = []
     for name in names:
         file = PartFile.read(name)
-        checked.append(name if file is None else file.pin().text)
-        AXES[axis].load(checked[-1])
+        pinned = name if file is None else file.pin().text
+        made = AXES[axis].load(pinned)
+        is_service = axis == "memory" and isinstance(made, type) and is_memory_service(made)
+        checked.append({"name": "store", "options": {"store": pinned}} if is_service else {"name": pinned})
     return checked
 
 
-def _choose_parts(names: Sequence[str], parts: Sequence[Part]) -> list[Part]:
+def _choose_parts(named: Sequence[Part], parts: Sequence[Part]) -> list[Part]:
     """The parts of these names in a block of the file; one that it does not have gets its default options."""
     chosen: list[Part] = []
-    for name in names:
-        chosen += [part for part in parts if part["name"] == name] or [{"name": name}]
+    for one in named:
+        of_file = [] if "options" in one else [part for part in parts if part["name"] == one["name"]]
+        chosen += of_file or [deepcopy(one)]
     return chosen
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
+from drift_agents.errors import PartError
 from drift_agents.matching import Matching
 from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
@@ -168,8 +169,24 @@ def make_memory(name: str, **options: Any) -> Memory:
     if options.get("embedding") is not None:
         options["embedding"] = resolve_embedding(options["embedding"])
     made: Memory = MEMORIES.make(name, **options)
+    if is_memory_service(made):
+        raise PartError(
+            f"the memory {name!r} has `add` and `search` alone, which make a memory service: name it as the store of "
+            f"the memory `store`, as in {{store: {{store: {name!r}}}}}"
+        )
     check_protocol("memory", name, made, Memory)
     return made
+
+
+def is_memory_service(part: Any) -> bool:
+    """Whether an object or a class has the two methods of a memory service, and is no memory.
+
+    Example:
+        >>> from drift_agents.stores.services import CommonWords
+        >>> is_memory_service(CommonWords), is_memory_service(NoMemory)
+        (True, False)
+    """
+    return all(callable(getattr(part, name, None)) for name in ("add", "search")) and not hasattr(part, "observe")
 
 
 class NoMemory:

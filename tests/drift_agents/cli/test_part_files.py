@@ -13,6 +13,7 @@ from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.memory.base import make_memory
 
 from tests.drift_agents.experiment.cells import cell_files
 
@@ -84,6 +85,21 @@ class Judged(Trusting):
     supervision = "a friend"
 
 
+class Notes:
+    def __init__(self):
+        self.texts = []
+
+    def add(self, text):
+        self.texts.append(text)
+
+    def search(self, query, k):
+        return self.texts[-k:]
+
+
+def make_notes():
+    return Notes()
+
+
 nothing = 5
 """
 
@@ -121,6 +137,20 @@ def test_parts_of_a_file_play_beside_those_with_names(folder: Path) -> None:
     assert f"mine.py:Trusting@{sha256(MINE.encode()).hexdigest()}" in manifest
 
 
+@pytest.mark.integration
+def test_a_memory_service_is_the_store_of_a_memory(folder: Path) -> None:
+    """As in a file, and with the options of that memory."""
+    assert run("--memory", "mine.py:Notes", "--set", "memory.k=2") == 0
+    rows = read_rows(folder / "run" / "episodes.jsonl")
+    assert {row["memory"] for row in rows} == {"store(Notes)"}
+    digest = sha256(MINE.encode()).hexdigest()
+    played = json.loads((folder / "run" / "run.json").read_text())["experiment"]["agents"]
+    expected = [{"name": "store", "options": {"store": f"mine.py:Notes@{digest}", "k": 2}}]
+    assert [block["memory"] for block in played] == [expected]
+    with pytest.raises(PartError, match=f"as in {{store: {{store: 'mine.py:Notes@{digest}'}}}}"):
+        make_memory(f"mine.py:Notes@{digest}")
+
+
 def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +182,7 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
             "mine.py: 'Needs' cannot be made: the verifier 'Needs' needs the option 'window'",
         ),
         ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: inser"),
+        ("--memory", "mine.py:make_notes", "the memory 'mine.py:make_notes@"),
         ("--verifier", "mine.py:Judged", "`supervision` of the verifier 'mine.py:Judged' should be one of none, own"),
         (
             "--policy",
