@@ -66,18 +66,21 @@ chromium:
 		echo "the shop's browser tests need Chromium; on Debian and Ubuntu: apt-get install chromium chromium-driver" >&2; \
 	fi
 
+# Each worker has whole files, so that what the tests of a file share is made once.
+SHARE := --dist worksteal
+
 check: $(STAMP) lint types  ## between edits: lint, types, the tests that start no process, server or browser
-	$(BIN)/python -m pytest -n 2 -m "not slow and not integration" --hypothesis-profile=check
+	$(BIN)/python -m pytest -n 2 $(SHARE) -m "not slow and not integration" --hypothesis-profile=check
 
 test: $(STAMP) chromium  ## lint, types, the whole test suite: what CI runs
 	@$(MAKE) --no-print-directory -j 2 lint types suite
 
 .PHONY: suite
 suite: $(STAMP)
-	$(BIN)/python -m pytest -n 3 -m "not slow"
+	$(BIN)/python -m pytest -n 3 $(SHARE) -m "not slow"
 
 test-slow: $(STAMP)  ## the long tests too
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 $(SHARE)
 
 .PHONY: test-research
 test-research: $(STAMP)  ## the tests of research/, which no other target runs: SLOW=1 for the long ones too

@@ -164,9 +164,16 @@ def test_clones_after_a_render(env_id, mode, clone):
     other.close()
 
 
-@pytest.mark.parametrize("maker", [SyncVectorEnv, pytest.param(AsyncVectorEnv, marks=pytest.mark.integration)])
-@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-@pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in CORE_IDS), ("DriftFrozenLake-v0", True)])
+def _vectors():
+    """Each environment in each mode, and in processes: each environment in one mode, the lake in all."""
+    for env_id, text in [*((env_id, False) for env_id in CORE_IDS), ("DriftFrozenLake-v0", True)]:
+        for mode in AutoresetMode:
+            yield env_id, text, mode, SyncVectorEnv
+            if mode is AutoresetMode.NEXT_STEP or (env_id, text) == ("DriftFrozenLake-v0", False):
+                yield pytest.param(env_id, text, mode, AsyncVectorEnv, marks=pytest.mark.integration)
+
+
+@pytest.mark.parametrize(("env_id", "text", "mode", "maker"), list(_vectors()))
 def test_vectors_see_what_single_environments_see(env_id, text, mode, maker):
     keywords = {"max_episode_steps": 6, "text": text, "notify": "full"}
     extra = {"shared_memory": not text and env_id in PLAIN} if maker is AsyncVectorEnv else {}

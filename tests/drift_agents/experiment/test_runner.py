@@ -58,6 +58,15 @@ def whole(experiment: Experiment, place: Path, tmp_path: Path) -> bytes:
     return (Path(shutil.copytree(place / "run", tmp_path / "whole")) / "episodes.jsonl").read_bytes()
 
 
+@pytest.fixture
+def long(data: dict[str, Any], place: Path) -> bytes:
+    """Makes the experiment one of 32 cells; what an undisturbed run of it writes."""
+    data.update(seeds=8, references=[])
+    if not (place / "long" / "episodes.jsonl").exists():
+        run_experiment(parse_experiment(data), place / "long")
+    return (place / "long" / "episodes.jsonl").read_bytes()
+
+
 def test_lines_have_the_documented_fields(whole: bytes, tmp_path: Path) -> None:
     rows = read_rows(tmp_path / "whole" / "episodes.jsonl")
     assert len(rows) == 6 * 2 * 8
@@ -166,7 +175,9 @@ def test_a_changed_experiment_is_not_reported_nor_continued(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("limit", [4_500, 20_000])
-def test_a_full_disk_is_named_and_the_run_goes_on(data: dict[str, Any], tmp_path: Path, limit: int) -> None:
+def test_a_full_disk_is_named_and_the_run_goes_on(
+    data: dict[str, Any], whole: bytes, tmp_path: Path, limit: int
+) -> None:
     """A process whose files may not grow beyond a limit fails as on a full disk: a cell's file, or the merged one."""
     file, folder = tmp_path / "tiny.yaml", tmp_path / "run"
     file.write_text(json.dumps(data))
@@ -176,15 +187,13 @@ def test_a_full_disk_is_named_and_the_run_goes_on(data: dict[str, Any], tmp_path
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # a module's file would be cut off, and stay so
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     assert full.returncode == 1
     assert ".jsonl: cannot be written: File too large. What is done is kept; continue with" in full.stderr
     done = read_cells(folder)
-    experiment = parse_experiment(data)
-    assert run_experiment(experiment, folder, resume=True).read_bytes() == (
-        run_experiment(experiment, tmp_path / "whole").read_bytes()
-    )
+    assert run_experiment(parse_experiment(data), folder, resume=True).read_bytes() == whole
     assert done.items() <= read_cells(folder).items()
 
 
@@ -268,10 +277,8 @@ def test_arguments_that_cannot_be_meant(experiment: Experiment, tmp_path: Path, 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: Path, jobs: int) -> None:
+def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], long: bytes, tmp_path: Path, jobs: int) -> None:
     """A real process, killed without warning in the middle of its work."""
-    data.update(seeds=8, references=[])
-    experiment = parse_experiment(data)
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps(data))  # JSON is YAML
     folder = tmp_path / "killed"
@@ -285,15 +292,14 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: 
     process.wait()
     assert wait_until(lambda: not any(map(is_alive, workers)))  # they hold the folder until they end
     assert not (folder / "episodes.jsonl").exists()
-    assert run_experiment(experiment, folder, resume=True, jobs=2).read_bytes() == (
-        run_experiment(experiment, tmp_path / "whole").read_bytes()
-    )
+    assert run_experiment(parse_experiment(data), folder, resume=True, jobs=2).read_bytes() == long
 
 
 @pytest.fixture
-def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
+def started(
+    data: dict[str, Any], long: bytes, tmp_path: Path
+) -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
     """A run in two worker processes, which have finished a cell: the process, its folder and the workers' ids."""
-    data.update(seeds=8, references=[])
     file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
     file.write_text(json.dumps(data))
     command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
@@ -311,14 +317,13 @@ def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.P
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
 class TestProcesses:
     def test_a_killed_worker_costs_its_cell_alone(
-        self, started: tuple[subprocess.Popen[str], Path, list[int]], data: dict[str, Any], tmp_path: Path
+        self, started: tuple[subprocess.Popen[str], Path, list[int]], long: bytes
     ) -> None:
         process, folder, workers = started
         os.kill(workers[0], signal.SIGKILL)
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
-        whole = run_experiment(parse_experiment(data), tmp_path / "whole")
-        assert (folder / "episodes.jsonl").read_bytes() == whole.read_bytes()
+        assert (folder / "episodes.jsonl").read_bytes() == long
         assert not (folder / "held-by.json").exists()
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -335,30 +340,10 @@ class TestProcesses:
         if number != signal.SIGKILL:
             assert process.returncode == 130
             assert "What is done is kept; continue with: drift-agents run" in errors
+            assert "Traceback" not in errors
+            run_experiment(parse_experiment(data), folder, resume=True)
         held = (folder / "held-by.json").exists()
         assert held == (number == signal.SIGKILL)
-
-
-@pytest.mark.integration
-def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_path: Path) -> None:
-    data.update(seeds=8, references=[])
-    file = tmp_path / "tiny.yaml"
-    file.write_text(json.dumps(data))
-    folder = tmp_path / "stopped"
-    # A shell that starts the tests in the background lets them ignore the signal, and what they start too.
-    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    start += "import sys; from drift_agents.cli.app import main; sys.exit(main())"
-    command = [sys.executable, "-c", start, "run", str(file), "--out", str(folder), "--jobs", "2"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert wait_until(lambda: cell_files(folder))
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "drift-agents: What is done is kept; continue with: drift-agents run" in errors
-    assert "Traceback" not in errors
-    run_experiment(parse_experiment(data), folder, resume=True)
 
 
 CHATTY = """

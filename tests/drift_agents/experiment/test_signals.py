@@ -107,6 +107,8 @@ def stop_run(folder: Path, options: list[str], moment: float, number: int) -> No
         return
     assert status in (0, 130, -signal.SIGTERM), printed.decode()
     assert not any(map(is_alive, workers))
+    if status == 130 and (out / "run.json").exists():
+        assert b"What is done is kept; continue with: drift-agents run" in printed
     if out.exists():
         assert not (out / "held-by.json").exists()
         descriptor = os.open(out, os.O_RDONLY)
@@ -126,9 +128,9 @@ WAYS = {"one": ["--jobs", "1"], "two": ["--jobs", "2"], "models": ["--jobs", "2"
         pytest.param(way, moment, number, marks=[] if index < 3 else pytest.mark.slow, id=f"{way}-{moment}-{number}")
         for index, (way, moment, number) in enumerate(
             [
-                ("two", 6.0, signal.SIGINT),
-                ("models", 6.0, signal.SIGTERM),
-                ("endless", 6.0, signal.SIGINT),
+                ("two", 2.0, signal.SIGINT),
+                ("models", 2.0, signal.SIGTERM),
+                ("endless", 2.0, signal.SIGINT),
                 *(
                     (
                         draw.choice(list(WAYS)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,27 @@ from drift_envs.schedule.loader import load_schedule
 from tests.drift_agents.experiment.cells import forget_cell, read_cells
 
 GLOVE = "*vanilla--glove--planner--0.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the schedule, whose path stands in a run, and for one run that keeps all steps."""
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture
+def schedule_file(place: Path, puddle: str) -> Path:
+    path = place / "puddle.yaml"
+    path.write_text(puddle, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def whole(data: dict[str, Any], place: Path) -> Path:
+    """The run: it is played once, and not written to."""
+    if not (place / "run" / EPISODES).exists():
+        run_experiment(load_experiment(data), place / "run", trace="all")
+    return place / "run"
 
 
 def traces(folder: Path, pattern: str = "*.jsonl.gz") -> list[Path]:
@@ -68,9 +90,8 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
     assert load_schedule(dict(header.content)) == load_schedule(schedule_file)
 
 
-def test_what_fell_out_of_memory_is_told(data: dict[str, Any], tmp_path: Path) -> None:
-    run_experiment(load_experiment(data), tmp_path / "run", trace="all")
-    (path,) = traces(tmp_path / "run", GLOVE)
+def test_what_fell_out_of_memory_is_told(whole: Path) -> None:
+    (path,) = traces(whole, GLOVE)
     written: dict[int, tuple[str, str]] = {}
     removed = 0
     for line in gzip.decompress(path.read_bytes()).decode().splitlines()[1:]:
@@ -89,25 +110,22 @@ def test_what_fell_out_of_memory_is_told(data: dict[str, Any], tmp_path: Path) -
 
 
 @pytest.mark.integration
-def test_lines_do_not_depend_on_it_and_equal_runs_are_equal(data: dict[str, Any], tmp_path: Path) -> None:
+def test_lines_do_not_depend_on_it_and_equal_runs_are_equal(data: dict[str, Any], whole: Path, tmp_path: Path) -> None:
     experiment = load_experiment(data)
-    for name, trace, jobs in (("plain", "none", 1), ("one", "all", 1), ("two", "all", 2)):
+    for name, trace, jobs in (("plain", "none", 1), ("two", "all", 2)):
         run_experiment(experiment, tmp_path / name, trace=trace, jobs=jobs)
-    lines = {name: (tmp_path / name / EPISODES).read_bytes() for name in ("plain", "one", "two")}
-    assert len(set(lines.values())) == 1
+        assert (tmp_path / name / EPISODES).read_bytes() == (whole / EPISODES).read_bytes()
     assert not (tmp_path / "plain" / TRACES).exists()
-    one, two = ({path.name: path.read_bytes() for path in traces(tmp_path / name)} for name in ("one", "two"))
+    one, two = ({path.name: path.read_bytes() for path in traces(folder)} for folder in (whole, tmp_path / "two"))
     assert one == two
-    assert len(one) == len(read_cells(tmp_path / "one"))
+    assert len(one) == len(read_cells(whole))
 
 
 @pytest.mark.integration
-def test_failures_alone(data: dict[str, Any], tmp_path: Path) -> None:
-    experiment = load_experiment(data)
-    run_experiment(experiment, tmp_path / "all", trace="all")
-    run_experiment(experiment, tmp_path / "some", trace="failures")
+def test_failures_alone(data: dict[str, Any], whole: Path, tmp_path: Path) -> None:
+    run_experiment(load_experiment(data), tmp_path / "some", trace="failures")
     rows = read_rows(tmp_path / "some" / EPISODES)
-    for whole, part in zip(traces(tmp_path / "all"), traces(tmp_path / "some"), strict=True):
+    for every, part in zip(traces(whole), traces(tmp_path / "some"), strict=True):
         header = read_header(part)
         assert header.kept == "failures"
         failed = {
@@ -117,19 +135,18 @@ def test_failures_alone(data: dict[str, Any], tmp_path: Path) -> None:
             == (header.memory, header.verifier, header.policy, header.seed)
             and not row["success"]
         }
-        expected = {trace.episode: trace for trace in read_trace(whole) if trace.episode in failed}
+        expected = {trace.episode: trace for trace in read_trace(every) if trace.episode in failed}
         found: dict[int, EpisodeTrace] = {trace.episode: trace for trace in read_trace(part)}
         assert found == expected
 
 
-def test_a_cell_that_is_played_again_keeps_its_steps_again(data: dict[str, Any], tmp_path: Path) -> None:
-    run_experiment(load_experiment(data), tmp_path / "run", trace="all")
-    (path,) = traces(tmp_path / "run", GLOVE)
-    whole = path.read_bytes()
+def test_a_cell_that_is_played_again_keeps_its_steps_again(data: dict[str, Any], whole: Path, tmp_path: Path) -> None:
+    (path,) = traces(Path(shutil.copytree(whole, tmp_path / "run")), GLOVE)
+    before = path.read_bytes()
     forget_cell(tmp_path / "run", path.name.removesuffix(".jsonl.gz"))
     path.unlink()
     run_experiment(load_experiment(data), tmp_path / "run", trace="all", resume=True)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == before
 
 
 def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.schedule import load_schedule
-from tests.core_ids import CORE_IDS
+from tests.core_ids import CORE_IDS, by_file
 from website.shipped import listed
 
 OURS = [name for name in listed() if load_schedule(name).env in CORE_IDS]
@@ -67,7 +67,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", [name for name in OURS if name.partition(":")[0] not in VISIBLE])
+@pytest.mark.parametrize("name", by_file(name for name in OURS if name.partition(":")[0] not in VISIBLE))
 def test_the_first_sight_of_an_episode_tells_no_tick(name):
     """Before the first action, phases look alike."""
     env = make(name, text=True)
@@ -79,7 +79,7 @@ def test_the_first_sight_of_an_episode_tells_no_tick(name):
         assert data_equivalence(seen[0], one, exact=True)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", by_file(OURS))
 def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name):
     own = {"webshop": SHOP, "house": HOUSE, "facts": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0])
     for text in (False, True):
