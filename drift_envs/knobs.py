@@ -120,10 +120,6 @@ def _is_numbers(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(is_number(item) or _is_numbers(item) for item in value)
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, (list, tuple))
-
-
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", is_number),
     "integer": ("a whole number", _is_whole),
@@ -132,7 +128,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
     "rows": ("a list of strings", _is_rows),
     "array": ("a list of numbers, or of such lists", _is_numbers),
-    "list": ("a list", _is_list),
+    "list": ("a list", lambda value: isinstance(value, (list, tuple))),
 }
 """What values of each kind are called in messages, and the test of their type."""
 

@@ -145,7 +145,8 @@ def open_index(catalogue: Catalogue) -> CatalogueIndex:
     Raises:
         CatalogueError: the index beside the catalogue is damaged, or cannot be built.
     """
-    place, work, mark = get_index_path(catalogue.path), _get_work_path(catalogue.path), _mark(catalogue)
+    place, work = get_index_path(catalogue.path), _get_work_path(catalogue.path)
+    mark = _mark(catalogue.fingerprint, len(catalogue))
     if _read_mark(place) == mark:
         return _load(place, catalogue)
     try:
@@ -188,7 +189,7 @@ def build_index(path: Path, rows: RowSource, fingerprint: str, size: int, report
     work = _get_work_path(path)
     try:
         with _locked(work, size):
-            _build(work, rows, {"version": _VERSION, "fingerprint": fingerprint, "size": size}, report)
+            _build(work, rows, _mark(fingerprint, size), report)
     except OSError as error:
         raise CatalogueError(f"`{work}` cannot be written: {error}") from error
 
@@ -204,8 +205,8 @@ def _build_announced(work: Path, catalogue: Catalogue, mark: dict[str, Any]) -> 
         _build(work, catalogue.rows, mark, stage("indexing"))
 
 
-def _mark(catalogue: Catalogue) -> dict[str, Any]:
-    return {"version": _VERSION, "fingerprint": catalogue.fingerprint, "size": len(catalogue)}
+def _mark(fingerprint: str, size: int) -> dict[str, Any]:
+    return {"version": _VERSION, "fingerprint": fingerprint, "size": size}
 
 
 def _read_mark(place: Path) -> dict[str, Any] | None:

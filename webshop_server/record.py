@@ -174,6 +174,7 @@ class _Parser:
         reviewed = self._mapping("reviews", self._side.get("reviews"))
         if record.get("name") is None:
             self._refuse("name", "a text", None)
+        bullets = record.get("small_description")
         prices = parse_prices(record.get("pricing"))
         if prices is None:
             self._refuse("pricing", "a price in dollars", record["pricing"])
@@ -182,7 +183,7 @@ class _Parser:
             asin=self._asin,
             title=self._text("name", record.get("name")),
             description=self._text("full_description", record.get("full_description")),
-            bullets=self._bullets(record.get("small_description")),
+            bullets=self._texts("small_description", bullets if isinstance(bullets, list) else [bullets]),
             prices=prices or (),
             rating=(rating or self._text("average_rating", record.get("average_rating")))[:20],
             category=self._text("category", record.get("category")),
@@ -230,9 +231,6 @@ class _Parser:
     def _texts(self, field: str, value: object) -> tuple[str, ...]:
         texts = (self._text(field, item) for item in self._list(field, value))
         return tuple(text for text in texts if text)
-
-    def _bullets(self, value: object) -> tuple[str, ...]:
-        return self._texts("small_description", value if isinstance(value, list) else [value])
 
     def _wanted(self, value: object) -> tuple[str, ...]:
         """Required attributes; empty ones stay, since the original numbers goals that have any."""

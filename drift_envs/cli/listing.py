@@ -321,8 +321,9 @@ class _Dumper(yaml.SafeDumper):
     """Quotes strings that YAML 1.1 reads as a string and YAML 1.2 as a number, such as `6e-4`."""
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text[:1].isalpha() else '"')
-
-
-_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text[:1].isalpha() else '"'
+    ),
+)

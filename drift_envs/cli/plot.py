@@ -146,8 +146,11 @@ def draw_text(scheduled: ScheduledEnv, stop: int, width: int) -> Iterator[str]:
     ticks = [tick for tick in range(0, stop, step) for _ in range(wide)]
     yield f"{name}, ticks 0 to {stop - 1}" + (f", one column for {step} ticks" if step > 1 else "")
     for series in collect_series(scheduled.timeline, ticks):
-        yield ""
-        yield from _curve(series, margin) if series.is_numeric else _letters(series, margin)
+        yield from ("", series.label)
+        if series.is_numeric:
+            yield from _curve(series, margin)
+        else:
+            yield " " * margin + "".join(series.values)
     yield ""
     starts = [(phase, phase.start * wide // step) for phase in scheduled.timeline.phases(stop)]
     columns = len(ticks)
@@ -157,7 +160,6 @@ def draw_text(scheduled: ScheduledEnv, stop: int, width: int) -> Iterator[str]:
 
 def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
     """A curve of blocks, eight levels for each line of text."""
-    yield series.label
     low, high = min(series.values), max(series.values)
     if low == high:
         yield f"{low:>{margin - 2}.4g}  " + "─" * len(series.values)
@@ -168,12 +170,6 @@ def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
         mark = {ROWS - 1: f"{high:.4g}", 0: f"{low:.4g}"}.get(row, "")
         line = "".join(BLOCKS[min(max(level - 8 * row, 0), 8)] for level in levels)
         yield f"{mark:>{margin - 2}}  {line}".rstrip()
-
-
-def _letters(series: KnobSeries, margin: int) -> Iterator[str]:
-    """A line of letters, one for each column."""
-    yield series.label
-    yield " " * margin + "".join(series.values)
 
 
 def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:

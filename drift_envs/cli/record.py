@@ -86,7 +86,10 @@ def record(options: RecordOptions) -> None:
     suffix = options.out.suffix.lower()
     if suffix not in FORMATS:
         raise ArgumentError(f"`--out` should end in one of {', '.join(FORMATS)}. Received {str(options.out)!r}")
-    load_all(_needed(options, suffix))  # fails before the episodes are played
+    loaders: list[Callable[[], object]] = [] if suffix == ".png" else [partial(load_imageio, suffix)]
+    if options.env_id in IDS:
+        loaders.append(partial(getattr, IDS[options.env_id], "env_class"))
+    load_all(loaders)  # fails before the episodes are played
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
     _check_writable(options.out)
@@ -115,14 +118,6 @@ def _check_writable(path: Path) -> None:
         ) from error
     if is_new:
         path.unlink()
-
-
-def _needed(options: RecordOptions, suffix: str) -> Iterator[Callable[[], object]]:
-    """What loads the libraries of the format and of the environment."""
-    if suffix != ".png":
-        yield partial(load_imageio, suffix)
-    if options.env_id in IDS:
-        yield partial(getattr, IDS[options.env_id], "env_class")
 
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:

@@ -93,11 +93,8 @@ def start_drift(params: DriftParams, key: Any) -> DriftCarry:
         params: the schedule.
         key: of the random parts; a seed of the schedule goes first.
     """
-    return advance_drift(params, _before_drift(params, _raw_key(key)))
-
-
-def _raw_key(key: Any) -> Any:
-    return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
+    raw = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
+    return advance_drift(params, _before_drift(params, raw))
 
 
 def _before_drift(params: DriftParams, key: Any) -> DriftCarry:
@@ -164,10 +161,8 @@ def advance_drift(params: DriftParams, state: DriftCarry) -> DriftCarry:
         state: the state at a tick.
     """
     state = state._replace(tick=state.tick + 1)
-    return _read_row(params, state) if isinstance(params, DriftTable) else _fold_layers(params, state)
-
-
-def _read_row(params: DriftTable, state: DriftCarry) -> DriftCarry:
+    if not isinstance(params, DriftTable):
+        return _fold_layers(params, state)
     row = state.row + (state.tick >= params.starts[state.row + 1])
     return state._replace(row=row, numbers=params.numbers[row], objects=params.objects[row])
 
