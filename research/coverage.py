@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from drift_agents.analysis.table import MISSING, escape_html
+from drift_agents.analysis.table import MISSING
 from drift_agents.experiment.folder import write_text
 from pydantic import Field, model_validator
 
@@ -205,7 +205,7 @@ def tabulate_claims(papers: Sequence[Paper], holds: str) -> str:
 
 def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Sentences in columns, which `to_markdown` would align to the right and pad to the longest one."""
-    lines = [head, ["---"] * len(head), *([escape_html(cell).replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -62,6 +62,12 @@ def test_a_papers_page_begins_with_its_table() -> None:
         assert "\n## " not in before
 
 
+def test_a_row_of_a_table_is_markdown_as_it_stands_in_the_file() -> None:
+    """`<` in a code span stays one: an entity there is shown as it is written."""
+    (page,) = [text for path, text in coverage.render_coverage().items() if path.name == "edv.md"]
+    assert "in part: `<AgentPolicy>`, `<Tools>` and" in page
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_can_be_given(command: str) -> None:
     """Its options parse, and experiments and tests exist."""
@@ -93,6 +99,7 @@ def test_every_command_runs_at_its_smallest_size(
     else:
         words += SHORT.get(words[0], [])
     words = [str(ROOT / word) if (ROOT / word).is_file() else word for word in words]
+    (tmp_path / "research").symlink_to(ROOT / "research")  # weights, which experiments name from the root
     monkeypatch.chdir(tmp_path)
     status = PROGRAMS[program][1](words)
     assert status == 0, capsys.readouterr().err
