@@ -226,8 +226,8 @@ def _warn(findings: Sequence[KnobFinding], episodes: int) -> Iterator[str]:
         elif one.step is None:
             yield (
                 f"warning: {one.phase}: `{one.knob}` changed, and {episodes} episodes with random actions showed "
-                "no difference. Does the environment read it after its construction? Do random actions reach what it "
-                "changes? --episodes N plays more."
+                "no difference. Does the environment read it after its construction and its first reset? Do random "
+                "actions reach what it changes? --episodes N plays more."
             )
         elif one.is_seen_within is False:
             yield (
@@ -289,7 +289,7 @@ class KnobComparison:
         self._acts_in_words = parts is not None and parts.text_mode is not None
 
     def play(self, old: Mapping[str, Value], new: Mapping[str, Value], knob: str) -> tuple[int | None, int | None]:
-        """Play each side twice.
+        """Play each side twice, in environments that were played before the drift.
 
         Returns:
             The first step at which the sides differ, counted over all episodes from 1 (0: at a reset), or `None`; and
@@ -299,7 +299,8 @@ class KnobComparison:
         envs = [self._make("episode", old, new, knob, LATE) for _ in held]
         random: set[str] = set()  # keys of `info` that are not reproducible
         shown: dict[str, int] = {}  # keys of `info` that differ, with the first step
-        for seed, step, results in self._transitions(envs, held):
+        # What is built in the first reset is built before the drift; what a step sets back is found at the next reset.
+        for seed, step, results in self._transitions(envs, held, before=([held[0]] * len(held), held)):
             (first, other, first_again, other_again) = (result[:-1] for result in results)
             if not (data_equivalence(first, first_again) and data_equivalence(other, other_again)):
                 return step, seed
@@ -319,17 +320,27 @@ class KnobComparison:
         )
 
     def _transitions(
-        self, envs: Sequence[gym.Env[Any, Any]], options: Sequence[dict[str, Any] | None]
+        self,
+        envs: Sequence[gym.Env[Any, Any]],
+        options: Sequence[dict[str, Any] | None],
+        before: Sequence[Sequence[dict[str, Any] | None]] = (),
     ) -> Iterator[tuple[int, int, list[Any]]]:
-        """The seed, the step, and all results of resets and transitions with the actions of the first environment."""
+        """The seed, the step, and all results of resets and transitions with the actions of the first environment.
+
+        Args:
+            envs: the environments, which are closed at the end.
+            options: of the reset of each.
+            before: those of episodes of one step, which are played first and not returned.
+        """
         count = 0
         try:
+            for each in before:
+                rng, resets = _reset(envs, self._seeds[0], each)
+                action = _draw_action(envs[0], resets[0][1], rng)
+                for env in envs:
+                    env.step(action)
             for seed in self._seeds:
-                rng = np.random.default_rng([seed, 0xC4EC])
-                envs[0].action_space.seed(seed)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", DriftWarning)  # of a schedule that is always rewound
-                    resets = [env.reset(seed=seed, options=each) for env, each in zip(envs, options, strict=True)]
+                rng, resets = _reset(envs, seed, options)
                 yield seed, count, resets
                 info, over = resets[0][1], False
                 for _ in range(self._steps):
@@ -362,6 +373,17 @@ class KnobComparison:
             return make({knob: changed[knob]})
         except ScheduleError:  # a rule between knobs
             return make(changed)
+
+
+def _reset(
+    envs: Sequence[gym.Env[Any, Any]], seed: int, options: Sequence[dict[str, Any] | None]
+) -> tuple[np.random.Generator, list[Any]]:
+    """The generator of actions, and what the resets return."""
+    envs[0].action_space.seed(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DriftWarning)  # of a schedule that is always rewound
+        resets = [env.reset(seed=seed, options=each) for env, each in zip(envs, options, strict=True)]
+    return np.random.default_rng([seed, 0xC4EC]), resets
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:

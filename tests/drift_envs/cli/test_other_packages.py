@@ -60,8 +60,28 @@ class Dry(Tank):
         raise KeyError("the pump")
 
 
+class Lazy(Tank):
+    def reset(self, **options):
+        self.built = getattr(self, "built", self.leak)
+        return super().reset(**options)
+
+    def step(self, action):
+        now, self.leak = self.leak, self.built
+        results = super().step(action)
+        self.leak = now
+        return results
+
+
+class Forgets(Tank):
+    def step(self, action):
+        self.leak = 0.1
+        return super().step(action)
+
+
 for name, entry, arguments in (
     ("Tank", "Tank", {}),
+    ("Lazy", "Lazy", {}),
+    ("Forgets", "Forgets", {}),
     ("Two", "Two", {}),
     ("Dry", "Dry", {}),
     ("Noisy", "Tank", {"noise": True}),
@@ -90,7 +110,7 @@ def module(tmp_path: Path) -> Iterator[str]:
     yield name
     sys.path[:] = path
     sys.modules.pop(name, None)
-    for env_id in ("Tank", "Two", "Dry", "Noisy", "Failing"):
+    for env_id in ("Tank", "Lazy", "Forgets", "Two", "Dry", "Noisy", "Failing"):
         gym.registry.pop(env_id, None)
 
 
@@ -184,6 +204,19 @@ def test_check_tells_apart_what_counts_at_once_and_what_at_a_reset(
     shown = capsys.readouterr().out
     assert shown.count("not reproducible") == 4
     assert "differ with the seed 0" in shown
+
+
+def test_check_finds_what_counts_in_the_first_reset_alone_and_what_a_step_sets_back(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--import", str(tmp_path), "--steps", "20", "--episodes", "2"]
+    assert main(["check", write(tmp_path, module, "Lazy"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("warning: ") == 1
+    assert "leaky: `leak` changed, and 2 episodes with random actions showed no difference" in shown
+    assert "after its construction and its first reset?" in shown
+    assert main(["check", write(tmp_path, module, "Forgets"), *words]) == 1
+    assert "`leak` is driven by the schedule and should keep its value" in capsys.readouterr().err
 
 
 def test_check_reaches_drifts_behind_many_phases(
