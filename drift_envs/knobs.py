@@ -6,6 +6,7 @@
 * `Tunable` - the protocol of an environment that declares knobs
 * `freeze`, `thaw` - plain data to its immutable form and back
 * `swapped`, `powers`, `reflect` - what drifts do to values
+* `mapping_knob`, `parse_choices`, `draw_number` - what many knob tables share
 """
 
 from __future__ import annotations
@@ -410,3 +411,64 @@ def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:
         along = np.mod(values - low, 2 * span)
         back = low + np.minimum(along, 2 * span - along)
     return np.where(inside, values, np.clip(back, low, high))
+
+
+def mapping_knob(name: str, doc: str, parse: Callable[[Any], Value]) -> Knob:
+    """A knob whose value is a mapping, which is empty by default.
+
+    Args:
+        name: its name in schedules.
+        doc: one line of meaning.
+        parse: converts a written mapping to the canonical value, or raises `KnobError`.
+    """
+    return Knob(name, FrozenMapping(), None, doc, "mapping", None, parse)
+
+
+def parse_choices(knob: str, choices: Mapping[str, Sequence[Any]], value: Mapping[str, Any]) -> FrozenMapping:
+    """A mapping whose values are each one of a few.
+
+    Args:
+        knob: the name of the knob.
+        choices: by key, the values to choose from.
+        value: the written value.
+
+    Raises:
+        KnobError: a key or a value is none of those.
+
+    Example:
+        >>> parse_choices("units", {"money": ("euros", "cents")}, {"money": "dollars"})
+        Traceback (most recent call last):
+        drift_envs.errors.KnobError: `units` should give 'money' one of euros, cents. Received 'dollars'
+    """
+    for key, one in value.items():
+        if key not in choices:
+            raise KnobError(f"`{knob}` should name one of {', '.join(choices)}. Received {key!r}")
+        if not any(type(one) is type(choice) and one == choice for choice in choices[key]):  # true is not 1
+            known = ", ".join(map(str, choices[key]))
+            raise KnobError(f"`{knob}` should give {key!r} one of {known}. Received {one!r}")
+    return FrozenMapping(value)
+
+
+def draw_number(
+    knob: str, most: int, arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator
+) -> Value:
+    """Draw a whole number for a knob, another one than that of the drifts before; `Knob.draw` with two more arguments.
+
+    Args:
+        knob: the name of the knob.
+        most: the largest number; the least is 1.
+        arguments: those of `draw` in the schedule, of which there should be none.
+        below: the value that the drifts before give.
+        rng: the generator.
+
+    Raises:
+        KnobError: there are arguments.
+
+    Example:
+        >>> draw_number("shop", 2, {}, 1, np.random.default_rng(0))
+        2
+    """
+    if arguments:
+        raise KnobError(f"`{knob}`: `draw` takes no arguments here. Received {dict(arguments)!r}")
+    found = int(rng.integers(1, most))
+    return found + (below is not None and found == below)

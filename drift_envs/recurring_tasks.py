@@ -99,25 +99,6 @@ def fill_pool(
     return tuple((first + others)[:count])
 
 
-def draw_in_turn(places: Sequence[int], count: int, draw: Callable[[int, int, int], Sequence[int]]) -> tuple[int, ...]:
-    """Draw tasks of several places, which take turns.
-
-    Args:
-        places: the numbers of the places.
-        count: how many tasks.
-        draw: draws tasks, from the number of a place, their number, and the position of the place.
-
-    Example:
-        >>> draw_in_turn([7, 9], 3, lambda place, count, _: range(10 * place, 10 * place + count))
-        (70, 90, 71)
-    """
-    found = [
-        draw(place, count // len(places) + (position < count % len(places)), position)
-        for position, place in enumerate(places)
-    ]
-    return tuple(tasks[turn] for turn in range(max(map(len, found))) for tasks in found if turn < len(tasks))
-
-
 Task = TypeVar("Task")
 
 
@@ -135,7 +116,7 @@ class NumberedTasks(Generic[Task]):
     """
 
     def __init__(self, place: str, list_all: Callable[[int], Sequence[Task]]) -> None:
-        self._called, self.list_all = place, list_all
+        self.place, self.list_all = place, list_all
 
     def number(self, place: int, index: int) -> int:
         """The number of a task."""
@@ -155,7 +136,7 @@ class NumberedTasks(Generic[Task]):
         tasks = self.list_all(place)
         if index >= len(tasks):
             raise ArgumentError(
-                f"`goal_index` should be a task of {self._called} {place}, which has {len(tasks)}. Received {index}"
+                f"`goal_index` should be a task of {self.place} {place}, which has {len(tasks)}. Received {index}"
             )
         return place, tasks[index]
 

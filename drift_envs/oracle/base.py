@@ -244,6 +244,8 @@ def completion_probability(steps: int, limit: int, lost: float) -> float:
         >>> completion_probability(1, 2, 0.5), completion_probability(3, 2, 0.0)
         (0.75, 0.0)
     """
+    if not lost:
+        return float(steps <= limit)
     return 1.0 - sum(
         math.comb(limit, kept) * (1 - lost) ** kept * lost ** (limit - kept) for kept in range(min(steps, limit + 1))
     )

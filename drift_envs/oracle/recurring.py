@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from drift_envs.checks import check_integer
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, order_responses
-from drift_envs.recurring_tasks import CommandEpisode
+from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
+from drift_envs.recurring_tasks import TaskEpisode
 
 Setting = TypeVar("Setting", bound=Hashable)
 Task = TypeVar("Task", bound=Hashable)
@@ -66,6 +67,8 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
 
     compares_scores: ClassVar[bool] = False
     """Whether responses to the same state can have different scores."""
+    repeats_lost: ClassVar[bool] = False
+    """Whether the score of carried plans counts lost actions."""
 
     def __init__(self, source: KnobSource, limit: int) -> None:
         self._source = source
@@ -101,8 +104,14 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         """The state after a lost action."""
 
     def _score(self, carried: Carried, before: float, after: float) -> float:
-        """The score of carried plans where actions were lost before, and are lost after, with these probabilities."""
-        return carried.score
+        """The score of carried plans where actions were lost before, and are lost after, with these probabilities.
+
+        If none was lost before, plans do not foresee that a lost action has to be repeated.
+        """
+        if not (self.repeats_lost and carried.score and after):
+            return carried.score
+        repeated = completion_probability(carried.length, self._limit, after)
+        return carried.score * (repeated if before else (1.0 - after) ** carried.length)
 
     def _place(self, setting: Setting) -> int:
         """The number of the place that the tasks belong to."""
@@ -123,7 +132,7 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
         before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
         if before == after:
             return False
-        if before["transient"] != after["transient"]:
+        if self._lost(t0) != self._lost(t1):
             return True
         self._note(before)
         self._note(after)
@@ -132,8 +141,10 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
         """All possible responses, most probable first."""
         lost = self._lost(tick)
-        answer = self._respond(state, action, tick)
-        return order_responses(Response(*answer, 1.0 - lost), Response(self._lose(state, tick), 0.0, False, lost))
+        true = Response(*self._respond(state, action, tick), 1.0 - lost)
+        if not lost:
+            return (true,)
+        return order_responses(true, Response(self._lose(state, tick), 0.0, False, lost))
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
@@ -184,11 +195,30 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
 
     def _lost(self, tick: int) -> float:
         """The probability that an action is lost."""
-        return float(self._source.knobs_at(tick)["transient"])
+        return float(self._source.knobs_at(tick).get("transient", 0.0))
 
 
-class CommandOracle(RecurringTasksOracle[Setting, Task]):
+class EpisodeOracle(RecurringTasksOracle[Setting, Task]):
+    """The oracle of an environment that can restore an episode at a state."""
+
+    @abstractmethod
+    def _restore(self, state: Any, tick: int) -> Any:
+        """An episode at a state, under the knobs of the tick."""
+
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
+        return execute(self._restore(state, tick), str(action))
+
+    def _lose(self, state: Any, tick: int) -> str:
+        episode = self._restore(state, tick)
+        episode.lose()
+        written: str = episode.write_state()
+        return written
+
+
+class CommandOracle(EpisodeOracle[Setting, Task]):
     """The oracle of a `CommandEnv`, whose tasks belong to numbered places.
+
+    Plans are found by breadth-first search, and cached by place, knob values and task.
 
     Args:
         source: the knobs at any tick.
@@ -200,6 +230,8 @@ class CommandOracle(RecurringTasksOracle[Setting, Task]):
         ArgumentError: `limit` is not positive.
     """
 
+    place_knob: ClassVar[str]
+    """The knob that is the number of the place; 0 leaves it to the seed."""
     read_by: ClassVar[tuple[str, ...]]
     """The knobs without which the text of a state cannot be read."""
 
@@ -227,23 +259,24 @@ class CommandOracle(RecurringTasksOracle[Setting, Task]):
         return cls(source, lambda number: begin().pool_of(number), lambda: begin().drawn_place, limit)
 
     @abstractmethod
-    def _restore(self, state: Any, tick: int) -> CommandEpisode:
-        """An episode at a state, under the knobs of the tick."""
+    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> Setting:
+        """A place under knob values."""
 
-    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
-        return execute(self._restore(state, tick), action)
+    def setting(self, tick: int) -> Setting:
+        """The place at a tick, under its knobs.
 
-    def _lose(self, state: Any, tick: int) -> str:
-        episode = self._restore(state, tick)
-        episode.lose()
-        return episode.write_state()
+        Args:
+            tick: the tick.
+        """
+        knobs = self._source.knobs_at(tick)
+        return self._make_setting(knobs[self.place_knob] or self._drawn(), knobs)
 
     def _note(self, knobs: Mapping[str, Value]) -> None:
         values = {name: knobs[name] for name in self.read_by}
         self._known.setdefault(tuple(values.items()), values)
 
 
-def execute(episode: CommandEpisode, command: str) -> TrueResponse:
+def execute(episode: TaskEpisode, command: str) -> TrueResponse:
     """Execute a command.
 
     Args:
@@ -252,6 +285,96 @@ def execute(episode: CommandEpisode, command: str) -> TrueResponse:
     """
     episode.act(command)
     return TrueResponse(episode.write_state(), episode.score, episode.is_over)
+
+
+@dataclass(frozen=True)
+class Plans(Generic[State, Action]):
+    """All plans that reach the best score in the fewest actions.
+
+    Args:
+        score: that score; 0.0 if none is reached within the limit.
+        length: the number of actions of these plans, or the limit.
+        best: by state on such a plan, the actions with which one goes on.
+        start: the state in which they begin.
+    """
+
+    score: float
+    length: int
+    best: Mapping[State, tuple[Action, ...]]
+    start: State
+
+    def first(self) -> tuple[Action, ...]:
+        """The best actions in the state in which they begin."""
+        return self.best.get(self.start, ())
+
+
+def find_plans(
+    start: State,
+    limit: int,
+    follow: Callable[[State], Iterable[tuple[Action, State]]],
+    rate: Callable[[Action, State], float | None],
+    wanted: float = 1.0,
+) -> Plans[State, Action]:
+    """Find all plans with the fewest actions by breadth-first search, one layer an action.
+
+    Args:
+        start: the state in which plans begin.
+        limit: the most actions.
+        follow: the actions that a best plan may contain in a state, each with the state after it.
+        rate: the score of a state that an action has reached, `None` where this action does not decide it. A state
+            with a score ends the episode.
+        wanted: the least score that counts.
+
+    Example:
+        >>> plans = find_plans(0, 9, lambda n: [("+1", n + 1), ("*2", n * 2)], lambda _, n: float(n == 4))
+        >>> plans.length, plans.best
+        (3, {2: ('*2',), 1: ('+1', '*2'), 0: ('+1',)})
+    """
+    parents: dict[State, list[tuple[State, Action]]] = {start: []}
+    layer = [start]
+    for length in range(1, limit + 1):
+        fresh: dict[State, list[tuple[State, Action]]] = {}
+        scores: dict[State, float | None] = {}
+        for state in layer:
+            for action, after in follow(state):
+                if after not in parents:
+                    fresh.setdefault(after, []).append((state, action))
+                    if scores.get(after) is None:
+                        scores[after] = rate(action, after)
+        parents |= fresh
+        goals = {state: score for state, score in scores.items() if score is not None and score >= wanted}
+        if goals:
+            return Plans(max(goals.values()), length, trace_plans(parents, goals), start)
+        layer = [state for state in fresh if not scores[state]]
+        if not layer:
+            break
+    return Plans(0.0, limit, {}, start)
+
+
+def replay_all(
+    plans: Plans[State, Action],
+    start: State,
+    follow: Callable[[State, State, Action], tuple[State | None, State, float]],
+) -> float:
+    """The best score that plans of one setting reach in another, action by action.
+
+    Args:
+        plans: the plans.
+        start: the state in which the other setting begins.
+        follow: for a state on a plan, the one that the other setting has then, and an action: the state after it on the
+            plan (`None` if there is none), the other one, and the score there, which ends the episode.
+    """
+    best, layer = 0.0, {(plans.start, start)}
+    while layer:
+        following = set()
+        for here, there in layer:
+            for action in plans.best.get(here, ()):
+                after, other, score = follow(here, there, action)
+                best = max(best, score)
+                if after is not None and not score:
+                    following.add((after, other))
+        layer = following
+    return best
 
 
 def trace_plans(

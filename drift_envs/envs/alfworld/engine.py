@@ -17,8 +17,7 @@ from textworld.envs.pddl import logic
 from textworld.generator.game import EntityInfo
 from textworld.logic import Proposition, Type, Variable
 
-NOTHING = "Nothing happens."
-"""The engine's answer to what is no command here."""
+from drift_envs.households import NOTHING
 
 
 class State(frozenset[tuple[str, ...]]):
@@ -190,17 +189,6 @@ class AlfworldEngine:
             self._find_node(after)
             node.after[command] = after, answer
             return after, answer
-
-    def reach(self, commands: tuple[str, ...]) -> State:
-        """The state after commands from the start; those that have no effect are left out.
-
-        Args:
-            commands: the commands.
-        """
-        state = self.start
-        for command in commands:
-            state, _ = self.act(state, command)
-        return state
 
     def _find_node(self, state: State) -> _Node:
         node = self._nodes.get(state)

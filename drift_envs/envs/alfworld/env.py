@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import gymnasium as gym
+import numpy as np
 
-from drift_envs.checks import check_flag, check_integer
-from drift_envs.envs.alfworld.episode import TASKS, AlfworldEpisode, draw_elsewhere, draw_tasks
+from drift_envs.envs.alfworld.episode import TASKS, AlfworldEpisode, draw_tasks
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS, find_package, list_plans
-from drift_envs.envs.alfworld.room import (
-    MODEL_KNOBS,
-    WORDINGS,
-    AlfworldGame,
-    AlfworldTask,
-    check_names,
-    make_game,
-    make_layout,
-)
+from drift_envs.envs.alfworld.room import MODEL_KNOBS, WORDINGS, AlfworldGame, check_names, make_game, make_layout
+from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, build_with_tasks
 
-CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \n"
-"""Every character that an observation can have."""
 
-MAX_LENGTH = 16_384
-"""No observation is longer."""
-
-MAX_ACTION = 100
-"""No command is longer."""
-
-
-class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
+class Alfworld(HouseholdEnv[AlfworldEpisode]):
     """ALFWorld's tasks on its floor plans (Shridhar et al., 2021), played by TextWorld's engine, with drifts.
 
     Floor plans, rules and wording are the package's; which things are in a room and where they are kept is drawn
@@ -86,9 +68,12 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
     parts: ClassVar[EnvParts | None] = IDS["DriftAlfworld-v0"]
     place_knob = "plan"
     most_places = LAST_PLAN
-    wordings: ClassVar[int] = WORDINGS
-    """In how many wordings a task can be said."""
-    observation_modes = ("text", "state")
+    model_knobs = MODEL_KNOBS
+    tasks = TASKS
+    draw_tasks = staticmethod(draw_tasks)
+    wordings = WORDINGS
+    characters = string.ascii_letters + string.digits + string.punctuation + " \n"
+    elsewhere = 0x07E4
     plan = KnobAttribute()
     arrangement = KnobAttribute()
     kept = KnobAttribute()
@@ -98,71 +83,20 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
     effects = KnobAttribute()
     verbs = KnobAttribute()
     transient = KnobAttribute()
-    _wording = 0
 
-    def __init__(
-        self,
-        render_mode: str | None = None,
-        *,
-        observation_mode: str = "text",
-        pool: int | None = None,
-        order: str = "shuffled",
-        conditions: Sequence[Mapping[str, Value]] = (),
-        affected: bool = True,
-    ) -> None:
-        find_package()
-        for condition in conditions:
-            check_names(condition)
-        self._conditions = freeze_conditions(conditions, MODEL_KNOBS)
-        draw = partial(draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
-        tasks = TaskSequence(pool, order, draw, TASKS.numbers)
-        super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
+    def _check_condition(self, condition: Mapping[str, Value]) -> None:
+        check_names(condition)
 
     def _draw_place(self) -> int:
         """A seen floor plan."""
         return int(self.np_random.choice(list_plans(SPLITS[0])))
 
-    def tasks_elsewhere(self, count: int, plans: int = 3) -> tuple[int, ...]:
-        """The numbers of tasks in floor plans of the other split, drawn by the same rules. For evaluators.
+    def _draw_elsewhere(self, rng: np.random.Generator, count: int) -> list[int]:
+        """Floor plans of the other split."""
+        others = list_plans(SPLITS[self.place in list_plans(SPLITS[0])])
+        return [int(one) for one in rng.permutation(others)[:count]]
 
-        Args:
-            count: how many.
-            plans: in how many floor plans they are.
-        """
-        return draw_elsewhere(self.place, count, plans, self._conditions, self._tasks.stream)
-
-    @property
-    def task(self) -> AlfworldTask:
-        """The task of the present episode. For evaluators.
-
-        Raises:
-            StateError: before the first `reset`.
-        """
-        return self.episode.task
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start an episode, see `CommandEnv.reset`.
-
-        Args:
-            seed: seeds the environment's generator, and draws a new pool of tasks and, unless the knob `plan` says
-                which, a new floor plan.
-            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
-                package's wordings says it, 0 by default.
-
-        Returns:
-            What is seen first, and `info`.
-
-        Raises:
-            ArgumentError: no task or wording has this number, or there is no such option.
-        """
-        options = dict(options or {})
-        self._wording = check_integer("wording", options.pop("wording", 0), 0, self.wordings - 1)
-        return super().reset(seed=seed, options=options)
-
-    def _find_task(self, number: int) -> tuple[int, AlfworldTask]:
-        return TASKS.find(number)
-
-    def _begin(self, place: int, task: AlfworldTask) -> AlfworldEpisode:
+    def _begin(self, place: int, task: HouseholdTask) -> AlfworldEpisode:
         return AlfworldEpisode(self._make_game(place), task, self._wording)
 
     def _update(self, episode: AlfworldEpisode) -> None:
@@ -173,9 +107,8 @@ class Alfworld(CommandEnv[AlfworldTask, AlfworldEpisode]):
     def _make_game(self, plan: int) -> AlfworldGame:
         return make_game(make_layout(plan, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS}))
 
-    def _make_info(self) -> dict[str, Any]:
-        episode = self.episode
-        return {"task": episode.task_text, "actions": episode.actions, "score": episode.score}
+    def _list_actions(self, episode: AlfworldEpisode) -> list[str]:
+        return episode.actions
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.

@@ -9,31 +9,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from drift_envs.envs.alfworld.knobs import SPLITS, list_plans, load_kinds
+from drift_envs.envs.alfworld.knobs import load_kinds
 from drift_envs.envs.alfworld.room import (
     NOWHERE,
-    TASK_TYPES,
     AlfworldGame,
-    AlfworldTask,
     Layout,
     RoomFacts,
     is_done,
     lies_there,
     list_tasks,
     make_layout,
+    say_task,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.recurring import trace_plans
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, NumberedTasks, draw_in_turn, fill_pool, take_turns
-
-LIMIT = 50
-"""The steps of an episode, as in ALFWorld."""
+from drift_envs.households import LIMIT, NOTHING, HouseholdTask, draw_household_tasks
+from drift_envs.oracle.recurring import Plans, find_plans, replay_all
+from drift_envs.recurring_tasks import Conditions, NumberedTasks
 
 TREATS = {"microwave": "heat with", "fridge": "cool with", "sinkbasin": "clean with"}
 """The command that an appliance takes; what it does is a knob."""
@@ -51,6 +46,9 @@ class Move(NamedTuple):
     command: str
     thing: int = NOWHERE
     place: int = NOWHERE
+
+
+RoomPlans = Plans[RoomFacts, Move]
 
 
 def start_of(layout: Layout) -> RoomFacts:
@@ -171,27 +169,7 @@ def _takers(command: str) -> frozenset[str]:
     return {"heat with": kinds.heatable, "cool with": kinds.coolable, "clean with": kinds.cleanable}[command]
 
 
-class RoomPlans(NamedTuple):
-    """All shortest plans of a task from one state.
-
-    Args:
-        score: 1.0 if the task can be done within the limit, else 0.0.
-        length: the steps of the shortest plans.
-        best: by state on a shortest plan, the commands with which one goes on.
-        start: the state in which they begin.
-    """
-
-    score: float
-    length: int
-    best: dict[RoomFacts, tuple[Move, ...]]
-    start: RoomFacts
-
-    def first(self) -> list[Move]:
-        """The best commands in the state in which they begin."""
-        return list(self.best.get(self.start, ()))
-
-
-def solve_task(layout: Layout, task: AlfworldTask, start: RoomFacts | None = None, limit: int = LIMIT) -> RoomPlans:
+def solve_task(layout: Layout, task: HouseholdTask, start: RoomFacts | None = None, limit: int = LIMIT) -> RoomPlans:
     """All plans that do a task in the fewest steps; a task whose goal holds at once is none.
 
     Args:
@@ -204,29 +182,20 @@ def solve_task(layout: Layout, task: AlfworldTask, start: RoomFacts | None = Non
 
 
 @lru_cache(maxsize=20_000)
-def _solve(layout: Layout, task: AlfworldTask, start: RoomFacts, limit: int) -> RoomPlans:
+def _solve(layout: Layout, task: HouseholdTask, start: RoomFacts, limit: int) -> RoomPlans:
     if is_done(layout, task, start):
-        return RoomPlans(0.0, limit, {}, start)
-    parents: dict[RoomFacts, list[tuple[RoomFacts, Move]]] = {start: []}
-    layer = [start]
-    for length in range(1, limit + 1):
-        fresh: dict[RoomFacts, list[tuple[RoomFacts, Move]]] = {}
-        for facts in layer:
-            for move in _choices(layout, task, facts):
-                after = apply(layout, facts, move)
-                if after is not None and after not in parents:
-                    fresh.setdefault(after, []).append((facts, move))
-        parents |= fresh
-        goals = [facts for facts in fresh if is_done(layout, task, facts)]
-        if goals:
-            return RoomPlans(1.0, length, trace_plans(parents, goals), start)
-        layer = list(fresh)
-        if not layer:
-            break
-    return RoomPlans(0.0, limit, {}, start)
+        return Plans(0.0, limit, {}, start)
+
+    def follow(facts: RoomFacts) -> Iterator[tuple[Move, RoomFacts]]:
+        for move in _choices(layout, task, facts):
+            after = apply(layout, facts, move)
+            if after is not None:
+                yield move, after
+
+    return find_plans(start, limit, follow, lambda move, after: float(is_done(layout, task, after)))
 
 
-def _choices(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> Iterator[Move]:
+def _choices(layout: Layout, task: HouseholdTask, facts: RoomFacts) -> Iterator[Move]:
     """The commands that a shortest plan may contain in a state."""
     at, held = facts.at, facts.held
     wanted = [index for index, one in enumerate(layout.things) if one.kind == task.thing]
@@ -270,7 +239,7 @@ def _choices(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> Iterator[M
         yield Move("move to", held, at)
 
 
-def replay_plans(old: Layout, new: Layout, task: AlfworldTask, limit: int = LIMIT) -> float:
+def replay_plans(old: Layout, new: Layout, task: HouseholdTask, limit: int = LIMIT) -> float:
     """The best score that the shortest plans of one layout reach in another, command by command.
 
     Args:
@@ -279,23 +248,13 @@ def replay_plans(old: Layout, new: Layout, task: AlfworldTask, limit: int = LIMI
         task: the task.
         limit: the steps of an episode.
     """
-    plans = solve_task(old, task, None, limit)
-    layer = {(plans.start, start_of(new))}
-    while layer:
-        following = set()
-        for here, there in layer:
-            for move in plans.best.get(here, ()):
-                after = apply(old, here, move)
-                other = apply(new, there, read_move(new, old, move)) or there
-                if is_done(new, task, other):
-                    return 1.0
-                if after is not None:
-                    following.add((after, other))
-        layer = following
-    return 0.0
 
+    def follow(here: RoomFacts, there: RoomFacts, move: Move) -> tuple[RoomFacts | None, RoomFacts, float]:
+        other = apply(new, there, read_move(new, old, move)) or there
+        return apply(old, here, move), other, float(is_done(new, task, other))
 
-NOTHING = "Nothing happens."
+    return replay_all(solve_task(old, task, None, limit), start_of(new), follow)
+
 
 _NAME = r"([a-z]+ \d+)"
 _DONE = {
@@ -321,7 +280,7 @@ class AlfworldEpisode:
         wording: which of the package's wordings says it.
     """
 
-    def __init__(self, game: AlfworldGame, task: AlfworldTask, wording: int = 0) -> None:
+    def __init__(self, game: AlfworldGame, task: HouseholdTask, wording: int = 0) -> None:
         self.game, self.task, self.wording = game, task, wording
         self.state = game.start
         self.done: tuple[Move, ...] = ()
@@ -347,7 +306,7 @@ class AlfworldEpisode:
     @property
     def task_text(self) -> str:
         """The task in words."""
-        return self.task.text(self.game.layout, self.wording)
+        return say_task(self.task, self.game.layout, self.wording)
 
     @property
     def is_over(self) -> bool:
@@ -476,14 +435,14 @@ class AlfworldEpisode:
         Args:
             saved: from `save`.
         """
-        self.task, self.wording = AlfworldTask(*saved["task"]), saved["wording"]
+        self.task, self.wording = HouseholdTask(*saved["task"]), saved["wording"]
         self.done, self.visited = tuple(Move(*one) for one in saved["done"]), saved["visited"]
         self.state = _carry(self.game, self.done, saved["opened"], saved["at"])
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
 
 
 def _rebuild(game: AlfworldGame, saved: Mapping[str, Any]) -> AlfworldEpisode:
-    episode = AlfworldEpisode(game, AlfworldTask(*saved["task"]), saved["wording"])
+    episode = AlfworldEpisode(game, HouseholdTask(*saved["task"]), saved["wording"])
     episode.load(saved)
     return episode
 
@@ -525,7 +484,7 @@ def _carry(game: AlfworldGame, done: Iterable[Move], opened: Iterable[int], at: 
 
 
 def restore_episode(
-    game: AlfworldGame, task: AlfworldTask, text: str, names: Layout | None = None, wording: int = 0
+    game: AlfworldGame, task: HouseholdTask, text: str, names: Layout | None = None, wording: int = 0
 ) -> AlfworldEpisode:
     """An episode at the state that a JSON text shows.
 
@@ -570,11 +529,7 @@ def _read_line(game: AlfworldGame, places: Mapping[str, int], line: str) -> Move
     return None if place is None or command not in _DONE else Move(command, thing, place)
 
 
-_PLANS = 0x07E4
-"""The stream of other floor plans."""
-
-
-TASKS: NumberedTasks[AlfworldTask] = NumberedTasks("floor plan", list_tasks)
+TASKS: NumberedTasks[HouseholdTask] = NumberedTasks("floor plan", list_tasks)
 
 
 @lru_cache(maxsize=512)
@@ -587,11 +542,10 @@ def draw_tasks(
     conditions: Conditions,
     affected: bool = True,
 ) -> tuple[int, ...]:
-    """Draw tasks of a floor plan that can be done under all conditions.
+    """Draw tasks of a floor plan that can be done under all conditions, see `draw_household_tasks`.
 
-    Tasks that every drift affects come first: between two successive conditions, the plans that were best before do
-    not do the task after. For a control, tasks that no drift affects come first. If there are too few, others fill
-    the pool. Types take turns.
+    A drift affects a task if the plans that were best before it do not do the task after it. No thing of a task that
+    comes first lies at its target.
 
     Args:
         plan: the number of the floor plan.
@@ -601,63 +555,19 @@ def draw_tasks(
         conditions: knob values under which each can be done, in temporal order.
         affected: whether every drift has to affect the tasks that come first, or none.
 
-    Returns:
-        The numbers of the tasks.
-
     Raises:
         ArgumentError: if the floor plan has too few such tasks.
         KnobError: if a condition names what no room of ALFWorld has.
     """
-    tasks = list_tasks(plan)
-    order = take_turns([task.type for task in tasks], TASK_TYPES, np.random.default_rng(seed))
-    layouts = [make_layout(plan, dict(condition)) for condition in conditions]
-
-    def check(number: int) -> tuple[bool, bool]:
-        if number in without:
-            return False, False
-        return _check(tasks[number % MOST_TASKS], layouts, affected)
-
-    found = fill_pool((TASKS.number(plan, index) for index in order), count, check)
-    if len(found) < count:
-        raise ArgumentError(
-            f"floor plan {plan} should have {count} tasks that can be done in every phase of the schedule. "
-            f"Found {len(found)}"
-        )
-    return found
-
-
-def _check(task: AlfworldTask, layouts: Sequence[Layout], affected: bool) -> tuple[bool, bool]:
-    """Whether a task can be done in all layouts, and whether every change affects it, or none."""
-    is_first = True
-    for number, layout in enumerate(layouts):
-        if not solve_task(layout, task).score:
-            return False, False
-        if number and is_first and layout is not layouts[number - 1]:
-            is_first = (not replay_plans(layouts[number - 1], layout, task)) == affected
-        is_first = is_first and not lies_there(layout, task)
-    return True, is_first
-
-
-def draw_elsewhere(
-    plan: int, count: int, plans: int, conditions: Conditions, stream: Callable[[int], int]
-) -> tuple[int, ...]:
-    """Draw tasks of floor plans of the other split, by the rules of `draw_tasks`.
-
-    Args:
-        plan: the number of the floor plan.
-        count: how many tasks.
-        plans: in how many floor plans they are.
-        conditions: knob values under which each can be done, in temporal order.
-        stream: returns the seed of the random stream of a key.
-
-    Returns:
-        The numbers of the tasks; the floor plans take turns.
-    """
-    rng = np.random.default_rng(stream(_PLANS))
-    others = list_plans(SPLITS[plan in list_plans(SPLITS[0])])
-    numbers = [int(one) for one in rng.permutation(others)[: min(plans, count)]]
-
-    def draw(number: int, share: int, position: int) -> tuple[int, ...]:
-        return draw_tasks(number, share, stream(_PLANS + position), conditions=conditions)
-
-    return draw_in_turn(numbers, count, draw)
+    return draw_household_tasks(
+        TASKS,
+        plan,
+        count,
+        seed,
+        without,
+        [make_layout(plan, dict(condition)) for condition in conditions],
+        lambda layout, task: bool(solve_task(layout, task).score),
+        lambda old, new, task: not replay_plans(old, new, task),
+        affected,
+        lambda layout, task: not lies_there(layout, task),
+    )

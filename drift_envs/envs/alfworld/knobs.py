@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, draw_number, mapping_knob, parse_choices
 
 LAST_PLAN = 430
 ROOMS = {"kitchen": 0, "living room": 200, "bedroom": 300, "bathroom": 400}
@@ -78,22 +78,8 @@ def _parse_names(value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping(value)
 
 
-def _parse_gone(value: Any) -> tuple[str, ...]:
-    return tuple(_check_receptacle("gone", name) for name in value)
-
-
-def _parse_locked(value: Any) -> tuple[str, ...]:
-    return tuple(_check_receptacle("locked", name) for name in value)
-
-
-def _parse_effects(value: Mapping[str, Any]) -> FrozenMapping:
-    """Kinds of appliances, and what they do."""
-    for place, effect in value.items():
-        if place not in _APPLIANCES:
-            raise KnobError(f"`effects` should name one of {', '.join(_APPLIANCES)}. Received {place!r}")
-        if effect not in EFFECTS:
-            raise KnobError(f"`effects` should give {place!r} one of {', '.join(EFFECTS)}. Received {effect!r}")
-    return FrozenMapping(value)
+def _parse_places(knob: str, value: Any) -> tuple[str, ...]:
+    return tuple(_check_receptacle(knob, name) for name in value)
 
 
 def _parse_verbs(value: Mapping[str, Any]) -> FrozenMapping:
@@ -124,14 +110,6 @@ def _draw_plan(arguments: Mapping[str, Any], below: Value | None, rng: np.random
     return int(rng.choice([plan for plan in plans if plan != below]))
 
 
-def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    """A number drawn from the seed, another one than that below."""
-    if arguments:
-        raise KnobError(f"`arrangement`: `draw` takes no arguments here. Received {dict(arguments)!r}")
-    found = int(rng.integers(1, MOST_ARRANGEMENTS))
-    return found + (below is not None and found == below)
-
-
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     """There have to be such floor plans; no two kinds may have one name, and no two commands the same words."""
     plan = int(values["plan"])
@@ -147,40 +125,21 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
             yield "verbs", f"two commands should not have the same words. Received {dict(values['verbs'])!r}"
 
 
-_NONE = FrozenMapping()
+_DRAW_ARRANGEMENT = partial(draw_number, "arrangement", MOST_ARRANGEMENTS)
+_PLAN = "number of the floor plan; 0 draws a seen one from the seed"
+_ARRANGEMENT = "number of the room's habits; in each one every thing is kept elsewhere"
+_EFFECT = "kind of appliance: what it does (`heat`, `cool`, `clean`, `nothing`), whatever the command says"
 
 ALFWORLD_KNOBS = KnobTable(
     (
-        Knob(
-            "plan",
-            0,
-            (0, LAST_PLAN),
-            "number of the floor plan; 0 draws a seen one from the seed",
-            "integer",
-            draw=_draw_plan,
-        ),
-        Knob(
-            "arrangement",
-            0,
-            (0, MOST_ARRANGEMENTS),
-            "number of the room's habits; in each one every thing is kept elsewhere",
-            "integer",
-            draw=_draw_arrangement,
-        ),
-        Knob("kept", _NONE, None, "kind of thing: the receptacle where it is kept", "mapping", None, _parse_kept),
-        Knob("names", _NONE, None, "kind of receptacle: its new name", "mapping", None, _parse_names),
-        Knob("gone", (), None, "receptacles that are not there", "rows", None, _parse_gone),
-        Knob("locked", (), None, "receptacles that cannot be opened", "rows", None, _parse_locked),
-        Knob(
-            "effects",
-            _NONE,
-            None,
-            "kind of appliance: what it does (`heat`, `cool`, `clean`, `nothing`), whatever the command says",
-            "mapping",
-            None,
-            _parse_effects,
-        ),
-        Knob("verbs", _NONE, None, "command: its new words", "mapping", None, _parse_verbs),
+        Knob("plan", 0, (0, LAST_PLAN), _PLAN, "integer", draw=_draw_plan),
+        Knob("arrangement", 0, (0, MOST_ARRANGEMENTS), _ARRANGEMENT, "integer", draw=_DRAW_ARRANGEMENT),
+        mapping_knob("kept", "kind of thing: the receptacle where it is kept", _parse_kept),
+        mapping_knob("names", "kind of receptacle: its new name", _parse_names),
+        Knob("gone", (), None, "receptacles that are not there", "rows", None, partial(_parse_places, "gone")),
+        Knob("locked", (), None, "receptacles that cannot be opened", "rows", None, partial(_parse_places, "locked")),
+        mapping_knob("effects", _EFFECT, partial(parse_choices, "effects", dict.fromkeys(_APPLIANCES, EFFECTS))),
+        mapping_knob("verbs", "command: its new words", _parse_verbs),
         Knob("transient", 0.0, (0.0, 1.0), "probability that `Nothing happens.` is shown, in this step only"),
     ),
     rule=_rule,

@@ -23,6 +23,7 @@ from drift_envs.envs.alfworld.knobs import (
     load_plan,
 )
 from drift_envs.errors import KnobError
+from drift_envs.households import NEEDS, TASK_TYPES, HouseholdTask
 from drift_envs.knobs import Value
 
 if TYPE_CHECKING:
@@ -270,73 +271,34 @@ def _layout(plan: int, knobs: tuple[tuple[str, Value], ...]) -> Layout:
     return Layout(draw_room(plan), dict(knobs))
 
 
-TASK_TYPES = (
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-)
 WORDINGS = 2
 """How many wordings the package has for each type."""
 
-_LIGHT, _TWO = TASK_TYPES[1], TASK_TYPES[5]
-_NEEDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "heat", TASK_TYPES[4]: "cool"}
-_MARKS = {"clean": "clean", "heat": "hot", "cool": "cold"}
 
-
-class AlfworldTask(NamedTuple):
-    """One task.
+def say_task(task: HouseholdTask, layout: Layout, wording: int = 0) -> str:
+    """A task in words.
 
     Args:
-        type: one of `TASK_TYPES`.
-        thing: the kind of things that are wanted.
-        target: the kind of receptacle where they are to be put, or the kind of lamp under which they are looked at.
+        task: the task.
+        layout: the room, which may have new names for its receptacles.
+        wording: which of the package's wordings.
     """
+    words = dict(zip((one.kind for one in layout.receptacles), layout.kinds, strict=True))
+    target = words.get(task.target, task.target)
+    return str(load_goal(task.type)[1][wording].format(obj=task.thing, recep=target, toggle=task.target))
 
-    type: str
-    thing: str
-    target: str
 
-    @property
-    def need(self) -> str | None:
-        """What an appliance has to do to it: `heat`, `cool`, `clean` or nothing."""
-        return _NEEDS.get(self.type)
+def write_goal(task: HouseholdTask) -> str:
+    """The goal of a task in PDDL, as the package has it.
 
-    @property
-    def mark(self) -> str | None:
-        """What has to hold of the thing: `hot`, `cold`, `clean` or nothing."""
-        return _MARKS[self.need] if self.need is not None else None
-
-    @property
-    def is_light(self) -> bool:
-        """Whether the thing is to be looked at under a lamp."""
-        return self.type == _LIGHT
-
-    @property
-    def number(self) -> int:
-        """How many things are wanted."""
-        return 2 if self.type == _TWO else 1
-
-    def text(self, layout: Layout, wording: int = 0) -> str:
-        """The task in words.
-
-        Args:
-            layout: the room, which may have new names for its receptacles.
-            wording: which of the package's wordings.
-        """
-        words = dict(zip((one.kind for one in layout.receptacles), layout.kinds, strict=True))
-        target = words.get(self.target, self.target)
-        return str(load_goal(self.type)[1][wording].format(obj=self.thing, recep=target, toggle=self.target))
-
-    def goal(self) -> str:
-        """The goal in PDDL, as the package has it."""
-        return load_goal(self.type)[0].format(obj=self.thing, recep=self.target, toggle=self.target)
+    Args:
+        task: the task.
+    """
+    return load_goal(task.type)[0].format(obj=task.thing, recep=task.target, toggle=task.target)
 
 
 @lru_cache(maxsize=128)
-def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
+def list_tasks(plan: int) -> tuple[HouseholdTask, ...]:
     """Every task of a floor plan, by type.
 
     Its things, appliances and lamps are in the room, the target can hold the thing, and none lies there at first.
@@ -348,29 +310,28 @@ def list_tasks(plan: int) -> tuple[AlfworldTask, ...]:
         ArgumentError: there is no such floor plan.
     """
     layout, kinds = make_layout(plan, {}), load_kinds()
-    counts: dict[str, int] = {}
-    for one in layout.things:
-        counts[one.kind] = counts.get(one.kind, 0) + 1
+    counts = Counter(one.kind for one in layout.things)
     stands = {one.kind for one in layout.receptacles}
     takes = {"clean": kinds.cleanable, "heat": kinds.heatable, "cool": kinds.coolable}
-    does = {EFFECTS[kind] for kind in stands if kind in EFFECTS}
+    does = {None, *(EFFECTS.get(kind) for kind in stands)}
     found = []
     for name in TASK_TYPES:
-        need = _NEEDS.get(name)
-        if need is not None and need not in does:
+        need = NEEDS.get(name)
+        if need not in does:
             continue
         for thing, count in sorted(counts.items()):
-            if thing in kinds.lamps or (need is not None and thing not in takes[need]) or (name == _TWO and count < 2):
+            if thing in kinds.lamps or (need is not None and thing not in takes[need]):
                 continue
-            if name == _LIGHT:
+            if name == TASK_TYPES[1]:
                 targets = [lamp for lamp in kinds.lamps if lamp in counts]
             else:
                 targets = [kind for kind in sorted(stands) if thing in kinds.holds[kind]]
-            found += [AlfworldTask(name, thing, target) for target in targets]
-    return tuple(task for task in found if not lies_there(layout, task))
+            tasks = [HouseholdTask(name, thing, target) for target in targets]
+            found += [task for task in tasks if count >= task.number and not lies_there(layout, task)]
+    return tuple(found)
 
 
-def lies_there(layout: Layout, task: AlfworldTask) -> bool:
+def lies_there(layout: Layout, task: HouseholdTask) -> bool:
     """Whether such a thing is at first where it is to be put; ALFWorld has no such tasks.
 
     Args:
@@ -383,7 +344,7 @@ def lies_there(layout: Layout, task: AlfworldTask) -> bool:
     )
 
 
-def is_done(layout: Layout, task: AlfworldTask, facts: RoomFacts) -> bool:
+def is_done(layout: Layout, task: HouseholdTask, facts: RoomFacts) -> bool:
     """Whether the goal of a task holds, by the rule of its goal in PDDL.
 
     Args:
@@ -610,10 +571,6 @@ class AlfworldGame:
             command: the command.
         """
         return self._engine.act(state, command)
-
-    def reach(self, commands: tuple[str, ...]) -> State:
-        """The state after commands from the start; those that have no effect are left out."""
-        return self._engine.reach(commands)
 
     def commands(self, state: State) -> list[str]:
         """The commands that the engine takes; those that open a lock are listed too, which nothing tells from others.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.package_tools import ERRORS, check_path, parse_names, unique_names
-
-CONFIRM = "confirm"
+from drift_envs.knobs import Knob, KnobTable, Value, freeze, mapping_knob, parse_choices
+from drift_envs.tool_calls import ERRORS, check_path, parse_names, parse_required, unique_names
 
 UNITS: dict[str, dict[str, float]] = {
     "money": {"dollars": 1, "cents": 100},
@@ -34,25 +33,6 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
 """By quantity, the arguments that are counted in it."""
 
 
-def _parse_required(value: Mapping[str, Any]) -> FrozenMapping:
-    """Tools, and the argument that each has come to require."""
-    for tool, extra in value.items():
-        check_path("required", tool, is_argument=False)
-        if extra != CONFIRM:
-            raise KnobError(f"`required` should give {tool!r} `{CONFIRM}`. Received {extra!r}")
-    return FrozenMapping(value)
-
-
-def _parse_units(value: Mapping[str, Any]) -> FrozenMapping:
-    """Quantities and their units."""
-    for quantity, unit in value.items():
-        if quantity not in UNITS:
-            raise KnobError(f"`units` should name one of {', '.join(UNITS)}. Received {quantity!r}")
-        if unit not in list(UNITS[quantity]):  # a list, since a wrong unit may not be hashable
-            raise KnobError(f"`units` should give {quantity!r} one of {', '.join(UNITS[quantity])}. Received {unit!r}")
-    return FrozenMapping(value)
-
-
 def _parse_defaults(value: Mapping[str, Any]) -> Value:
     """Arguments, and what a tool takes where they are left out."""
     for path, one in value.items():
@@ -66,20 +46,17 @@ def _parse_defaults(value: Mapping[str, Any]) -> Value:
     return freeze(dict(value))
 
 
-_NONE = FrozenMapping()
-
-
-def _mapping(name: str, doc: str, parse: Callable[[Any], Value]) -> Knob:
-    return Knob(name, _NONE, None, doc, "mapping", None, parse)
-
+_CHOICES = {quantity: tuple(units) for quantity, units in UNITS.items()}
 
 BFCL_KNOBS = KnobTable(
     (
-        _mapping("names", "tool, or tool.argument: its new name", parse_names),
-        _mapping("required", "tool: the argument that it comes to require, confirm", _parse_required),
+        mapping_knob("names", "tool, or tool.argument: its new name", parse_names),
+        mapping_knob("required", "tool: the argument that it comes to require, confirm", parse_required),
         Knob("errors", "words", ERRORS, "errors have a code and a message, a number, or no reason", "string"),
-        _mapping("units", "money, fuel and pedal: what an argument is counted in", _parse_units),
-        _mapping("defaults", "tool.argument: the value that is taken where it is left out", _parse_defaults),
+        mapping_knob(
+            "units", "money, fuel and pedal: what an argument is counted in", partial(parse_choices, "units", _CHOICES)
+        ),
+        mapping_knob("defaults", "tool.argument: the value that is taken where it is left out", _parse_defaults),
     ),
     rule=unique_names,
 )

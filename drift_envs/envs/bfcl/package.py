@@ -19,7 +19,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.package_tools import Refusal
+from drift_envs.package_tools import REQUIRED, PackageArgument, PackageCall, PackageTool
+from drift_envs.tool_calls import Refusal
 
 CATEGORY = "multi_turn_base"
 """The category whose tasks are played; the others change what an agent is told, not what tools do."""
@@ -42,56 +43,6 @@ _TYPES = {"dict": "object", "float": "number", "tuple": "array"}
 _ENUMS = {"book_flight.travel_class": ["economy", "business", "first"]}
 """Values that the engine checks with an error whose text differs between processes."""
 
-REQUIRED: Any = inspect.Parameter.empty
-"""The default of an argument that has none."""
-
-
-class PackageArgument(NamedTuple):
-    """An argument of a tool.
-
-    Args:
-        name: its name in the package.
-        schema: the JSON Schema of its values.
-        default: what the engine takes where it is left out; `REQUIRED` if it may not be.
-    """
-
-    name: str
-    schema: dict[str, Any]
-    default: Any = REQUIRED
-
-    @property
-    def required(self) -> bool:
-        """Whether it may not be left out."""
-        return self.default is REQUIRED
-
-
-class PackageTool(NamedTuple):
-    """A tool.
-
-    Args:
-        name: its name in the package.
-        engine: the class that executes it; empty for `FINISH`.
-        about: what it does, as the package says.
-        arguments: its arguments by name, in the order of the engine's method.
-    """
-
-    name: str
-    engine: str
-    about: str
-    arguments: Mapping[str, PackageArgument]
-
-
-class EngineCall(NamedTuple):
-    """A call by the names and units of the package.
-
-    Args:
-        tool: the tool.
-        arguments: the arguments that are given.
-    """
-
-    tool: str
-    arguments: dict[str, Any]
-
 
 class BfclTask(NamedTuple):
     """A multi-turn task.
@@ -110,10 +61,10 @@ class BfclTask(NamedTuple):
     engines: tuple[str, ...]
     scenario: Mapping[str, Any]
     excluded: frozenset[str]
-    reference: tuple[tuple[EngineCall, ...], ...]
+    reference: tuple[tuple[PackageCall, ...], ...]
 
 
-FINISH = PackageTool("finish", "", "End this turn: its request is met, or cannot be met.", {})
+FINISH = PackageTool("finish", "End this turn: its request is met, or cannot be met.", {})
 
 
 def find_package() -> Path:
@@ -169,7 +120,7 @@ def _read_tool(engine: str, entry: Mapping[str, Any], method: Any) -> PackageToo
         if default is not None and default is not REQUIRED:
             schema["default"] = default
         arguments[one.name] = PackageArgument(one.name, schema, default)
-    return PackageTool(name, engine, entry["description"].rpartition("Tool description: ")[2], arguments)
+    return PackageTool(name, entry["description"].rpartition("Tool description: ")[2], arguments, engine)
 
 
 def _to_json_schema(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +173,7 @@ def _read_task(entry: Mapping[str, Any], published: list[list[str]]) -> BfclTask
     )
 
 
-def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineCall:
+def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> PackageCall:
     """A published call; nothing is evaluated but literals.
 
     Args:
@@ -233,9 +184,9 @@ def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineC
         ArgumentError: it is not a call of a tool with literals.
 
     Example:
-        >>> tools = {"cd": PackageTool("cd", "", "", {"folder": PackageArgument("folder", {"type": "string"})})}
+        >>> tools = {"cd": PackageTool("cd", "", {"folder": PackageArgument("folder", {"type": "string"})})}
         >>> parse_published_call("cd('temp')", tools)
-        EngineCall(tool='cd', arguments={'folder': 'temp'})
+        PackageCall(tool='cd', arguments={'folder': 'temp'})
     """
     try:
         node = ast.parse(text, mode="eval").body
@@ -250,7 +201,7 @@ def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> EngineC
         raise ArgumentError(
             f"a published call should be a tool with literals, as `cd(folder='temp')`. Received {text[:200]!r}"
         ) from error
-    return EngineCall(node.func.id, found)
+    return PackageCall(node.func.id, found)
 
 
 State = dict[str, dict[str, Any]]
@@ -276,9 +227,9 @@ class Engines:
         history: calls to execute first, for copies.
     """
 
-    def __init__(self, task: BfclTask, history: Iterable[EngineCall] = ()) -> None:
+    def __init__(self, task: BfclTask, history: Iterable[PackageCall] = ()) -> None:
         self.task = task
-        self.history: tuple[EngineCall, ...] = ()
+        self.history: tuple[PackageCall, ...] = ()
         """The calls that were executed."""
         self.instances: dict[str, Any] = {}
         """The package's objects, by their class."""
@@ -289,7 +240,7 @@ class Engines:
     def _begin(self) -> None:
         self.instances = {name: make_engine(name, self.task.scenario.get(name, {})) for name in self.task.engines}
 
-    def execute(self, call: EngineCall) -> Any:
+    def execute(self, call: PackageCall) -> Any:
         """Execute a call.
 
         Args:
@@ -312,7 +263,7 @@ class Engines:
         self.history = (*self.history, call)
         return answer
 
-    def _call_engine(self, call: EngineCall) -> Any:
+    def _call_engine(self, call: PackageCall) -> Any:
         method = getattr(self.instances[load_tools()[call.tool].engine], call.tool)
         precision = import_module("mpmath").mp
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,28 +19,20 @@ from drift_envs.envs.facts.model import (
     read_values,
 )
 from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
 from drift_envs.recurring_tasks import MOST_TASKS
 
 
 class FactsOracle(CommandOracle[FactsModel, int]):
-    """The oracle of drifting facts.
+    """The oracle of drifting facts, see `CommandOracle`.
 
     A state is the JSON text of an observation, whose question says which fact it is about. What can be known is what
     was said, and what `ask` tells, which is known on all later days. So the value is 1: regret counts wrong answers and
     the price of asking, and is never negative. `action` answers with the present value if it was said, or has held
     since an earlier day, on which it could be asked for; on the day of a change that nobody says it follows the
     cheapest plan (`plan_asking`).
-
-    Args:
-        source: the knobs at any tick.
-        pool: returns the numbers of the recurring questions of a world, or `None` for all.
-        drawn: returns the number of the world that the seed has drawn, for knob values that leave it to the seed.
-        limit: the maximum number of steps of an episode.
-
-    Raises:
-        ArgumentError: `limit` is not positive.
 
     Example:
         >>> import gymnasium as gym
@@ -53,13 +46,12 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         (1.0, 'ask', 'kafotu')
     """
 
+    place_knob = "world"
     read_by = ()
     compares_scores = True
 
-    def setting(self, tick: int) -> FactsModel:
-        """The world at a tick."""
-        knobs = self._source.knobs_at(tick)
-        return make_model(knobs["world"] or self._drawn(), knobs)
+    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> FactsModel:
+        return make_model(place, knobs)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The present value if it can be known; else what the cheapest plan does next.

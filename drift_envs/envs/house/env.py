@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.checks import check_flag, check_integer
 from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.house.knobs import EFFECTS, HOUSE_KNOBS, HOUSES, MOST_NUMBER, ROOMS, draw_house
 from drift_envs.envs.house.model import MODEL_KNOBS, NOWHERE, HouseModel, make_model
-from drift_envs.envs.house.tasks import (
-    TASK_TYPES,
-    TASKS,
-    WORDINGS,
-    HouseEpisode,
-    HouseTask,
-    draw_elsewhere,
-    draw_tasks,
-)
+from drift_envs.envs.house.tasks import TASKS, WORDINGS, HouseEpisode, draw_tasks
+from drift_envs.households import TASK_TYPES, HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
+from drift_envs.recurring_tasks import MOST_TASKS
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay import CHANGED, MOST, TRAIL, DrawnMarks
@@ -149,17 +141,7 @@ def _list_things(font: Any, names: list[str], width: int, count: int) -> list[st
     return lines
 
 
-CHARACTERS = string.ascii_letters + string.digits + " \n" + "-=!:,.'\"()[]{}_/"
-"""Every character that an observation can have."""
-
-MAX_LENGTH = 16_384
-"""No observation is longer."""
-
-MAX_ACTION = 100
-"""No command is longer."""
-
-
-class House(CommandEnv[HouseTask, HouseEpisode]):
+class House(HouseholdEnv[HouseEpisode]):
     """A house of several rooms: a task in words, and the commands of ALFWorld's text interface.
 
     House, task types and commands are of ALFWorld's kind (Shridhar et al., 2021); the code and the houses are
@@ -216,9 +198,12 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     place_knob = "house"
     most_places = HOUSES
     last_place = MOST_NUMBER
-    wordings: ClassVar[int] = len(WORDINGS[TASK_TYPES[0]])
-    """In how many wordings a task can be said."""
-    observation_modes = ("text", "state")
+    model_knobs = MODEL_KNOBS
+    tasks = TASKS
+    draw_tasks = staticmethod(draw_tasks)
+    wordings = len(WORDINGS[TASK_TYPES[0]])
+    characters = string.ascii_letters + string.digits + " \n" + "-=!:,.'\"()[]{}_/"
+    elsewhere = 0x07E3
     house = KnobAttribute()
     arrangement = KnobAttribute()
     kept = KnobAttribute()
@@ -231,64 +216,8 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     words = KnobAttribute()
     tidy = KnobAttribute()
     transient = KnobAttribute()
-    _wording = 0
 
-    def __init__(
-        self,
-        render_mode: str | None = None,
-        *,
-        observation_mode: str = "text",
-        pool: int | None = None,
-        order: str = "shuffled",
-        conditions: Sequence[Mapping[str, Value]] = (),
-        affected: bool = True,
-    ) -> None:
-        self._conditions = freeze_conditions(conditions, ("house", *MODEL_KNOBS))
-        draw = partial(draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
-        tasks = TaskSequence(pool, order, draw, TASKS.numbers)
-        super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
-
-    def tasks_elsewhere(self, count: int, houses: int = 3) -> tuple[int, ...]:
-        """The numbers of tasks of other houses, drawn by the same rules. For evaluators.
-
-        Args:
-            count: how many.
-            houses: in how many houses they are.
-        """
-        return draw_elsewhere(self.place, count, houses, self._conditions, self._tasks.stream)
-
-    @property
-    def task(self) -> HouseTask:
-        """The task of the present episode. For evaluators.
-
-        Raises:
-            StateError: before the first `reset`.
-        """
-        return self.episode.task
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start an episode, see `CommandEnv.reset`.
-
-        Args:
-            seed: seeds the environment's generator, and draws a new pool of tasks and, unless the knob `house`
-                says which, a new house.
-            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
-                three wordings says it, 0 by default.
-
-        Returns:
-            What is seen first, and `info`.
-
-        Raises:
-            ArgumentError: no task or wording has this number, or there is no such option.
-        """
-        options = dict(options or {})
-        self._wording = check_integer("wording", options.pop("wording", 0), 0, self.wordings - 1)
-        return super().reset(seed=seed, options=options)
-
-    def _find_task(self, number: int) -> tuple[int, HouseTask]:
-        return TASKS.find(number)
-
-    def _begin(self, place: int, task: HouseTask) -> HouseEpisode:
+    def _begin(self, place: int, task: HouseholdTask) -> HouseEpisode:
         episode = HouseEpisode(self._make_model(place), task, self._wording)
         episode.answer = episode.introduce()
         return episode
@@ -299,10 +228,17 @@ class House(CommandEnv[HouseTask, HouseEpisode]):
     def _make_model(self, number: int) -> HouseModel:
         return make_model(number, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS})
 
-    def _make_info(self) -> dict[str, Any]:
-        episode = self.episode
-        actions = [] if episode.is_over else episode.model.admissible(episode.state)
-        return {"task": episode.task_text, "actions": actions, "score": episode.score}
+    def _draw_elsewhere(self, rng: np.random.Generator, count: int) -> list[int]:
+        """Other houses."""
+        numbers: list[int] = []
+        while len(numbers) < count:
+            number = int(rng.integers(1, MOST_TASKS))
+            if number != self.place and number not in numbers:
+                numbers.append(number)
+        return numbers
+
+    def _list_actions(self, episode: HouseEpisode) -> list[str]:
+        return episode.model.admissible(episode.state)
 
     def _draw_page(self) -> np.ndarray:
         return draw_house_picture(self.episode)

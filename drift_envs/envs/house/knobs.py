@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, draw_number, mapping_knob
 
 ROOMS = ("kitchen", "living room", "bedroom", "bathroom")
 
@@ -408,14 +408,6 @@ def _parse_places(knob: str, more: tuple[str, ...], value: Any) -> tuple[str, ..
     return tuple(name if name in more else _check_furniture(knob, name, or_kinds=True) for name in value)
 
 
-def _parse_gone(value: Any) -> tuple[str, ...]:
-    return _parse_places("gone", (), value)
-
-
-def _parse_locked(value: Any) -> tuple[str, ...]:
-    return _parse_places("locked", ROOMS, value)
-
-
 def _parse_keys(value: Mapping[str, Any]) -> FrozenMapping:
     """Receptacles that open, and the keychain that opens each."""
     for place, key in value.items():
@@ -447,28 +439,6 @@ def _parse_words(value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping(value)
 
 
-def _draw_number(
-    name: str, most: int, arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator
-) -> Value:
-    """A number drawn from the seed, another one than that below."""
-    if arguments:
-        raise KnobError(f"`{name}`: `draw` takes no arguments here. Received {dict(arguments)!r}")
-    found = int(rng.integers(1, most))
-    return found + (below is not None and found == below)
-
-
-def _draw_house(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    return _draw_number("house", HOUSES, arguments, below, rng)
-
-
-def _draw_arrangement(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    return _draw_number("arrangement", MOST_ARRANGEMENTS, arguments, below, rng)
-
-
-def _draw_habit(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    return _draw_number("tidy", MOST_HABITS, arguments, below, rng)
-
-
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     """No two receptacles may have one name, and what locks with a key has to be reachable."""
     names = values["names"]
@@ -487,64 +457,29 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
             yield "names", f"{name!r} is the name of other furniture; give that another name too"
 
 
-_NONE = FrozenMapping()
+_DRAW_HOUSE = partial(draw_number, "house", HOUSES)
+_DRAW_ARRANGEMENT = partial(draw_number, "arrangement", MOST_ARRANGEMENTS)
+_DRAW_HABIT = partial(draw_number, "tidy", MOST_HABITS)
+_ARRANGEMENT = "number of the arrangement; in each one every thing is kept elsewhere"
+_WANDER = "how far things have wandered; at 0.5 about half are kept in another place, at 1 all"
+_HABIT = "the household's habit, which decides the tidy places; 0 has none"
+_EFFECT = "appliance or kind: what it does (`heat`, `cool`, `clean`, `nothing`), whatever the command says"
 
 HOUSE_KNOBS = KnobTable(
     (
-        Knob(
-            "house",
-            0,
-            (0, HOUSES),
-            "number of the house; 0 draws one from the seed",
-            "integer",
-            draw=_draw_house,
-        ),
-        Knob(
-            "arrangement",
-            0,
-            (0, MOST_ARRANGEMENTS),
-            "number of the arrangement; in each one every thing is kept elsewhere",
-            "integer",
-            draw=_draw_arrangement,
-        ),
-        Knob(
-            "kept",
-            _NONE,
-            None,
-            "kind of thing: the furniture where it is kept",
-            "mapping",
-            None,
-            _parse_kept,
-        ),
-        Knob(
-            "wander",
-            0.0,
-            (0.0, MOST_WANDER),
-            "how far things have wandered; at 0.5 about half are kept in another place, at 1 all",
-        ),
-        Knob("names", _NONE, None, "furniture or kind: its new name", "mapping", None, _parse_names),
-        Knob("gone", (), None, "furniture that is not there", "rows", None, _parse_gone),
-        Knob("locked", (), None, "rooms and furniture that cannot be entered or opened", "rows", None, _parse_locked),
-        Knob("keys", _NONE, None, "furniture: the keychain in the hand that opens it", "mapping", None, _parse_keys),
-        Knob(
-            "effects",
-            _NONE,
-            None,
-            "appliance or kind: what it does (`heat`, `cool`, `clean`, `nothing`), whatever the command says",
-            "mapping",
-            None,
-            _parse_effects,
-        ),
-        Knob("words", _NONE, None, "word of a task: the kind that it refers to", "mapping", None, _parse_words),
-        Knob(
-            "tidy",
-            0,
-            (0, MOST_HABITS),
-            "the household's habit, which decides the tidy places; 0 has none",
-            "integer",
-            draw=_draw_habit,
-        ),
+        Knob("house", 0, (0, HOUSES), "number of the house; 0 draws one from the seed", "integer", draw=_DRAW_HOUSE),
+        Knob("arrangement", 0, (0, MOST_ARRANGEMENTS), _ARRANGEMENT, "integer", draw=_DRAW_ARRANGEMENT),
+        mapping_knob("kept", "kind of thing: the furniture where it is kept", _parse_kept),
+        Knob("wander", 0.0, (0.0, MOST_WANDER), _WANDER),
+        mapping_knob("names", "furniture or kind: its new name", _parse_names),
+        Knob("gone", (), None, "furniture that is not there", "rows", None, partial(_parse_places, "gone", ())),
+        Knob("locked", (), None, "rooms and furniture that cannot be entered or opened", "rows", None,
+             partial(_parse_places, "locked", ROOMS)),
+        mapping_knob("keys", "furniture: the keychain in the hand that opens it", _parse_keys),
+        mapping_knob("effects", _EFFECT, _parse_effects),
+        mapping_knob("words", "word of a task: the kind that it refers to", _parse_words),
+        Knob("tidy", 0, (0, MOST_HABITS), _HABIT, "integer", draw=_DRAW_HABIT),
         Knob("transient", 0.0, (0.0, 1.0), "probability that a command has no effect, in this step only"),
     ),
     rule=_rule,
-)
+)  # fmt: skip

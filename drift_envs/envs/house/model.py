@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.envs.house.knobs import EFFECTS, KNIVES, ROOMS, SLICED, THINGS, VERBS, Blueprint, draw_house
+from drift_envs.households import MARKS, NOTHING
 from drift_envs.knobs import Value
 
 NOWHERE = -1
@@ -83,8 +84,6 @@ class HouseState(NamedTuple):
 
 VERB_OF = {name: verb for verb, name in TREATMENTS.items()}
 """By name of a treatment, the command."""
-
-_MARK_OF = {"heat": "hot", "cool": "cold", "clean": "clean"}
 
 
 class HouseLayout:
@@ -278,7 +277,7 @@ class HouseRules(HouseLayout):
             return marks
         if effect == "clean":
             return marks | {"clean"}
-        return (marks - {"hot", "cold"}) | {_MARK_OF[effect]}
+        return (marks - {"hot", "cold"}) | {MARKS[effect]}
 
 
 def mark_thing(state: HouseState, thing: int, marks: frozenset[str]) -> HouseState:
@@ -298,7 +297,6 @@ def _with(moved: tuple[tuple[int, int], ...], thing: int, place: int) -> tuple[t
     return tuple(sorted((*(pair for pair in moved if pair[0] != thing), (thing, place))))
 
 
-NOTHING = "Nothing happens."
 _CACHED = 4096
 """How many parsed commands a model keeps."""
 

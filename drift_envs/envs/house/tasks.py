@@ -8,15 +8,12 @@ commands that change nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from drift_envs.envs.house.knobs import EFFECTS, FURNITURE, LAMPS, THINGS, draw_house
 from drift_envs.envs.house.model import (
-    NOTHING,
     NOWHERE,
     TREATMENTS,
     Command,
@@ -27,19 +24,11 @@ from drift_envs.envs.house.model import (
     mark_thing,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import Value
-from drift_envs.oracle.recurring import trace_plans
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, NumberedTasks, draw_in_turn, fill_pool, take_turns
+from drift_envs.households import LIMIT, NEEDS, NOTHING, TASK_TYPES, HouseholdTask, draw_household_tasks
+from drift_envs.oracle.recurring import Plans, find_plans, replay_all
+from drift_envs.recurring_tasks import Conditions, NumberedTasks
 
-TASK_TYPES = (
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-)
-"""The six types, by ALFWorld's names."""
+HousePlans = Plans[HouseState, Command]
 
 UNTIDY = 0.6
 """The score of a task if a thing is not where the household wants it, among furniture of the right kind."""
@@ -66,65 +55,30 @@ WORDINGS = {
 }
 """By type, three wordings: ALFWorld's two templates (the first is the default here), and one of this project."""
 
-_MARKS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "hot", TASK_TYPES[4]: "cold"}
-_NEEDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "heat", TASK_TYPES[4]: "cool"}
 _NO_TARGETS = ("stoveburner", "coffeemachine", "microwave", "bathtubbasin")
 
 
-class HouseTask(NamedTuple):
-    """One task.
+def say_task(task: HouseholdTask, model: HouseModel, wording: int = 0) -> str:
+    """A task in words.
 
     Args:
-        type: one of `TASK_TYPES`.
-        thing: the word for the things that are wanted; the kind of that name, unless the knob `words` says otherwise.
-        target: the kind of furniture where they are to be put, or the kind of lamp under which they are looked at.
+        task: the task; its word for things is the kind of that name, unless the knob `words` says otherwise.
+        model: the house, which may have new names for its furniture.
+        wording: which of `WORDINGS`.
+
+    Example:
+        >>> say_task(HouseholdTask(TASK_TYPES[3], "mug", "shelf"), make_model(7, {}))
+        'put a hot mug in shelf'
     """
-
-    type: str
-    thing: str
-    target: str
-
-    @property
-    def mark(self) -> str | None:
-        """What has to hold of the thing: `hot`, `cold`, `clean` or nothing."""
-        return _MARKS.get(self.type)
-
-    @property
-    def need(self) -> str | None:
-        """What an appliance has to do to it."""
-        return _NEEDS.get(self.type)
-
-    @property
-    def number(self) -> int:
-        """How many things are wanted."""
-        return 2 if self.type == TASK_TYPES[5] else 1
-
-    @property
-    def is_light(self) -> bool:
-        """Whether the thing is to be looked at under a lamp."""
-        return self.type == TASK_TYPES[1]
-
-    def text(self, model: HouseModel, wording: int = 0) -> str:
-        """The task in words.
-
-        Args:
-            model: the house, which may have new names for its furniture.
-            wording: which of `WORDINGS`.
-
-        Example:
-            >>> from drift_envs.envs.house.model import make_model
-            >>> HouseTask(TASK_TYPES[3], "mug", "shelf").text(make_model(7, {}))
-            'put a hot mug in shelf'
-        """
-        target = self.target
-        if not self.is_light:
-            words = zip(model.furniture, model.kinds, strict=True)
-            target = next((word for one, word in words if one.kind == self.target), "")
-        return WORDINGS[self.type][wording].format(self.thing, target)
+    target = task.target
+    if not task.is_light:
+        words = zip(model.furniture, model.kinds, strict=True)
+        target = next((word for one, word in words if one.kind == target), "")
+    return WORDINGS[task.type][wording].format(task.thing, target)
 
 
 @lru_cache(maxsize=64)
-def list_tasks(number: int) -> tuple[HouseTask, ...]:
+def list_tasks(number: int) -> tuple[HouseholdTask, ...]:
     """Every task of a house, by type.
 
     The appliances and lamps of a task are in the house. Nothing has to be put where things of its kind are kept
@@ -141,25 +95,21 @@ def list_tasks(number: int) -> tuple[HouseTask, ...]:
     effects = {None, *(EFFECTS.get(kind) for kind in kinds)}
     found = []
     for name in TASK_TYPES:
-        if _NEEDS.get(name) not in effects:
+        need = NEEDS.get(name)
+        if need not in effects:
             continue
         for kind, thing in THINGS.items():
-            if kind not in counts or kind == "keychain" or not _suits(name, kind, counts[kind]):
+            if kind == "keychain" or (need is not None and need not in thing.takes):
                 continue
-            targets = LAMPS if name == TASK_TYPES[1] else FURNITURE
-            for target in targets:
-                fits = target in counts or (target in kinds and target not in thing.kept and target not in _NO_TARGETS)
-                if fits:
-                    found.append(HouseTask(name, kind, target))
+            for target in LAMPS if name == TASK_TYPES[1] else FURNITURE:
+                task = HouseholdTask(name, kind, target)
+                is_free = target in kinds and target not in thing.kept and target not in _NO_TARGETS
+                if counts.get(kind, 0) >= task.number and (target in counts or is_free):
+                    found.append(task)
     return tuple(found)
 
 
-def _suits(name: str, kind: str, count: int) -> bool:
-    need = _NEEDS.get(name)
-    return (need is None or need in THINGS[kind].takes) and (name != TASK_TYPES[5] or count >= 2)
-
-
-def score_task(model: HouseModel, task: HouseTask, state: HouseState) -> float:
+def score_task(model: HouseModel, task: HouseholdTask, state: HouseState) -> float:
     """The score of a state: 0 while the task is not done.
 
     Only what was put down in this episode counts.
@@ -190,35 +140,12 @@ def score_task(model: HouseModel, task: HouseTask, state: HouseState) -> float:
     return 1.0 if tidy >= task.number else UNTIDY
 
 
-LIMIT = 50
-"""The steps of an episode, as in ALFWorld."""
-
 START = HouseState()
 """Before the first command."""
 
 
-class Plans(NamedTuple):
-    """All shortest plans of a task from one state.
-
-    Args:
-        score: the highest score that can be reached within the limit; 0 if none can.
-        length: the steps of the shortest plans that reach it.
-        best: by state on a shortest plan, the commands with which one goes on.
-        start: the state in which they begin.
-    """
-
-    score: float
-    length: int
-    best: dict[HouseState, tuple[Command, ...]]
-    start: HouseState
-
-    def first(self) -> list[Command]:
-        """One of the plans."""
-        return [] if not self.best else list(self.best[self.start])
-
-
 @lru_cache(maxsize=20_000)
-def solve_task(model: HouseModel, task: HouseTask, start: HouseState = START, limit: int = LIMIT) -> Plans:
+def solve_task(model: HouseModel, task: HouseholdTask, start: HouseState = START, limit: int = LIMIT) -> HousePlans:
     """All plans that reach the highest score in the fewest steps.
 
     Args:
@@ -230,49 +157,25 @@ def solve_task(model: HouseModel, task: HouseTask, start: HouseState = START, li
     Example:
         >>> from drift_envs.envs.house.model import make_model
         >>> house = make_model(7, {})
-        >>> plans = solve_task(house, HouseTask("pick_heat_then_place_in_recep", "mug", "bed"))
+        >>> plans = solve_task(house, HouseholdTask("pick_heat_then_place_in_recep", "mug", "bed"))
         >>> plans.score, plans.length, len(plans.best[plans.start]) >= 1
         (1.0, 6, True)
     """
-    tried = (1.0, 0.0) if task.is_light else (1.0, 0.5)
-    for least in tried:
-        found = _search(model, task, start, limit, least)
-        if found is not None:
-            return found
-        if not _may_be_untidy(model):
-            break
-    return Plans(0.0, limit, {}, start)
-
-
-def _may_be_untidy(model: HouseModel) -> bool:
-    return any(not model.is_tidy(0, place) for place in model.shown)
-
-
-def _search(model: HouseModel, task: HouseTask, start: HouseState, limit: int, least: float) -> Plans | None:
-    """Breadth first, one layer a step; parents are kept for all shortest ways."""
     choices = _Choices(model, task, start)
-    parents: dict[HouseState, list[tuple[HouseState, Command]]] = {start: []}
-    layer = [start]
-    for length in range(1, limit + 1):
-        ends: dict[HouseState, float] = {}
-        fresh: dict[HouseState, list[tuple[HouseState, Command]]] = {}
-        for state in layer:
-            for command in choices.of(state):
-                after = model.apply(state, command)
-                if after is None or after in parents:
-                    continue
-                fresh.setdefault(after, []).append((state, command))
-                if after not in ends and command.verb in (Verb.PUT, Verb.USE):
-                    ends[after] = score_task(model, task, after)
-        goals = [state for state, score in ends.items() if score > least or score == 1.0 == least]
-        parents |= fresh
-        if goals:
-            return Plans(max(ends[goal] for goal in goals), length, trace_plans(parents, goals), start)
-        # a task that is done ends the episode: states behind it cannot be reached
-        layer = [state for state in fresh if not ends.get(state)]
-        if not layer:
-            return None
-    return None
+
+    def follow(state: HouseState) -> Iterator[tuple[Command, HouseState]]:
+        for command in choices.of(state):
+            after = model.apply(state, command)
+            if after is not None:
+                yield command, after
+
+    def rate(command: Command, after: HouseState) -> float | None:
+        return score_task(model, task, after) if command.verb in (Verb.PUT, Verb.USE) else None
+
+    plans = find_plans(start, limit, follow, rate)
+    if plans.score or task.is_light or all(model.is_tidy(0, place) for place in model.shown):
+        return plans
+    return find_plans(start, limit, follow, rate, UNTIDY)
 
 
 class _Choices:
@@ -284,7 +187,7 @@ class _Choices:
         start: the state in which the plan begins.
     """
 
-    def __init__(self, model: HouseModel, task: HouseTask, start: HouseState) -> None:
+    def __init__(self, model: HouseModel, task: HouseholdTask, start: HouseState) -> None:
         self._model, self._task = model, task
         kind = model.words.get(task.thing, task.thing)
         self._wanted = {index for index, one in enumerate(model.things) if one.kind == kind}
@@ -325,7 +228,7 @@ class _Choices:
 
 
 @lru_cache(maxsize=50_000)
-def replay_plans(old: HouseModel, new: HouseModel, task: HouseTask, limit: int = LIMIT) -> float:
+def replay_plans(old: HouseModel, new: HouseModel, task: HouseholdTask, limit: int = LIMIT) -> float:
     """The best score that the shortest plans of one house reach in another, command by command.
 
     Args:
@@ -334,22 +237,12 @@ def replay_plans(old: HouseModel, new: HouseModel, task: HouseTask, limit: int =
         task: the task.
         limit: the steps of an episode.
     """
-    plans = solve_task(old, task, limit=limit)
-    best = 0.0
-    layer = {(plans.start, START)}
-    while layer:
-        following = set()
-        for here, there in layer:
-            for command in plans.best.get(here, ()):
-                after = old.apply(here, command)
-                executed = new.parse(old.write(command))
-                other = new.apply(there, executed) or there
-                score = score_task(new, task, other) if other != there else 0.0
-                best = max(best, score)
-                if after is not None and not score:
-                    following.add((after, other))
-        layer = following
-    return best
+
+    def follow(here: HouseState, there: HouseState, command: Command) -> tuple[HouseState | None, HouseState, float]:
+        other = new.apply(there, new.parse(old.write(command))) or there
+        return old.apply(here, command), other, score_task(new, task, other) if other != there else 0.0
+
+    return replay_all(solve_task(old, task, limit=limit), START, follow)
 
 
 TITLE = "-= Welcome to TextWorld, ALFRED! =-"
@@ -372,12 +265,12 @@ class HouseEpisode:
 
     Example:
         >>> from drift_envs.envs.house.model import make_model
-        >>> episode = HouseEpisode(make_model(7, {}), HouseTask("pick_and_place_simple", "mug", "bed"))
+        >>> episode = HouseEpisode(make_model(7, {}), HouseholdTask("pick_and_place_simple", "mug", "bed"))
         >>> episode.act("go to bed 1"), episode.score
         ('You arrive at bed 1. On the bed 1, you see a pillow 3, and a basketball 1.', 0.0)
     """
 
-    def __init__(self, model: HouseModel, task: HouseTask, wording: int = 0) -> None:
+    def __init__(self, model: HouseModel, task: HouseholdTask, wording: int = 0) -> None:
         self.model, self.task, self.wording = model, task, wording
         self.state = HouseState()
         self.done: tuple[Command, ...] = ()
@@ -390,7 +283,7 @@ class HouseEpisode:
     @property
     def task_text(self) -> str:
         """The task in words."""
-        return self.task.text(self.model, self.wording)
+        return say_task(self.task, self.model, self.wording)
 
     @property
     def is_over(self) -> bool:
@@ -494,14 +387,14 @@ class HouseEpisode:
         Args:
             saved: from `save`.
         """
-        self.task, self.wording = HouseTask(*saved["task"]), saved["wording"]
+        self.task, self.wording = HouseholdTask(*saved["task"]), saved["wording"]
         self.state = HouseState(*saved["state"])
         self.done, self.seen = saved["done"], dict(saved["seen"])
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
 
 
 def restore_episode(
-    model: HouseModel, task: HouseTask, text: str, names: HouseModel | None = None, wording: int = 0
+    model: HouseModel, task: HouseholdTask, text: str, names: HouseModel | None = None, wording: int = 0
 ) -> HouseEpisode:
     """An episode at the state that a JSON text shows.
 
@@ -560,11 +453,7 @@ def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState
 LEAST_LOSS = 0.05
 """The least loss of the plans that were best before a drift, for a task that counts as affected."""
 
-_HOUSES = 0x07E3
-"""The stream of other houses."""
-
-
-TASKS: NumberedTasks[HouseTask] = NumberedTasks("house", list_tasks)
+TASKS: NumberedTasks[HouseholdTask] = NumberedTasks("house", list_tasks)
 
 
 @lru_cache(maxsize=512)
@@ -577,11 +466,9 @@ def draw_tasks(
     conditions: Conditions,
     affected: bool = True,
 ) -> tuple[int, ...]:
-    """Draw tasks of a house that can be done with score 1.0 under all conditions.
+    """Draw tasks of a house that can be done with score 1.0 under all conditions, see `draw_household_tasks`.
 
-    Tasks that every drift affects come first: between two successive conditions, the plans that were best before
-    reach at most 95 % of the best score after. For a control, tasks that no drift affects come first. If there are
-    too few, others fill the pool. Types take turns.
+    A drift affects a task if the plans that were best before it reach at most 95 % of the best score after it.
 
     Args:
         house: the number of the house.
@@ -591,67 +478,17 @@ def draw_tasks(
         conditions: knob values under which each can be done, in temporal order.
         affected: whether every drift has to affect the tasks that come first, or none.
 
-    Returns:
-        The numbers of the tasks.
-
     Raises:
         ArgumentError: if the house has too few such tasks.
     """
-    rng = np.random.default_rng(seed)
-    tasks = list_tasks(house)
-    order = take_turns([task.type for task in tasks], TASK_TYPES, rng)
-    models = [_model_of(house, condition) for condition in conditions]
-    found = fill_pool(
-        (TASKS.number(house, index) for index in order),
+    return draw_household_tasks(
+        TASKS,
+        house,
         count,
-        lambda number: (False, False) if number in without else _check(tasks[number % MOST_TASKS], models, affected),
+        seed,
+        without,
+        [make_model(house, dict(condition)) for condition in conditions],
+        lambda model, task: solve_task(model, task).score == 1.0,
+        lambda old, new, task: replay_plans(old, new, task) <= 1.0 - LEAST_LOSS,
+        affected,
     )
-    if len(found) < count:
-        raise ArgumentError(
-            f"house {house} should have {count} tasks that can be done at 1.0 in every phase of the schedule. "
-            f"Found {len(found)}"
-        )
-    return found
-
-
-def _model_of(house: int, condition: tuple[tuple[str, Value], ...]) -> HouseModel:
-    return make_model(house, dict(condition))
-
-
-def _check(task: HouseTask, models: Sequence[HouseModel], affected: bool) -> tuple[bool, bool]:
-    """Whether a task can be done at 1.0 in all models, and whether every change affects it, or none."""
-    is_first = True
-    for number, model in enumerate(models):
-        if solve_task(model, task).score < 1.0:
-            return False, False
-        if number and is_first and model is not models[number - 1]:
-            is_first = (replay_plans(models[number - 1], model, task) <= 1.0 - LEAST_LOSS) == affected
-    return True, is_first
-
-
-def draw_elsewhere(
-    house: int, count: int, houses: int, conditions: Conditions, stream: Callable[[int], int]
-) -> tuple[int, ...]:
-    """Draw tasks of other houses, by the rules of `draw_tasks`.
-
-    Args:
-        house: the number of the house that is left out.
-        count: how many tasks.
-        houses: in how many houses they are.
-        conditions: knob values under which each can be done, in temporal order.
-        stream: returns the seed of the random stream of a key.
-
-    Returns:
-        The numbers of the tasks; the houses take turns.
-    """
-    rng = np.random.default_rng(stream(_HOUSES))
-    numbers: list[int] = []
-    while len(numbers) < min(houses, count):
-        number = int(rng.integers(1, MOST_TASKS))
-        if number != house and number not in numbers:
-            numbers.append(number)
-
-    def draw(number: int, share: int, position: int) -> tuple[int, ...]:
-        return draw_tasks(number, share, stream(_HOUSES + position), conditions=conditions)
-
-    return draw_in_turn(numbers, count, draw)

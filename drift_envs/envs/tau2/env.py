@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache, lru_cache, partial
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from drift_envs.envs.tau2 import DOMAINS, TAU2_KNOBS
-from drift_envs.envs.tau2.interface import Tau2Interface, make_interface
+from drift_envs.envs.tau2 import TAU2_KNOBS
+from drift_envs.envs.tau2.interface import Tau2Interface
 from drift_envs.envs.tau2.package import (
     AIRLINE,
     FINISH,
     Engine,
-    PackageCall,
     Tau2Task,
-    find_package,
     find_user,
     load_tasks,
     load_tools,
@@ -28,142 +25,93 @@ from drift_envs.envs.tau2.package import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_tools import PackageToolsEnv, Refusal
-from drift_envs.recurring_tasks import TaskSequence
+from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.tool_calls import NO_RECORD, Refusal
 from drift_envs.tunable import KnobAttribute
 
-NO_RECORD = "not_found", "there is no such record"
 OTHERS = 3
 """How many other tasks lend their calls to the list to choose from."""
+
 MOST_RECORDS = 120_000
 """The most characters of the records in a state; those that were read first are left out."""
 
-_SAVED = ("calls", "done", "answer", "is_over", "score")
 _KEYS = ("order_id", "reservation_id", "product_id", "user_id")
 
 
-class Tau2Episode:
-    """The state of an episode.
+class Tau2Episode(PackageEpisode):
+    """The state of an episode, see `PackageEpisode`."""
 
-    Args:
-        interface: the tools; replaced from outside when knobs change.
-        task: the task.
-    """
+    interface: Tau2Interface
+    task: Tau2Task
+    _saved = ("calls", "done", "answer", "is_over", "score", "records")
 
     def __init__(self, interface: Tau2Interface, task: Tau2Task) -> None:
-        self.interface, self.task = interface, task
+        super().__init__(interface, task)
         self.engine = Engine(task.domain)
         self.records: dict[str, Any] = {}
-        """What reads have shown: a record by its id, other answers by their tool and arguments."""
-        self.calls: tuple[str, ...] = ()
-        """The calls that were answered without an error, as text."""
+        """What reads have shown, never changed: a record by its id, other answers by their tool and arguments."""
         self.done: tuple[PackageCall, ...] = ()
-        """The same by the package's names, with the writes that were silent."""
-        self.answer: dict[str, Any] = {}
-        self.is_over = False
-        self.score = 0.0
-        self._described: tuple[Tau2Interface, list[dict[str, Any]]] | None = None
+        """`calls` by the package's names, with the writes that were silent."""
+        self.is_over: bool = False
+        self.score: float = 0.0
 
     @property
-    def tools(self) -> list[dict[str, Any]]:
-        """The tools with the JSON Schemas of their arguments; objects of this episode alone."""
-        if self._described is None or self._described[0] is not self.interface:
-            self._described = self.interface, self.interface.describe()
-        return self._described[1]
+    def request(self) -> str:
+        """The user's instructions."""
+        return self.task.request
+
+    @property
+    def history(self) -> tuple[PackageCall, ...]:
+        """The calls that the engine has executed without an error."""
+        return self.engine.history
 
     @property
     def task_text(self) -> str:
         """The request, the policy page and the tools in words."""
-        interface = self.interface
-        finish = interface.write(PackageCall(FINISH.name, {}))
-        return f"{self.task.request}\n\n{interface.page}\n\nTools, called by JSON as {finish}:\n{interface.summary}"
-
-    def act(self, text: str) -> str:
-        """Execute a call.
-
-        Args:
-            text: the call as JSON.
-
-        Returns:
-            The answer as JSON.
-        """
-        try:
-            if self.is_over:
-                raise Refusal("conflict", "the conversation was ended")
-            call = self.interface.parse(text)
-            self._check_policy(call)
-            answer = self._end(call) if call.tool == FINISH.name else self._execute(call)
-        except Refusal as refusal:
-            self.answer = self.interface.show_refusal(refusal)
-            return self.write_answer()
-        self.answer = self.interface.show_answer(answer)
-        if "error" not in answer:
-            self.calls, self.done = (*self.calls, json.dumps(json.loads(text))), (*self.done, call)
-            if not load_tools(self.task.domain)[call.tool].is_write and call.tool != FINISH.name:
-                self._note(call)
-        return self.write_answer()
-
-    def _check_policy(self, call: PackageCall) -> None:
-        in_force = self.interface.knobs["policy"]
-        for rule, read in reads_before(self.task.domain, call).items():
-            if in_force.get(rule) and read not in self.done:
-                raise Refusal("policy", f"{rule}: first call {self.interface.write(read)}")
+        return f"{self.request}\n\n{self.interface.page}\n\n{self.tools_text}"
 
     def _execute(self, call: PackageCall) -> dict[str, Any]:
-        if not load_tools(self.task.domain)[call.tool].is_write:
-            return self.engine.execute(call)
+        task, knobs = self.task, self.interface.knobs
+        for rule, read in reads_before(task.domain, call).items():
+            if knobs["policy"].get(rule) and read not in self.done:
+                raise Refusal("policy", f"{rule}: first call {self.interface.write(read)}")
+        if call.tool == FINISH.name:
+            self.is_over = True
+            reached = self.engine.equals(play_published(task.number).engine)
+            self.score = float(reached and tells(task, call.arguments["message"]))
+            return {"ok": True}
         before = sum(one.tool == call.tool for one in self.done)
-        is_silent = before < self.interface.knobs["silent"].get(call.tool, 0)
+        is_silent = load_tools(task.domain)[call.tool].is_write and before < knobs["silent"].get(call.tool, 0)
         return self.engine.foresee(call) if is_silent else self.engine.execute(call)
 
     def _note(self, call: PackageCall) -> None:
-        """Keep the answer to a read."""
+        """Keep the call, and the answer to a read."""
+        self.done = (*self.done, call)
+        if load_tools(self.task.domain)[call.tool].is_write or call.tool == FINISH.name:
+            return
         key = next((str(self.answer[key]) for key in _KEYS if key in self.answer), "")
         key = key or ", ".join(map(str, call.arguments.values())) or call.tool
-        self.records.pop(key, None)
-        self.records[key] = self.answer
-        while len(json.dumps(self.records)) > MOST_RECORDS:
-            del self.records[next(iter(self.records))]
-
-    def _end(self, call: PackageCall) -> dict[str, Any]:
-        self.is_over = True
-        reached = self.engine.equals(play_published(self.task.number).engine)
-        self.score = float(reached and tells(self.task, call.arguments["message"]))
-        return {"ok": True}
+        records = {one: shown for one, shown in self.records.items() if one != key} | {key: self.answer}
+        while len(json.dumps(records)) > MOST_RECORDS:
+            del records[next(iter(records))]
+        self.records = records
 
     def lose(self) -> str:
         """Answer falsely, as if there were no such record; nothing is executed."""
         self.answer = self.interface.show_refusal(Refusal(*NO_RECORD))
         return self.write_answer()
 
-    def write_answer(self) -> str:
-        """The last answer as JSON; before the first call, the request."""
-        return json.dumps(self.answer or ({"answer": None} if self.calls else {"request": self.task.request}))
-
     def write_state(self) -> str:
         """The state as JSON."""
         return (
-            f'{{"domain": "{self.task.domain}", "request": {json.dumps(self.task.request)}, '
+            f'{{"domain": "{self.task.domain}", "request": {json.dumps(self.request)}, '
             f'"records": {json.dumps(self.records)}, "made": [{", ".join(self.calls)}], '
             f'"answer": {json.dumps(self.answer)}}}'
         )
 
-    def save(self) -> dict[str, Any]:
-        """The state as plain data."""
-        own = {name: getattr(self, name) for name in _SAVED}
-        return {**own, "records": dict(self.records), "history": self.engine.history}
-
-    def load(self, saved: Mapping[str, Any]) -> None:
-        """Restore a state.
-
-        Args:
-            saved: from `save`.
-        """
-        for name in _SAVED:
-            setattr(self, name, saved[name])
-        self.records = dict(saved["records"])
-        self.engine = Engine(self.task.domain, saved["history"])
+    def _replay(self, history: Sequence[PackageCall]) -> None:
+        self.engine = Engine(self.task.domain, history)
 
 
 def plan_reference(number: int, interface: Tau2Interface) -> list[PackageCall]:
@@ -245,10 +193,6 @@ def list_choices(number: int, interface: Tau2Interface) -> tuple[str, ...]:
     return tuple(interface.write_ways(_candidates(number)))
 
 
-_OTHERS = 0x7A02
-"""The stream of tasks outside the pool."""
-
-
 def find_task(number: int) -> Tau2Task:
     """A task by its number.
 
@@ -281,74 +225,28 @@ def list_tasks(domain: str) -> tuple[int, ...]:
 def draw_tasks(
     domain: str,
     count: int,
-    interfaces: tuple[Tau2Interface, ...],
     seed: int,
-    without: Collection[int] = (),
+    without: tuple[int, ...] = (),
+    *,
+    interfaces: tuple[Tau2Interface, ...],
     affected: bool = True,
 ) -> tuple[int, ...]:
-    """Draw tasks whose published actions, carried through the drifts, are right under all conditions.
-
-    Those that the most drifts affect come first: the actions that were right before score nothing after. For a control,
-    those that the fewest affect.
+    """Draw tasks by the rule of `draw_carried`.
 
     Args:
         domain: the domain.
         count: how many.
-        interfaces: those of the conditions, in temporal order.
         seed: of the stream.
         without: the numbers of tasks that are excluded.
+        interfaces: those of the conditions, in temporal order.
         affected: whether drifts should affect the tasks that come first.
-
-    Returns:
-        The numbers of the tasks.
 
     Raises:
         ArgumentError: there are too few such tasks.
     """
-    own = [one if one.domain == domain else make_interface(one.knobs, domain) for one in interfaces]
-    changes = [(old, new) for old, new in pairwise(own) if old is not new]
-    numbers = [one for one in list_tasks(domain) if one not in without]
-    hits: dict[int, int] = {}
-    for number in map(int, np.random.default_rng(seed).permutation(numbers)):
-        if sum(one == len(changes) for one in hits.values()) >= count:
-            break
-        if all(replay(number, one, one) == 1.0 for one in own):
-            lost = sum(replay(number, old, new) < 1.0 for old, new in changes)
-            hits[number] = lost if affected else len(changes) - lost
-    if len(hits) < count:
-        raise ArgumentError(f"`pool` should be at most {len(hits)}, the tasks that there are. Received {count}")
-    return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
-
-
-def make_sequence(
-    size: int | None, order: str, conditions: Sequence[Mapping[str, Value]], affected: bool
-) -> TaskSequence:
-    """The sequence of tasks; a place is the position of a domain in `DOMAINS`.
-
-    Args:
-        size: the number of recurring tasks; `None` draws from all tasks of the domain.
-        order: `shuffled` or `fixed`.
-        conditions: knob values, in temporal order.
-        affected: whether tasks come first that drifts affect, or those that none does.
-
-    Raises:
-        ArgumentError: if size or order break a rule.
-        MissingDependencyError: if the package is not installed.
-    """
-    find_package()
-    interfaces = tuple(make_interface(one) for one in conditions) or (make_interface({}),)
-
-    return TaskSequence(size, order, partial(_draw, interfaces, affected), _list_all, _OTHERS)
-
-
-def _draw(
-    interfaces: tuple[Tau2Interface, ...], affected: bool, place: int, count: int, seed: int, without: tuple[int, ...]
-) -> tuple[int, ...]:
-    return draw_tasks(DOMAINS[place], count, interfaces, seed, without, affected)
-
-
-def _list_all(place: int) -> tuple[int, ...]:
-    return list_tasks(DOMAINS[place])
+    own = [one if one.domain == domain else Tau2Interface.of({**one.knobs, "domain": domain}) for one in interfaces]
+    order = np.random.default_rng(seed).permutation([one for one in list_tasks(domain) if one not in without])
+    return draw_carried(map(int, order), count, own, replay, affected)
 
 
 class Tau2Tools(PackageToolsEnv[Tau2Episode]):
@@ -391,8 +289,13 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
 
     knobs: ClassVar[KnobTable] = TAU2_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftTau2-v0"]
-    _make_tasks = staticmethod(make_sequence)
+    interface_class = Tau2Interface
+    episode_class = Tau2Episode
+    draw_tasks = staticmethod(draw_tasks)
+    list_tasks = staticmethod(list_tasks)
+    find_task = staticmethod(find_task)
     most_tasks = 2_000
+    others = 0x7A02
     domain = KnobAttribute()
     names = KnobAttribute()
     required = KnobAttribute()
@@ -406,29 +309,27 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     transient = KnobAttribute()
     _transient: float
 
-    def _make_interface(self, knobs: Mapping[str, Value], episode: Tau2Episode | None = None) -> Tau2Interface:
-        return make_interface(knobs, None if episode is None else episode.task.domain)
-
-    def _check_number(self, number: int) -> None:
-        find_task(number)
+    def _make_interface(self, knobs: Mapping[str, Value], task: Tau2Task | None = None) -> Tau2Interface:
+        return Tau2Interface.of(knobs if task is None else {**knobs, "domain": task.domain})
 
     @property
-    def _place(self) -> int:
-        return DOMAINS.index(self.domain)
+    def place(self) -> str:
+        """The domain of the next episode. For evaluators."""
+        return str(self.domain)
 
     @property
     def request(self) -> str:
         """The request of the present episode in words."""
-        return self.episode.task.request
+        return self.episode.request
 
     @property
     def policy_page(self) -> str:
         """The policy page, as the next call finds it."""
-        return make_interface(self.read_knobs()).page
+        return self._make_interface(self.read_knobs()).page
 
     def list_tools(self) -> list[tuple[Mapping[str, Any], str]]:
         """The tools with the JSON Schemas of their arguments, and their effects: `read`, `write` or `end`."""
-        interface = make_interface(self.read_knobs())
+        interface = self._make_interface(self.read_knobs())
         return [(tool, interface.effect_of(tool["name"])) for tool in interface.describe()]
 
     def reference(self, number: int) -> tuple[str, ...]:
@@ -440,11 +341,7 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
         Raises:
             ArgumentError: there is no such task.
         """
-        return carry_reference(number, make_interface(self.read_knobs(), find_task(number).domain))
-
-    def _start(self, number: int) -> Tau2Episode:
-        task = find_task(number)
-        return Tau2Episode(make_interface(self.read_knobs(), task.domain), task)
+        return carry_reference(number, self._make_interface(self.read_knobs(), find_task(number)))
 
     def _execute(self, episode: Tau2Episode, command: str) -> None:
         if self._transient and self.np_random.random() < self._transient:
@@ -452,7 +349,5 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
         else:
             episode.act(command)
 
-    def _make_info(self) -> dict[str, Any]:
-        episode = self.episode
-        actions = [] if episode.is_over else list(list_choices(episode.task.number, episode.interface))
-        return {"task": episode.task_text, "actions": actions, "score": episode.score, "tools": episode.tools}
+    def _list_actions(self, episode: Tau2Episode) -> Sequence[str]:
+        return list_choices(episode.task.number, episode.interface)

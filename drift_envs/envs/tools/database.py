@@ -15,9 +15,6 @@ from drift_envs.knobs import FrozenMapping, Value
 
 TODAY = date(2026, 6, 30)
 
-NO_RECORD = ("not_found", "there is no such record")
-"""Code and message; one for all records, since the false answers of `transient` have the same."""
-
 CUSTOMERS = 16
 """How many customers a shop has."""
 

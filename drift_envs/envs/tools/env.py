@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import string
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,9 +19,9 @@ from drift_envs.envs.tools.episode import OTHERS, DeskEpisode, draw_requests, fi
 from drift_envs.envs.tools.interface import MOST_SHOPS, TOOLS_KNOBS, make_interface
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_tools import MOST_CHARACTERS
 from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.tool_calls import CHARACTERS, MOST_CHARACTERS
 from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
 
@@ -134,9 +133,6 @@ def _write(episode: DeskEpisode, value: Any) -> str:
         for key, one in value
     )
 
-
-CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " "
-"""Every character that an observation can have."""
 
 MAX_LENGTH = 32_768
 """No observation is longer."""

@@ -11,19 +11,19 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from drift_envs.envs.tools.database import CATALOGUE, EXTRAS, NO_RECORD, REASONS, DeskState, RecordKind, ids_in, kind_of
+from drift_envs.envs.tools.database import CATALOGUE, EXTRAS, REASONS, DeskState, RecordKind, ids_in, kind_of
 from drift_envs.envs.tools.desk import PAGE, Desk, make_desk
 from drift_envs.envs.tools.interface import ParsedCall, ToolInterface
 from drift_envs.envs.tools.requests import KINDS, DeskGoal, ServiceRequest, find_goal, list_requests, score
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
-from drift_envs.oracle.recurring import trace_plans
-from drift_envs.package_tools import Refusal
+from drift_envs.oracle.recurring import Plans, find_plans, replay_all
 from drift_envs.recurring_tasks import MOST_TASKS, Conditions, take_turns
+from drift_envs.tool_calls import NO_RECORD, Refusal
 
 
 class DeskEpisode:
@@ -187,20 +187,7 @@ START = DeskState()
 """Before the first call."""
 
 
-class CallPlans(NamedTuple):
-    """All cheapest plans of a request from one state.
-
-    Args:
-        score: 1.0, or 0.0 if the goal cannot be reached within the limit.
-        length: the calls of the cheapest plans.
-        best: by state on a cheapest plan, the calls with which one goes on, as text.
-        start: the state in which they begin.
-    """
-
-    score: float
-    length: int
-    best: dict[DeskState, tuple[str, ...]]
-    start: DeskState
+CallPlans = Plans[DeskState, str]
 
 
 def key_of(desk: Desk, state: DeskState) -> DeskState:
@@ -234,29 +221,19 @@ def solve_request(desk: Desk, request: ServiceRequest, start: DeskState = START,
     """
     goal = find_goal(request, desk.rules)
     candidates = _Candidates(desk, request, goal)
-    parents: dict[DeskState, list[tuple[DeskState, str]]] = {key_of(desk, start): []}
-    layer = {key_of(desk, start): start}
-    for length in range(1, limit + 1):
-        fresh: dict[DeskState, list[tuple[DeskState, str]]] = {}
-        states: dict[DeskState, DeskState] = {}
-        for here, state in layer.items():
-            for call in candidates.of(state):
-                try:
-                    after, *_ = desk.execute(state, call)
-                except Refusal:
-                    continue
-                key = key_of(desk, after)
-                if key not in parents:
-                    fresh.setdefault(key, []).append((here, call.text))
-                    states[key] = after
-        parents |= fresh
-        goals = [key for key, state in states.items() if score(desk.database, request, goal, state) == 1.0]
-        if goals:
-            return CallPlans(1.0, length, trace_plans(parents, goals), start)
-        layer = {key: state for key, state in states.items() if not state.ended}
-        if not layer:
-            break
-    return CallPlans(0.0, limit, {}, start)
+
+    def follow(state: DeskState) -> Iterator[tuple[str, DeskState]]:
+        for call in () if state.ended else candidates.of(state):
+            try:
+                after, *_ = desk.execute(state, call)
+            except Refusal:
+                continue
+            yield call.text, key_of(desk, after)
+
+    def rate(call: str, state: DeskState) -> float:
+        return score(desk.database, request, goal, state)
+
+    return find_plans(key_of(desk, start), limit, follow, rate)
 
 
 _Changes = dict[tuple[int, str], Any]
@@ -418,23 +395,14 @@ def replay_plans(old: Desk, new: Desk, request: ServiceRequest, limit: int = LIM
         request: the request.
         limit: the calls of an episode.
     """
-    plans, goal = solve_request(old, request, START, limit), find_goal(request, new.rules)
-    best = 0.0
-    layer: dict[tuple[DeskState, DeskState], tuple[DeskState, DeskState]] = {}
-    if plans.score:
-        layer = {(key_of(old, START), key_of(new, START)): (START, START)}
-    while layer:
-        following: dict[tuple[DeskState, DeskState], tuple[DeskState, DeskState]] = {}
-        for (key, _), (here, there) in layer.items():
-            for call in plans.best.get(key, ()):
-                after, _ = old.call(here, call)
-                other, _ = new.call(there, call)
-                if other.ended:
-                    best = max(best, score(new.database, request, goal, other))
-                elif not after.ended:
-                    following[key_of(old, after), key_of(new, other)] = after, other
-        layer = following
-    return best
+    goal = find_goal(request, new.rules)
+
+    def follow(here: DeskState, there: DeskState, call: str) -> tuple[DeskState | None, DeskState, float]:
+        after, other = old.call(here, call)[0], new.call(there, call)[0]
+        reached = score(new.database, request, goal, other) if other.ended else 0.0
+        return None if after.ended or other.ended else key_of(old, after), key_of(new, other), reached
+
+    return replay_all(solve_request(old, request, START, limit), key_of(new, START), follow)
 
 
 LEAST_LOSS = 0.05

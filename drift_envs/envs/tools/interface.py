@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from drift_envs.checks import is_integer
 from drift_envs.envs.tools.database import (
@@ -17,7 +15,6 @@ from drift_envs.envs.tools.database import (
     EXTRAS,
     MERGERS,
     MOST_STALE,
-    NO_RECORD,
     OPEN,
     ORDERINGS,
     POLICY,
@@ -32,8 +29,8 @@ from drift_envs.envs.tools.database import (
     kind_of,
 )
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.package_tools import ERRORS, Refusal, read_call, write_error
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, draw_number, freeze, mapping_knob, parse_choices
+from drift_envs.tool_calls import ERRORS, NO_RECORD, Refusal, parse_silent, read_call, write_error
 
 INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
 """The knobs on which the interface depends."""
@@ -345,7 +342,6 @@ def _interface(values: tuple[tuple[str, Value], ...]) -> ToolInterface:
 
 
 MOST_SHOPS = 1_000_000
-MOST_SILENT = 3
 _NAME = re.compile(r"[a-z][a-z_]{0,31}")
 _PATHS = frozenset(CATALOGUE) | {f"{tool.name}.{one.name}" for tool in CATALOGUE.values() for one in tool.arguments}
 _WRITES = tuple(tool.name for tool in CATALOGUE.values() if tool.effect == "write" and tool.family == tool.name)
@@ -367,17 +363,6 @@ POLICY_BOUNDS: dict[str, tuple[Any, ...]] = {
 _RANGES = ("return_days", "match_days", "lost_days", "approval_limit")
 
 
-def _parse_choices(knob: str, choices: Mapping[str, tuple[Any, ...]], value: Mapping[str, Any]) -> FrozenMapping:
-    """A mapping whose values are each one of a few."""
-    for key, one in value.items():
-        if key not in choices:
-            raise KnobError(f"`{knob}` should name one of {', '.join(choices)}. Received {key!r}")
-        if not any(one == choice and type(one) is type(choice) for choice in choices[key]):
-            allowed = ", ".join(map(repr, choices[key]))
-            raise KnobError(f"`{knob}` should give {key!r} one of {allowed}. Received {one!r}")
-    return FrozenMapping(value)
-
-
 def _parse_policy(knob: str, value: Mapping[str, Any]) -> FrozenMapping:
     """Rules of the policy and their values."""
     for rule in _RANGES:
@@ -388,7 +373,7 @@ def _parse_policy(knob: str, value: Mapping[str, Any]) -> FrozenMapping:
                 f"Received {value[rule]!r}"
             )
     others = {key: one for key, one in value.items() if key not in _RANGES}
-    _parse_choices(knob, {key: POLICY_BOUNDS[key] for key in POLICY if key not in _RANGES}, others)
+    parse_choices(knob, {key: POLICY_BOUNDS[key] for key in POLICY if key not in _RANGES}, others)
     return FrozenMapping(value)
 
 
@@ -426,29 +411,18 @@ def _parse_list(knob: str, known: Mapping[str, Any], value: Any) -> tuple[str, .
 
 def _parse_enum(value: Mapping[str, Any]) -> FrozenMapping:
     """Reason codes and what they mean; no meaning may be lost."""
-    _parse_choices("enum", dict.fromkeys(REASONS, REASONS), value)
+    parse_choices("enum", dict.fromkeys(REASONS, REASONS), value)
     if len({value.get(code, code) for code in REASONS}) < len(REASONS):
         raise KnobError(f"`enum` should give every code another meaning. Received {dict(value)!r}")
     return FrozenMapping(value)
 
 
-def _parse_silent(value: Mapping[str, Any]) -> FrozenMapping:
+def _parse_silent_tools(value: Mapping[str, Any]) -> FrozenMapping:
     """Tools, and how many of their first writes do nothing."""
-    for tool, count in value.items():
+    for tool in value:
         if tool not in _WRITES:
             raise KnobError(f"`silent` should name tools that write: {', '.join(_WRITES)}. Received {tool!r}")
-        if not is_integer(count) or not 0 <= count <= MOST_SILENT:
-            raise KnobError(
-                f"`silent` should give {tool!r} a whole number in the interval [0, {MOST_SILENT}]. Received {count!r}"
-            )
-    return FrozenMapping(value)
-
-
-def _draw_shop(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    if arguments:
-        raise KnobError(f"`shop`: `draw` takes no arguments here. Received {dict(arguments)!r}")
-    found = int(rng.integers(1, MOST_SHOPS))
-    return found + (below is not None and found == below)
+    return parse_silent(value)
 
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
@@ -469,37 +443,52 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
             yield "gone", f"{name!r} should have a successor: its new name in `names`"
 
 
-_NONE = FrozenMapping()
-
-
-def _mapping(name: str, doc: str, parse: Callable[[Any], Value]) -> Knob:
-    return Knob(name, _NONE, None, doc, "mapping", None, parse)
-
-
 TOOLS_KNOBS = KnobTable(
     (
-        Knob("shop", 0, (0, MOST_SHOPS), "number of the database; 0 draws one from the seed", "integer",
-             draw=_draw_shop),
-        _mapping("names", "tool, or tool.argument: its new name", _parse_names),
-        _mapping("required", "tool: the argument that it comes to require, email or confirm", _parse_required),
-        _mapping("types", "id and date: the form of their values", partial(_parse_choices, "types", TYPES)),
+        Knob(
+            "shop",
+            0,
+            (0, MOST_SHOPS),
+            "number of the database; 0 draws one from the seed",
+            "integer",
+            draw=partial(draw_number, "shop", MOST_SHOPS),
+        ),
+        mapping_knob("names", "tool, or tool.argument: its new name", _parse_names),
+        mapping_knob("required", "tool: the argument that it comes to require, email or confirm", _parse_required),
+        mapping_knob("types", "id and date: the form of their values", partial(parse_choices, "types", TYPES)),
         Knob("split", (), None, "tools that are split into two", "rows", None, partial(_parse_list, "split", SPLITS)),
-        Knob("merged", (), None, "tools that take the place of two", "rows", None,
-             partial(_parse_list, "merged", MERGERS)),
-        _mapping("gone", "tool with a new name: whether its old name answers with the new one (named), or with "
-                 "nothing (mute)", partial(_parse_choices, "gone", dict.fromkeys(CATALOGUE, ("named", "mute")))),
+        Knob(
+            "merged",
+            (),
+            None,
+            "tools that take the place of two",
+            "rows",
+            None,
+            partial(_parse_list, "merged", MERGERS),
+        ),
+        mapping_knob(
+            "gone",
+            "tool with a new name: whether its old name answers with the new one (named), or with nothing (mute)",
+            partial(parse_choices, "gone", dict.fromkeys(CATALOGUE, ("named", "mute"))),
+        ),
         Knob("errors", "words", ERRORS, "errors have a code and a message, a number, or no reason", "string"),
-        _mapping("page", "rule of the policy: the value that the page states", partial(_parse_policy, "page")),
-        _mapping("policy", "rule of the policy: the value in force", partial(_parse_policy, "policy")),
+        mapping_knob("page", "rule of the policy: the value that the page states", partial(_parse_policy, "page")),
+        mapping_knob("policy", "rule of the policy: the value in force", partial(_parse_policy, "policy")),
         Knob("units", "euros", tuple(UNITS), "what an amount that is given to a tool is counted in", "string"),
-        _mapping("defaults", "refund and send_item: what happens if the card or the speed is left out",
-                 partial(_parse_choices, "defaults", DEFAULT_CHOICES)),
-        _mapping("enum", "reason code: what it means", _parse_enum),
+        mapping_knob(
+            "defaults",
+            "refund and send_item: what happens if the card or the speed is left out",
+            partial(parse_choices, "defaults", DEFAULT_CHOICES),
+        ),
+        mapping_knob("enum", "reason code: what it means", _parse_enum),
         Knob("order", "newest", ORDERINGS, "which orders come first in lists", "string"),
         Knob("stale", 0, (0, MOST_STALE), "how many calls reads lag behind", "integer"),
-        _mapping("silent", "tool: how many of its first writes in an episode report success and do nothing",
-                 _parse_silent),
+        mapping_knob(
+            "silent",
+            "tool: how many of its first writes in an episode report success and do nothing",
+            _parse_silent_tools,
+        ),
         Knob("transient", 0.0, (0.0, 1.0), "probability that a call is lost and answered as if no record were there"),
     ),
     rule=_rule,
-)  # fmt: skip
+)

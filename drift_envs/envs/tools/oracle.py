@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from drift_envs.envs.tools.episode import (
 )
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
 from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle
 
@@ -28,19 +30,10 @@ SAMPLE = 30
 
 
 class DeskOracle(CommandOracle[Desk, ServiceRequest]):
-    """The oracle of a drifting service desk.
+    """The oracle of a drifting service desk, see `CommandOracle`.
 
     A state is the JSON text of an observation; shop and request in it say which. A call is executed after the calls
-    that the state shows. Plans are found by breadth-first search, and cached by desk and request.
-
-    Args:
-        source: the knobs at any tick.
-        pool: returns the numbers of the recurring requests of a shop, or `None` for all requests.
-        drawn: returns the number of the shop that the seed has drawn, for knob values that leave it to the seed.
-        limit: the maximum number of calls of an episode.
-
-    Raises:
-        ArgumentError: `limit` is not positive.
+    that the state shows.
 
     Example:
         >>> import gymnasium as gym
@@ -56,12 +49,12 @@ class DeskOracle(CommandOracle[Desk, ServiceRequest]):
     """
 
     compares_scores = True
+    repeats_lost = True
+    place_knob = "shop"
     read_by = DESK_KNOBS
 
-    def setting(self, tick: int) -> Desk:
-        """The desk at a tick."""
-        knobs = self._source.knobs_at(tick)
-        return make_desk(knobs["shop"] or self._drawn(), knobs)
+    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> Desk:
+        return make_desk(place, knobs)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The first call of a cheapest plan from here; `finish` where the goal cannot be reached any more.
@@ -119,7 +112,7 @@ class DeskOracle(CommandOracle[Desk, ServiceRequest]):
 
     def _task_value(self, setting: Desk, task: ServiceRequest, lost: float) -> float:
         plans = solve_request(setting, task, START, self._limit)
-        return plans.score * (completion_probability(plans.length, self._limit, lost) if lost else 1.0)
+        return plans.score * completion_probability(plans.length, self._limit, lost)
 
     def _carry(self, old: Desk, new: Desk, task: ServiceRequest) -> Carried:
         """The magnitude counts listed calls with another answer, effect or score."""
@@ -130,13 +123,6 @@ class DeskOracle(CommandOracle[Desk, ServiceRequest]):
                 differing += _react(old, task, state, call) != _react(new, task, state, call)
             state, _ = old.call(state, plans.best[key_of(old, state)][0])
         return Carried(replay_plans(old, new, task, self._limit), plans.length, differing, compared)
-
-    def _score(self, carried: Carried, before: float, after: float) -> float:
-        """Lost calls are repeated if calls were lost before too; plans of a time when none was do not foresee it."""
-        if not carried.score or not after:
-            return carried.score
-        repeated = completion_probability(carried.length, self._limit, after)
-        return carried.score * (repeated if before else (1.0 - after) ** carried.length)
 
     def _restore(self, state: Any, tick: int) -> DeskEpisode:
         """An episode at a state, at the desk of the tick."""

@@ -29,17 +29,18 @@ from drift_envs.envs.alfworld.episode import (
 )
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, SPLITS, list_plans, load_kinds
 from drift_envs.envs.alfworld.room import (
-    TASK_TYPES,
-    AlfworldTask,
     is_done,
     list_tasks,
     make_game,
     make_layout,
+    say_task,
     write_domain,
+    write_goal,
     write_grammar,
     write_problem,
 )
 from drift_envs.errors import ArgumentError
+from drift_envs.households import TASK_TYPES, HouseholdTask
 from drift_envs.integrations.alfworld import HouseGames
 from drift_envs.schedule import load_schedule
 from tests.drift_envs.envs.registered_contract import shipped
@@ -75,8 +76,8 @@ def load_in_alfworld(layout, task, monkeypatch, tmp_path, **wanted):
     env.load(
         {
             "pddl_domain": write_domain(layout),
-            "grammar": write_grammar(layout).replace("UNKNOWN GOAL", task.text(layout)),
-            "pddl_problem": write_problem(layout, task.goal()),
+            "grammar": write_grammar(layout).replace("UNKNOWN GOAL", say_task(task, layout)),
+            "pddl_problem": write_problem(layout, write_goal(task)),
         }
     )
     names = Demangler(game_infos=env._entity_infos)
@@ -135,7 +136,7 @@ class TestAlfworldContract(TaskContract):
 
     def test_a_drifted_game_is_the_packages_too(self, monkeypatch, tmp_path):
         layout = layout_of(14, **DRIFTED)
-        task = AlfworldTask(TASK_TYPES[3], "potato", "countertop")
+        task = HouseholdTask(TASK_TYPES[3], "potato", "countertop")
         theirs = load_in_alfworld(layout, task, monkeypatch, tmp_path)
         ours = AlfworldEpisode(make_game(layout), task)
         assert ours.answer == theirs.reset().feedback
@@ -267,7 +268,7 @@ def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
 
 
 def test_a_lock_looks_like_a_closed_door():
-    task = AlfworldTask(TASK_TYPES[3], "mug", "coffeemachine")
+    task = HouseholdTask(TASK_TYPES[3], "mug", "coffeemachine")
     plain, locked = (AlfworldEpisode(make_game(layout_of(14, **one)), task) for one in ({}, {"locked": ["fridge"]}))
     for episode in (plain, locked):
         assert episode.act("go to fridge 1") == "You arrive at fridge 1. The fridge 1 is closed."
@@ -413,8 +414,8 @@ print(pickle.load(sys.stdin.buffer).step("examine" + " microwave 1")[0])
 
 def test_a_state_that_the_engine_has_forgotten_is_found_again():
     engine = make_game(layout_of(404))._engine
-    state = engine.reach(("go to toilet 1",))
+    state = engine.act(engine.start, "go to toilet 1")[0]
     expected = engine.act(state, "look"), engine.commands(state)
     engine._nodes = {}
-    engine.reach(("go to sinkbasin 1", "go to garbagecan 1"))
+    engine.act(engine.act(engine.start, "go to sinkbasin 1")[0], "go to garbagecan 1")
     assert (engine.act(state, "look"), engine.commands(state)) == expected

@@ -16,9 +16,8 @@ from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_chec
 
 from drift_envs.envs.bfcl import QUANTITIES, UNITS
 from drift_envs.envs.bfcl.env import BfclEpisode, list_tasks
-from drift_envs.envs.bfcl.interface import make_interface
+from drift_envs.envs.bfcl.interface import BfclInterface
 from drift_envs.envs.bfcl.package import (
-    EngineCall,
     load_tasks,
     load_tools,
     make_engine,
@@ -26,6 +25,7 @@ from drift_envs.envs.bfcl.package import (
     replay_reference,
 )
 from drift_envs.errors import ArgumentError
+from drift_envs.package_tools import PackageCall
 from drift_envs.schedule import load_schedule
 from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals, starts
@@ -33,7 +33,7 @@ from tests.extras.task_contract import TaskContract, check_refusals, starts
 ENV_ID = "DriftBfcl-v0"
 DRIFTED = [name for name in shipped(ENV_ID) if not load_schedule(name).control]
 PHASES = (0, 20, 40)
-FINISH = EngineCall("finish", {})
+FINISH = PackageCall("finish", {})
 LEAST_TASKS = 50
 FEW = {"bfcl/defaults": 20}
 """Few published calls leave an argument out."""
@@ -74,7 +74,7 @@ def play(env, number, texts, tick=0):
 
 
 def make_episode(number=None, **knobs):
-    return BfclEpisode(make_interface(knobs), load_tasks()[list_tasks()[0] if number is None else number])
+    return BfclEpisode(BfclInterface.of(knobs), load_tasks()[list_tasks()[0] if number is None else number])
 
 
 def task_with(engine):
@@ -84,12 +84,12 @@ def task_with(engine):
 PROGRAM = """
 import hashlib
 from drift_envs.envs.bfcl.env import BfclEpisode
-from drift_envs.envs.bfcl.interface import make_interface
+from drift_envs.envs.bfcl.interface import BfclInterface
 from drift_envs.envs.bfcl.package import load_tasks, load_tools
 from drift_envs.envs.bfcl.env import draw_tasks
 import json
 seen = hashlib.sha256()
-plain, cents = make_interface({}), make_interface({"units": {"money": "cents"}})
+plain, cents = BfclInterface.of({}), BfclInterface.of({"units": {"money": "cents"}})
 samples = {"string": "x", "number": 2, "integer": 2, "array": [], "boolean": True, "object": {"title": "x"}}
 for number, task in list(load_tasks().items())[::7]:
     episode = BfclEpisode(plain, task)
@@ -103,7 +103,7 @@ for number, task in list(load_tasks().items())[::7]:
             wrong = call._replace(arguments={**call.arguments, name: "x"})
             seen.update(episode.act(plain.write(wrong)).encode())
         seen.update(episode.act(plain.write(call)).encode())
-seen.update(repr(draw_tasks(8, (plain, cents), 3)).encode())
+seen.update(repr(draw_tasks(0, 8, 3, interfaces=(plain, cents))).encode())
 print(seen.hexdigest())
 """
 """Engines put sets into texts of errors; such calls are refused by the schema."""
@@ -176,11 +176,11 @@ def test_amounts_go_round_in_every_unit(path, amount, data):
     tool, _, name = path.partition(".")
     quantity = next(one for one, paths in QUANTITIES.items() if path in paths)
     unit = data.draw(st.sampled_from([*UNITS[quantity]]))
-    interface, spec = make_interface({"units": {quantity: unit}}), load_tools()[tool]
+    interface, spec = BfclInterface.of({"units": {quantity: unit}}), load_tools()[tool]
     samples = {"string": "x", "number": 1, "integer": 1, "array": [], "boolean": True}
     arguments = {one.name: samples[one.schema["type"]] for one in spec.arguments.values()} | {name: amount}
     task = load_tasks()[task_with(spec.engine)]._replace(excluded=frozenset())
-    text = interface.write(EngineCall(tool, arguments))
+    text = interface.write(PackageCall(tool, arguments))
     assert interface.parse(text, task).arguments == arguments
     assert json.loads(text)["arguments"][name] == pytest.approx(amount * UNITS[quantity][unit], abs=1e-6)
 
@@ -192,8 +192,8 @@ def test_knobs_change_names_requirements_and_defaults():
         "required": {"post_tweet": "confirm"},
         "defaults": {"post_tweet.mentions": ["@all"]},
     }
-    interface, task = make_interface(knobs), load_tasks()[number]
-    text = interface.write(EngineCall("post_tweet", {"content": "hello"}))
+    interface, task = BfclInterface.of(knobs), load_tasks()[number]
+    text = interface.write(PackageCall("post_tweet", {"content": "hello"}))
     assert json.loads(text) == {"tool": "publish", "arguments": {"text": "hello", "mentions": [], "confirm": True}}
     assert interface.parse(text, task).arguments == {"content": "hello", "tags": [], "mentions": []}
     short = '{"tool": "publish", "arguments": {"text": "hello", "confirm": true}}'
@@ -281,7 +281,7 @@ def test_a_calculator_stays_bounded_and_leaves_the_process_alone():
 
 def test_a_folder_does_not_come_to_contain_itself():
     task = load_tasks()[task_with("GorillaFileSystem")]
-    episode = BfclEpisode(make_interface({}), task._replace(excluded=frozenset()))
+    episode = BfclEpisode(BfclInterface.of({}), task._replace(excluded=frozenset()))
     episode.act('{"tool": "mkdir", "arguments": {"dir_name": "own"}}')
     before = episode.engines.read_state()
     answer = json.loads(episode.act('{"tool": "cp", "arguments": {"source": "own", "destination": "own"}}'))
@@ -309,7 +309,7 @@ def test_a_wrong_state_after_a_turn_scores_nothing_even_if_it_is_mended():
     number = next(
         one for one in list_tasks() if len(load_tasks()[one].reference) > 2 and all(load_tasks()[one].reference)
     )
-    texts = [make_interface({}).write(call) for call in published(number)]
+    texts = [BfclInterface.of({}).write(call) for call in published(number)]
     late = [one for one in texts if "finish" not in one] + [one for one in texts if "finish" in one]
     rewards = []
     for order in (texts, late):

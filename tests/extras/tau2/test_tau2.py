@@ -18,11 +18,10 @@ from tau2.evaluator.evaluator_env import EnvironmentEvaluator
 
 from drift_envs.envs.tau2 import package
 from drift_envs.envs.tau2.env import Tau2Episode, carry_reference, list_choices, list_tasks
-from drift_envs.envs.tau2.interface import make_interface
+from drift_envs.envs.tau2.interface import Tau2Interface
 from drift_envs.envs.tau2.package import (
     AIRLINE,
     Engine,
-    PackageCall,
     load_database,
     load_tasks,
     load_tools,
@@ -30,6 +29,7 @@ from drift_envs.envs.tau2.package import (
     reads_before,
 )
 from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.package_tools import PackageCall
 from drift_envs.schedule import load_schedule
 from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals, starts
@@ -53,7 +53,7 @@ def play(interface, number, texts):
 
 def make_episode(number, **knobs):
     task = load_tasks()[number]
-    return Tau2Episode(make_interface(knobs, task.domain), task)
+    return Tau2Episode(Tau2Interface.of({**knobs, "domain": task.domain}), task)
 
 
 def ask(episode, tool, **arguments):
@@ -147,7 +147,7 @@ def test_carried_actions_reach_the_goal_and_old_ones_do_not(name):
     affected, olds = set(), {}
     for tick in starts(name):
         env.reset(seed=0, options={"drift_tick": tick})
-        interface = make_interface(env.unwrapped.read_knobs())
+        interface = Tau2Interface.of(env.unwrapped.read_knobs())
         for number in list_tasks(interface.domain):
             texts = env.unwrapped.reference(number)
             assert play(interface, number, texts) == 1.0
@@ -180,9 +180,9 @@ def test_drifts_of_all_schedules_affect_most_tasks():
         env = gym.make(ENV_ID, schedule=name)
         for tick in starts(name)[1:]:
             env.reset(seed=0, options={"drift_tick": tick})
-            new = make_interface(env.unwrapped.read_knobs())
+            new = Tau2Interface.of(env.unwrapped.read_knobs())
             for number in list_tasks(env.unwrapped.domain):
-                texts = carry_reference(number, make_interface({"domain": new.domain}))
+                texts = carry_reference(number, Tau2Interface.of({"domain": new.domain}))
                 affected |= {number} if play(new, number, texts) < 1.0 else set()
     assert len(affected) >= 100
 
@@ -220,16 +220,16 @@ def test_knobs_change_names_types_requirements_and_defaults():
         "types": {"id": "number", "date": "month_first"},
         "defaults": {"cancel_pending_order.reason": call.arguments["reason"]},
     }
-    interface = make_interface(knobs)
+    interface = Tau2Interface.of(knobs)
     text = interface.write(call)
     order = int(call.arguments["order_id"].removeprefix("#W"))
     assert json.loads(text) == {"tool": "void", "arguments": {"number": order, "confirm": True}}
     assert interface.parse(text) == call
     (schema,) = (one["inputSchema"] for one in interface.describe() if one["name"] == "void")
     assert schema["required"] == ["number", "confirm"]
-    assert "void(number: integer, reason?: string, confirm: boolean) - Cancel a pending order" in interface.summary
+    assert "void(number: integer, reason?: string, confirm: boolean) - Cancel a pending order" in interface.summarize()
     flights = next(one for one in play_published(dated).calls if one.tool == "update_reservation_flights")
-    airline = make_interface(knobs, "airline")
+    airline = Tau2Interface.of({**knobs, "domain": "airline"})
     assert re.search(r'"date": "05/\d\d/2024"', airline.write(flights))
     assert airline.parse(airline.write(flights)) == flights
 
@@ -237,7 +237,7 @@ def test_knobs_change_names_types_requirements_and_defaults():
 @given(st.integers(0, 10**7), st.sampled_from(["dollars", "cents"]))
 @settings(max_examples=50)
 def test_amounts_go_round_in_every_unit(amount, unit):
-    interface = make_interface({"domain": "airline", "units": {"money": unit}})
+    interface = Tau2Interface.of({"domain": "airline", "units": {"money": unit}})
     call = PackageCall("send_certificate", {"user_id": "sara_doe_496", "amount": amount})
     text = interface.write(call)
     assert interface.parse(text) == call
@@ -355,7 +355,7 @@ def test_records_and_answers_fit_the_space():
 def test_choices_hold_the_reference_and_calls_of_other_users():
     for number in (*range(0, 114, 9), *range(AIRLINE, AIRLINE + 50, 9)):
         for knobs in ({}, {"units": {"money": "cents"}, "policy": {"identify": True}}):
-            interface = make_interface(knobs, load_tasks()[number].domain)
+            interface = Tau2Interface.of({**knobs, "domain": load_tasks()[number].domain})
             listed = list_choices(number, interface)
             assert set(carry_reference(number, interface)) <= set(listed)
             assert list(listed) == sorted(listed)

@@ -13,16 +13,15 @@ from drift_envs.envs import House
 from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, draw_house
 from drift_envs.envs.house.model import HouseState, make_model
 from drift_envs.envs.house.tasks import (
-    TASK_TYPES,
     UNTIDY,
     HouseEpisode,
-    HouseTask,
     list_tasks,
     replay_plans,
     restore_episode,
     solve_task,
 )
 from drift_envs.errors import KnobError
+from drift_envs.households import TASK_TYPES, HouseholdTask
 from drift_envs.knobs import FrozenMapping
 
 HOUSE = 7
@@ -50,8 +49,8 @@ def fetch(episode, name, place):
     return [*answers, episode.act(f"take {name} from {place}")]
 
 
-PUT_MUG = HouseTask(TASK_TYPES[0], "mug", "bed")
-HOT_MUG = HouseTask(TASK_TYPES[3], "mug", "bed")
+PUT_MUG = HouseholdTask(TASK_TYPES[0], "mug", "bed")
+HOT_MUG = HouseholdTask(TASK_TYPES[3], "mug", "bed")
 
 
 def test_the_phrases_are_those_of_alfworld():
@@ -153,7 +152,7 @@ def test_locked_rooms_and_furniture():
 
 def test_names_and_furniture_that_is_gone():
     knobs = {"names": {"cabinet": "cupboard", "shelf 1": "shelf 2", "shelf 2": "shelf 1"}, "gone": ["microwave 1"]}
-    episode, _ = play(knobs, HouseTask(TASK_TYPES[0], "book", "cabinet"))
+    episode, _ = play(knobs, HouseholdTask(TASK_TYPES[0], "book", "cabinet"))
     plain, _ = play({}, PUT_MUG)
     seen = episode.introduce()
     assert "cabinet" not in seen
@@ -165,7 +164,7 @@ def test_names_and_furniture_that_is_gone():
 
 
 def test_words_and_tidy_places_show_in_the_score_alone():
-    cup_for_mug = HouseTask(TASK_TYPES[0], "mug", "desk")
+    cup_for_mug = HouseholdTask(TASK_TYPES[0], "mug", "desk")
     episode, _ = play({"words": {"mug": "cup"}}, cup_for_mug)
     assert episode.task_text == "put a mug in desk"
     assert solve_task(episode.model, cup_for_mug).score == 1.0
@@ -174,7 +173,7 @@ def test_words_and_tidy_places_show_in_the_score_alone():
     episode.act("go to desk 1")
     episode.act(f"move {cup[0]} to desk 1")
     assert episode.score == 1.0
-    shelves = HouseTask(TASK_TYPES[0], "apple", "shelf")
+    shelves = HouseholdTask(TASK_TYPES[0], "apple", "shelf")
     found = []
     for habit in (1, 2):
         scores = []
@@ -249,7 +248,7 @@ def test_plans_are_as_short_as_those_of_an_exhaustive_search(name):
     if name == TASK_TYPES[0]:
         knobs["keys"] = FrozenMapping({"drawer 1": "keychain 2"})
     model = small_house(**knobs)
-    task = HouseTask(name, "mug", "desklamp" if name == TASK_TYPES[1] else "bed")
+    task = HouseholdTask(name, "mug", "desklamp" if name == TASK_TYPES[1] else "bed")
     plan = solve_task(model, task)
     assert plan.score == 1.0
     assert brute_force(model, task, plan.length) == plan.length
@@ -298,7 +297,7 @@ def test_one_house_serves_many_tasks():
     assert len(set(tasks)) == 4
     assert all(len(set(tasks[start : start + 4])) == 4 for start in (0, 4, 8))
     assert not set(env.other_tasks(5)) & set(env.task_pool)
-    elsewhere = env.tasks_elsewhere(6, houses=2)
+    elsewhere = env.tasks_elsewhere(6, places=2)
     assert len({number // 10_000 for number in elsewhere}) == 2
     assert house not in {number // 10_000 for number in elsewhere}
     env.reset(options={"goal_index": elsewhere[0]})

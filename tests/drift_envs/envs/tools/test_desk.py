@@ -329,7 +329,7 @@ def test_defaults_and_codes_and_lists():
         ("names", {"refund": "Pay back"}, "lower-case letters"),
         ("required", {"find_customer": "email"}, "without an email address"),
         ("required", {"finish": "email"}, "`confirm`"),
-        ("types", {"id": "roman"}, "should give 'id' one of 'string', 'number'"),
+        ("types", {"id": "roman"}, "should give 'id' one of string, number"),
         ("policy", {"return_days": 0}, "interval [1, 90]"),
         ("page", {"dress_code": True}, "`page` should name one of"),
         ("enum", {"damaged": "changed_mind"}, "another meaning"),

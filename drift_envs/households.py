@@ -1,0 +1,269 @@
+"""What environments of ALFWorld's kind share: its six types of tasks in numbered places, their pools, and `info`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from drift_envs.checks import check_flag, check_integer
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
+from drift_envs.recurring_tasks import (
+    MOST_TASKS,
+    CommandEnv,
+    CommandEpisode,
+    Conditions,
+    NumberedTasks,
+    TaskSequence,
+    fill_pool,
+    freeze_conditions,
+    take_turns,
+)
+
+TASK_TYPES = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+"""The six types, by ALFWorld's names."""
+
+_LIGHT, _TWO = TASK_TYPES[1], TASK_TYPES[5]
+
+NEEDS = {TASK_TYPES[2]: "clean", TASK_TYPES[3]: "heat", TASK_TYPES[4]: "cool"}
+"""By type of task, what an appliance has to do to the thing."""
+
+MARKS = {"clean": "clean", "heat": "hot", "cool": "cold"}
+"""What holds of a thing after an appliance has done this to it."""
+
+LIMIT = 50
+"""The steps of an episode, as in ALFWorld."""
+
+MAX_LENGTH = 16_384
+"""No observation is longer."""
+
+MAX_ACTION = 100
+"""No command is longer."""
+
+NOTHING = "Nothing happens."
+"""The answer to a command that has no effect."""
+
+
+class HouseholdTask(NamedTuple):
+    """One task.
+
+    Args:
+        type: one of `TASK_TYPES`.
+        thing: the word for the kind of things that are wanted.
+        target: the kind of receptacle where they are to be put, or the kind of lamp under which they are looked at.
+    """
+
+    type: str
+    thing: str
+    target: str
+
+    @property
+    def need(self) -> str | None:
+        """What an appliance has to do to it: `heat`, `cool`, `clean` or nothing."""
+        return NEEDS.get(self.type)
+
+    @property
+    def mark(self) -> str | None:
+        """What has to hold of the thing: `hot`, `cold`, `clean` or nothing."""
+        return None if self.need is None else MARKS[self.need]
+
+    @property
+    def number(self) -> int:
+        """How many things are wanted."""
+        return 2 if self.type == _TWO else 1
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the thing is to be looked at under a lamp."""
+        return self.type == _LIGHT
+
+
+Setting = TypeVar("Setting")
+
+
+def draw_household_tasks(
+    tasks: NumberedTasks[HouseholdTask],
+    place: int,
+    count: int,
+    seed: int,
+    without: Sequence[int],
+    settings: Sequence[Setting],
+    can_do: Callable[[Setting, HouseholdTask], bool],
+    misses: Callable[[Setting, Setting, HouseholdTask], bool],
+    affected: bool,
+    suits: Callable[[Setting, HouseholdTask], bool] = lambda setting, task: True,
+) -> tuple[int, ...]:
+    """Draw tasks of a place that can be done under all conditions.
+
+    Tasks that every drift affects come first; for a control, those that no drift affects. If there are too few, others
+    fill the pool. Types take turns.
+
+    Args:
+        tasks: the tasks of all places.
+        place: the number of the place.
+        count: how many.
+        seed: of the stream.
+        without: the numbers of tasks that are excluded.
+        settings: the place under each condition, in temporal order.
+        can_do: whether a task can be done.
+        misses: whether the plans that are best in one setting do not do a task in the other.
+        affected: whether every drift has to affect the tasks that come first, or none.
+        suits: whether a task may be one of those that come first.
+
+    Returns:
+        The numbers of the tasks.
+
+    Raises:
+        ArgumentError: if the place has too few such tasks.
+    """
+    own = tasks.list_all(place)
+    order = take_turns([task.type for task in own], TASK_TYPES, np.random.default_rng(seed))
+    changes = [(old, new) for old, new in pairwise(settings) if old is not new]
+
+    def check(number: int) -> tuple[bool, bool]:
+        task = own[number % MOST_TASKS]
+        if number in without or not all(can_do(one, task) for one in settings):
+            return False, False
+        is_first = all(suits(one, task) for one in settings)
+        return True, is_first and all(misses(old, new, task) == affected for old, new in changes)
+
+    found = fill_pool((tasks.number(place, index) for index in order), count, check)
+    if len(found) < count:
+        raise ArgumentError(
+            f"{tasks.place} {place} should have {count} tasks that can be done in every phase of the schedule. "
+            f"Found {len(found)}"
+        )
+    return found
+
+
+Episode = TypeVar("Episode", bound=CommandEpisode)
+
+
+class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
+    """The base of environments with ALFWorld's tasks and commands.
+
+    A subclass lists and draws tasks, begins an episode, and brings it to the present knobs.
+
+    Args:
+        render_mode: one of `metadata["render_modes"]`, or `None`.
+        observation_mode: `text` or `state`.
+        pool: the number of recurring tasks; `None` draws from all tasks of the place.
+        order: `shuffled` (each task once in every round of the pool) or `fixed`.
+        conditions: knob values under each of which every task of the pool can be done.
+        affected: whether tasks come first that every change between two conditions affects, or that none does.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+    """
+
+    observation_modes = ("text", "state")
+    tasks: ClassVar[NumberedTasks[HouseholdTask]]
+    draw_tasks: ClassVar[Any]
+    """Draws tasks of a place, see `draw_household_tasks`: place, count, seed, `without`, conditions, `affected`."""
+    model_knobs: ClassVar[tuple[str, ...]]
+    """The knobs on which a place depends, beside its number."""
+    wordings: ClassVar[int]
+    """In how many wordings a task can be said."""
+    characters: ClassVar[str]
+    """Every character that an observation can have."""
+    elsewhere: ClassVar[int]
+    """The key of the random stream of tasks in other places."""
+    _wording = 0
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        observation_mode: str = "text",
+        pool: int | None = None,
+        order: str = "shuffled",
+        conditions: Sequence[Mapping[str, Value]] = (),
+        affected: bool = True,
+    ) -> None:
+        for condition in conditions:
+            self._check_condition(condition)
+        self._conditions: Conditions = freeze_conditions(conditions, self.model_knobs)
+        draw = partial(self.draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
+        tasks = TaskSequence(pool, order, draw, self.tasks.numbers)
+        super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), self.characters)
+
+    def _check_condition(self, condition: Mapping[str, Value]) -> None:
+        """Refuse a condition that no place has."""
+
+    @property
+    def task(self) -> HouseholdTask:
+        """The task of the present episode. For evaluators.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        task: HouseholdTask = self.episode.task  # type: ignore[attr-defined]
+        return task
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Start an episode, see `CommandEnv.reset`.
+
+        Args:
+            seed: seeds the environment's generator, and draws a new pool of tasks and, unless a knob says which, a
+                new place.
+            options: `goal_index` is the number of the task; by default the next one. `wording` is which of the
+                wordings says it, 0 by default.
+
+        Returns:
+            What is seen first, and `info`.
+
+        Raises:
+            ArgumentError: no task or wording has this number, or there is no such option.
+        """
+        options = dict(options or {})
+        self._wording = check_integer("wording", options.pop("wording", 0), 0, self.wordings - 1)
+        return super().reset(seed=seed, options=options)
+
+    def tasks_elsewhere(self, count: int, places: int = 3) -> tuple[int, ...]:
+        """The numbers of tasks in other places, which take turns, drawn by the same rules. For evaluators.
+
+        Args:
+            count: how many.
+            places: in how many places they are.
+        """
+        stream = self._tasks.stream
+        numbers = self._draw_elsewhere(np.random.default_rng(stream(self.elsewhere)), min(places, count))
+        found = [
+            self.draw_tasks(
+                number,
+                count // len(numbers) + (position < count % len(numbers)),
+                stream(self.elsewhere + position),
+                conditions=self._conditions,
+            )
+            for position, number in enumerate(numbers)
+        ]
+        return tuple(tasks[turn] for turn in range(max(map(len, found))) for tasks in found if turn < len(tasks))
+
+    @abstractmethod
+    def _draw_elsewhere(self, rng: np.random.Generator, count: int) -> list[int]:
+        """The numbers of so many other places."""
+
+    def _find_task(self, number: int) -> tuple[int, HouseholdTask]:
+        return self.tasks.find(number)
+
+    @abstractmethod
+    def _list_actions(self, episode: Episode) -> list[str]:
+        """The commands to choose from."""
+
+    def _make_info(self) -> dict[str, Any]:
+        episode = self.episode
+        actions = [] if episode.is_over else self._list_actions(episode)
+        task: str = episode.task_text  # type: ignore[attr-defined]
+        return {"task": task, "actions": actions, "score": episode.score}
