@@ -497,6 +497,7 @@ class AttributeEnv(TunableEnv):
 
     attributes: ClassVar[tuple[AttributeKnob, ...]]
     followers: ClassVar[tuple[DerivedAttribute, ...]] = ()
+    stores_knobs = False
     _knob_of: ClassVar[Mapping[str, str]] = {}
     """The knob that is set where an attribute is set by its name, or by that of the attribute that it stands for."""
     attribute_knobs: AttributeKnobs

@@ -108,6 +108,7 @@ class NumberedTasks(Generic[Task]):
     Args:
         place: what a place is called.
         list_all: the tasks of a place.
+        called: what a task is called.
 
     Example:
         >>> tasks = NumberedTasks("room", lambda room: ["sweep", "dust"][:room])
@@ -115,8 +116,8 @@ class NumberedTasks(Generic[Task]):
         (20001, (2, 'dust'), range(10000, 10001))
     """
 
-    def __init__(self, place: str, list_all: Callable[[int], Sequence[Task]]) -> None:
-        self.place, self.list_all = place, list_all
+    def __init__(self, place: str, list_all: Callable[[int], Sequence[Task]], called: str = "task") -> None:
+        self.place, self.list_all, self._called = place, list_all, called
 
     def number(self, place: int, index: int) -> int:
         """The number of a task."""
@@ -136,7 +137,7 @@ class NumberedTasks(Generic[Task]):
         tasks = self.list_all(place)
         if index >= len(tasks):
             raise ArgumentError(
-                f"`goal_index` should be a task of {self.place} {place}, which has {len(tasks)}. Received {index}"
+                f"`goal_index` should be a {self._called} of {self.place} {place}, which has {len(tasks)}. Received {index}"
             )
         return place, tasks[index]
 

@@ -37,8 +37,9 @@ class KnobAttribute:
 class TunableEnv:
     """A mixin for environments that declare what can be set.
 
-    A subclass names its knobs in `knobs`, and its text form, oracle and so on in `parts`; it extends `set_knobs` where
-    something is derived from the knobs, and has no notion of why or when they are set. `surfaces` names the attributes
+    A subclass names its knobs in `knobs`, each of which becomes an attribute (`KnobAttribute`) unless the class has a
+    property of that name, and its text form, oracle and so on in `parts`; it extends `set_knobs` where something is
+    derived from the knobs, and has no notion of why or when they are set. `surfaces` names the attributes
     that hold drawing surfaces, which can be neither pickled nor copied; a copy draws its own at the next `render`.
     `state_names` names the attributes that say where an episode stands.
     """
@@ -47,7 +48,18 @@ class TunableEnv:
     parts: ClassVar[EnvParts | None] = None
     surfaces: ClassVar[tuple[str, ...]] = ()
     state_names: ClassVar[tuple[str, ...]] = ()
+    stores_knobs: ClassVar[bool] = True
+    """Whether knobs are attributes of this class, not of the class of another package."""
     _held: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Make an attribute of each knob."""
+        super().__init_subclass__(**arguments)
+        for name in getattr(cls, "knobs", ()) if cls.stores_knobs else ():
+            if not isinstance(getattr(cls, name, None), (KnobAttribute, property)):
+                attribute = KnobAttribute()
+                attribute.__set_name__(cls, name)
+                setattr(cls, name, attribute)
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.

@@ -225,17 +225,10 @@ def _info_of(infos: dict[str, Any], index: int) -> dict[str, Any]:
     """The `info` of one sub-environment from Gymnasium's vector form."""
     found: dict[str, Any] = {}
     for key, value in infos.items():
-        if not key.startswith("_") and infos.get(f"_{key}", _ALL)[index]:
+        mask = infos.get(f"_{key}")
+        if not key.startswith("_") and (mask is None or mask[index]):
             found[key] = _info_of(value, index) if isinstance(value, dict) else value[index]
     return found
-
-
-class _Always:
-    def __getitem__(self, index: int) -> bool:
-        return True
-
-
-_ALL = _Always()
 
 
 class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]

@@ -24,7 +24,6 @@ PAID = 2e-6
 EPISODES = 10
 """The episodes, from the seeds 0 to 9, over which the reference controller's score is averaged."""
 
-
 Knobs = Mapping[str, Value]
 
 
@@ -100,6 +99,20 @@ class TransitionOracle:
         self._base.render_mode = None  # type: ignore[attr-defined]
         self._binder = KnobBinder(self._base, wrapper.schedule)  # type: ignore[arg-type]
         self._values: dict[str, float] = {}
+
+    @classmethod
+    def among(
+        cls, references: Mapping[str, Reference], wrapper: Any, begin: Callable[[], Any], limit: int
+    ) -> TransitionOracle:
+        """The oracle of a drifting environment, with the reference controller of its class, if there is one.
+
+        Args:
+            references: the controllers, by the name of the class.
+            wrapper: the `DriftWrapper`.
+            begin: returns the innermost environment.
+            limit: not used, since a controller has its own.
+        """
+        return cls(wrapper, references.get(type(begin()).__name__))
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
         """Whether the responses to this action in this state differ between two ticks.

@@ -12,7 +12,7 @@ from drift_agents.prompt.view import check_conflict
 
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.registration import EnvParts
-from drift_envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.tunable import TunableEnv
 
 CELLS = 7
 KNOBS = KnobTable(
@@ -28,7 +28,8 @@ class Corridor(TunableEnv, gym.Env):
     """Walk left (0) or right (1); an episode ends at a chest."""
 
     knobs, parts, state_names = KNOBS, CORRIDOR, ("cell",)
-    left, right = KnobAttribute(), KnobAttribute()
+    left: float
+    right: float
     observation_space = gym.spaces.Discrete(CELLS)
     action_space = gym.spaces.Discrete(2)
 

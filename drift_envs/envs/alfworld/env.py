@@ -15,7 +15,6 @@ from drift_envs.envs.alfworld.room import MODEL_KNOBS, WORDINGS, AlfworldGame, c
 from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, build_with_tasks
 
@@ -74,15 +73,6 @@ class Alfworld(HouseholdEnv[AlfworldEpisode]):
     wordings = WORDINGS
     characters = string.ascii_letters + string.digits + string.punctuation + " \n"
     elsewhere = 0x07E4
-    plan = KnobAttribute()
-    arrangement = KnobAttribute()
-    kept = KnobAttribute()
-    names = KnobAttribute()
-    gone = KnobAttribute()
-    locked = KnobAttribute()
-    effects = KnobAttribute()
-    verbs = KnobAttribute()
-    transient = KnobAttribute()
 
     def _check_condition(self, condition: Mapping[str, Value]) -> None:
         check_names(condition)

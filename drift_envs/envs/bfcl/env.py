@@ -16,7 +16,6 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
 
 
 class BfclEpisode(PackageEpisode):
@@ -192,11 +191,6 @@ class BfclTools(PackageToolsEnv[BfclEpisode]):
     list_tasks = staticmethod(list_tasks)
     most_tasks = 1_000
     others = 0xBFC1
-    names = KnobAttribute()
-    required = KnobAttribute()
-    errors = KnobAttribute()
-    units = KnobAttribute()
-    defaults = KnobAttribute()
 
     def find_task(self, number: int) -> BfclTask:
         """A task by its number.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -67,12 +66,4 @@ REFERENCES = {
 """By the name of the class; LunarLander has none, since `land` reads no knobs."""
 
 
-def make_oracle(source: Any, begin: Callable[[], Any], limit: int) -> TransitionOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the `DriftWrapper`.
-        begin: returns the innermost environment.
-        limit: not used, since a reference has its own.
-    """
-    return TransitionOracle(source, REFERENCES.get(type(begin()).__name__))
+make_oracle = partial(TransitionOracle.among, REFERENCES)

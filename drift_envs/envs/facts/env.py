@@ -30,9 +30,16 @@ from drift_envs.envs.facts.model import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import MOST_TASKS, CommandEnv, Conditions, TaskSequence, freeze_conditions, take_turns
+from drift_envs.recurring_tasks import (
+    MOST_TASKS,
+    CommandEnv,
+    Conditions,
+    NumberedTasks,
+    TaskSequence,
+    freeze_conditions,
+    take_turns,
+)
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
 
 CHARACTERS = string.ascii_letters + string.digits + " \n" + "-:;,.'\"?[]{}"
 """Every character that an observation can have."""
@@ -40,6 +47,8 @@ CHARACTERS = string.ascii_letters + string.digits + " \n" + "-:;,.'\"?[]{}"
 MAX_LENGTH = 16_384
 MAX_ACTION = 100
 
+
+QUESTIONS = NumberedTasks("world", lambda world: range(FACTS_OF_A_WORLD), "question")
 
 _TASK = (
     "{} Answer with the value that holds today. `ask` tells it and costs {:g}; `pass` gives no answer. "
@@ -102,9 +111,6 @@ class Facts(CommandEnv[int, FactsEpisode]):
     place_knob = "world"
     most_places = MOST_WORLDS
     observation_modes = ("text", "state")
-    world = KnobAttribute()
-    price = KnobAttribute()
-    transient = KnobAttribute()
 
     def __init__(
         self,
@@ -120,7 +126,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         self.held_out = check_flag("held_out", held_out)
         frozen = freeze_conditions(conditions, ("world", *KINDS))
         draw = partial(draw_questions, conditions=frozen, affected=check_flag("affected", affected))
-        tasks = TaskSequence(pool, order, draw, _number_questions)
+        tasks = TaskSequence(pool, order, draw, QUESTIONS.numbers)
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), CHARACTERS)
         self._day, self._since = 0, None
         self._today: tuple[int, Counts | None, tuple[int, ...] | None] = (0, None, None)
@@ -181,12 +187,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         return result
 
     def _find_task(self, number: int) -> tuple[int, int]:
-        world, fact = divmod(number, MOST_TASKS)
-        if fact >= FACTS_OF_A_WORLD:
-            raise ArgumentError(
-                f"`goal_index` should be a question of world {world}, which has {FACTS_OF_A_WORLD}. Received {fact}"
-            )
-        return world, fact
+        return QUESTIONS.find(number)
 
     def _begin(self, place: int, task: int) -> FactsEpisode:
         model, (day, since, about) = self._make_model(place), self._today
@@ -263,12 +264,6 @@ def _check_about(given: Any) -> tuple[int, ...]:
     return tuple(check_integer("about", one, 0, FACTS_OF_A_WORLD - 1) for one in given)
 
 
-for _name in KINDS:  # `return` cannot be written as an attribute in a class body
-    _knob = KnobAttribute()
-    _knob.__set_name__(Facts, _name)
-    setattr(Facts, _name, _knob)
-
-
 @lru_cache(maxsize=1024)
 def _facts_of(pool: tuple[int, ...] | None) -> tuple[int, ...]:
     """The facts that are talked about."""
@@ -283,11 +278,6 @@ def _values_of(heard: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _list_values(values: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(values))
-
-
-def _number_questions(world: int) -> range:
-    """The numbers of all questions of a world."""
-    return range(world * MOST_TASKS, world * MOST_TASKS + FACTS_OF_A_WORLD)
 
 
 @lru_cache(maxsize=512)
@@ -324,11 +314,11 @@ def draw_questions(
 
     kinds = [FATES[number * len(FATES) // FACTS_OF_A_WORLD] for number in range(FACTS_OF_A_WORLD)]
     order = take_turns(kinds, FATES, np.random.default_rng(seed))
-    left = [number for number in order if world * MOST_TASKS + number not in without]
+    left = [number for number in order if QUESTIONS.number(world, number) not in without]
     found = sorted(left, key=rank)[:count]
     if len(found) < count:
         raise ArgumentError(f"`pool` should be at most {len(left)}, the questions of a world. Received {count}")
-    return tuple(world * MOST_TASKS + number for number in found)
+    return tuple(QUESTIONS.number(world, number) for number in found)
 
 
 WIDTH, HEIGHT = 640, 480

@@ -18,7 +18,7 @@ from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import Schedule
-from drift_envs.tunable import KnobAttribute, PoisonedEnv
+from drift_envs.tunable import PoisonedEnv
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked
@@ -103,10 +103,8 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
     knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftFrozenLake-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("window_surface", "clock", *PICTURES)
-    map = KnobAttribute()
-    slip = KnobAttribute()
-    goal_rewards = KnobAttribute()
-    transient = KnobAttribute()
+    map: Map
+    goal_rewards: FrozenMapping
     _table: Table
     _table_knobs: tuple[Any, ...] | None = None  # the knobs that the table was built for; none in the constructor
 

@@ -18,7 +18,6 @@ from drift_envs.households import TASK_TYPES, HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import MOST_TASKS
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay import CHANGED, MOST, TRAIL, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720
@@ -204,18 +203,6 @@ class House(HouseholdEnv[HouseEpisode]):
     wordings = len(WORDINGS[TASK_TYPES[0]])
     characters = string.ascii_letters + string.digits + " \n" + "-=!:,.'\"()[]{}_/"
     elsewhere = 0x07E3
-    house = KnobAttribute()
-    arrangement = KnobAttribute()
-    kept = KnobAttribute()
-    wander = KnobAttribute()
-    names = KnobAttribute()
-    gone = KnobAttribute()
-    locked = KnobAttribute()
-    keys = KnobAttribute()
-    effects = KnobAttribute()
-    words = KnobAttribute()
-    tidy = KnobAttribute()
-    transient = KnobAttribute()
 
     def _begin(self, place: int, task: HouseholdTask) -> HouseEpisode:
         episode = HouseEpisode(self._make_model(place), task, self._wording)

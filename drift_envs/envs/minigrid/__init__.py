@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, draw_number, mapping_knob
 
 ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
 """Minigrid's actions, in the order of their numbers."""
@@ -64,14 +63,6 @@ def _parse_colors(knob: str, value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping(value)
 
 
-def _parse_words(value: Mapping[str, Any]) -> FrozenMapping:
-    return _parse_colors("words", value)
-
-
-def _parse_opens(value: Mapping[str, Any]) -> FrozenMapping:
-    return _parse_colors("opens", value)
-
-
 def _parse_meanings(value: Mapping[str, Any]) -> FrozenMapping:
     whole = {name: name for name in ACTIONS}
     for action, instead in value.items():
@@ -89,70 +80,23 @@ def _parse_view(value: int) -> int:
     return value
 
 
-def _draw_layout(arguments: Mapping[str, Any], below: Value | None, rng: np.random.Generator) -> Value:
-    if arguments:
-        raise KnobError(f"`layout`: `draw` takes no arguments here. Received {dict(arguments)!r}")
-    found = int(rng.integers(1, MOST_LAYOUTS))
-    return found + (below is not None and found == below)
-
+_DRAW_LAYOUT = partial(draw_number, "layout", MOST_LAYOUTS)
+_LAYOUT = "number of the map with its start and task; 0 draws one for each episode, `{draw: {}}` one from the seed"
+_OBJECT = "cell `x,y`: what stands there instead: `wall`, `lava`, `nothing`, `blue goal`, `locked red door`, ..."
+_WORD = "colour in the task: the colour that it refers to, so that another object pays"
+_MEANING = "action (`left`, `forward`, `pickup`, ...): the action that is carried out in its place"
+_VIEW = "cells across and ahead that are seen, odd; the space stays, the others look unseen"
+_WANDER = "steps by which goals, keys, balls and boxes have moved from their places on the map, each within its room"
 
 MINIGRID_KNOBS = KnobTable(
     (
-        Knob(
-            "layout",
-            0,
-            (0, MOST_LAYOUTS),
-            "number of the map with its start and task; 0 draws one for each episode, `{draw: {}}` one from the seed",
-            kind="integer",
-            draw=_draw_layout,
-        ),
-        Knob(
-            "objects",
-            FrozenMapping(),
-            None,
-            "cell `x,y`: what stands there instead: `wall`, `lava`, `nothing`, `blue goal`, `locked red door`, ...",
-            kind="mapping",
-            parse=_parse_objects,
-        ),
-        Knob(
-            "words",
-            FrozenMapping(),
-            None,
-            "colour in the task: the colour that it refers to, so that another object pays",
-            kind="mapping",
-            parse=_parse_words,
-        ),
-        Knob(
-            "opens",
-            FrozenMapping(),
-            None,
-            "colour of a door: the colour of the key that opens it",
-            kind="mapping",
-            parse=_parse_opens,
-        ),
-        Knob(
-            "meanings",
-            FrozenMapping(),
-            None,
-            "action (`left`, `forward`, `pickup`, ...): the action that is carried out in its place",
-            kind="mapping",
-            parse=_parse_meanings,
-        ),
-        Knob(
-            "view_size",
-            WIDEST_VIEW,
-            (3, WIDEST_VIEW),
-            "cells across and ahead that are seen, odd; the space stays, the others look unseen",
-            kind="integer",
-            parse=_parse_view,
-        ),
-        Knob(
-            "wander",
-            0,
-            (0, MOST_WANDER),
-            "steps by which goals, keys, balls and boxes have moved from their places on the map, each within its room",
-            kind="integer",
-        ),
+        Knob("layout", 0, (0, MOST_LAYOUTS), _LAYOUT, "integer", draw=_DRAW_LAYOUT),
+        mapping_knob("objects", _OBJECT, _parse_objects),
+        mapping_knob("words", _WORD, partial(_parse_colors, "words")),
+        mapping_knob("opens", "colour of a door: the colour of the key that opens it", partial(_parse_colors, "opens")),
+        mapping_knob("meanings", _MEANING, _parse_meanings),
+        Knob("view_size", WIDEST_VIEW, (3, WIDEST_VIEW), _VIEW, "integer", parse=_parse_view),
+        Knob("wander", 0, (0, MOST_WANDER), _WANDER, "integer"),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
     )
 )

@@ -19,7 +19,7 @@ from drift_envs.envs.minigrid.model import NOTHING, STEPS, Cell, GridModel, Grid
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.text import TEXT_CHARACTERS, write_number
 
 _KINDS = {"goal": Goal, "key": Key, "ball": Ball, "box": Box}
@@ -125,14 +125,6 @@ class GridKnobs(TunableEnv):
     surfaces: ClassVar[tuple[str, ...]] = ("window", "clock")
     goal_kind: ClassVar[str] = "reach"
     goal_color: ClassVar[str] = "green"
-    layout = KnobAttribute()
-    objects = KnobAttribute()
-    words = KnobAttribute()
-    opens = KnobAttribute()
-    meanings = KnobAttribute()
-    view_size = KnobAttribute()
-    wander = KnobAttribute()
-    transient = KnobAttribute()
     _layout: int = 0
     _objects: Mapping[str, str] = MINIGRID_KNOBS["objects"].default
     _words: Mapping[str, str] = MINIGRID_KNOBS["words"].default
@@ -153,15 +145,6 @@ class GridKnobs(TunableEnv):
     render_mode: str | None
     _np_random: Any
     np_random: Any
-
-    def set_knobs(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once.
-
-        Args:
-            values: canonical values, by knob.
-        """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Begin an episode.

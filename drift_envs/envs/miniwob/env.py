@@ -31,7 +31,6 @@ from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import ORDERS, RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked
@@ -119,16 +118,10 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
     knobs: ClassVar[KnobTable] = MINIWOB_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftMiniWoBClickButton-v0"]
     surfaces: ClassVar[tuple[str, ...]] = ("_page", "_form", "_window")
-    theme = KnobAttribute()
-    layout = KnobAttribute()
-    labels = KnobAttribute()
-    words = KnobAttribute()
-    copies = KnobAttribute()
-    acting_copy = KnobAttribute()
-    interstitial = KnobAttribute()
-    interstitial_buttons = KnobAttribute()
-    interstitial_right = KnobAttribute()
-    transient = KnobAttribute()
+    interstitial: bool
+    interstitial_right: str
+    interstitial_buttons: tuple[str, ...]
+    labels: Mapping[str, str]
     _transient: float
 
     def __init__(

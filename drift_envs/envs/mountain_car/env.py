@@ -17,7 +17,7 @@ from drift_envs.drawing import load_pygame
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
+from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, DrawnMarks
 from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number
 
@@ -57,9 +57,6 @@ class _KnobCar(PoisonedEnv):
 
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
     state_names: ClassVar[tuple[str, ...]] = ("state",)
-    gravity = KnobAttribute()
-    goal_position = KnobAttribute()
-    transient = KnobAttribute()
     # Gymnasium's constructors set the knobs one by one, and each time all values are checked together.
     _force: float = 0.001  # of the discrete car
     _power: float = 0.0015  # of the continuous car
@@ -176,7 +173,6 @@ class MountainCar(_KnobCar, MountainCarEnv):
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftMountainCar-v0"]
-    force = KnobAttribute()
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
@@ -286,7 +282,6 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftMountainCarContinuous-v0"]
-    power = KnobAttribute()
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0

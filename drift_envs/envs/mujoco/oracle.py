@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,12 +98,4 @@ REFERENCES = {
 """By the name of the class. The runners' read `gain` and `forward_reward`, and run as if no other knob had changed."""
 
 
-def make_oracle(source: Any, begin: Callable[[], Any], limit: int) -> TransitionOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the `DriftWrapper`.
-        begin: returns the innermost environment.
-        limit: not used, since a reference has its own.
-    """
-    return TransitionOracle(source, REFERENCES.get(type(begin()).__name__))
+make_oracle = partial(TransitionOracle.among, REFERENCES)

@@ -28,7 +28,6 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tool_calls import NO_RECORD, Refusal
-from drift_envs.tunable import KnobAttribute
 
 OTHERS = 3
 """How many other tasks lend their calls to the list to choose from."""
@@ -289,6 +288,7 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
 
     knobs: ClassVar[KnobTable] = TAU2_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftTau2-v0"]
+    domain: str
     interface_class = Tau2Interface
     episode_class = Tau2Episode
     draw_tasks = staticmethod(draw_tasks)
@@ -296,17 +296,6 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     find_task = staticmethod(find_task)
     most_tasks = 2_000
     others = 0x7A02
-    domain = KnobAttribute()
-    names = KnobAttribute()
-    required = KnobAttribute()
-    types = KnobAttribute()
-    errors = KnobAttribute()
-    page = KnobAttribute()
-    policy = KnobAttribute()
-    units = KnobAttribute()
-    defaults = KnobAttribute()
-    silent = KnobAttribute()
-    transient = KnobAttribute()
     _transient: float
 
     def _make_interface(self, knobs: Mapping[str, Value], task: Tau2Task | None = None) -> Tau2Interface:
@@ -315,7 +304,7 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     @property
     def place(self) -> str:
         """The domain of the next episode. For evaluators."""
-        return str(self.domain)
+        return self.domain
 
     @property
     def request(self) -> str:

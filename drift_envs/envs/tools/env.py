@@ -22,7 +22,6 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tool_calls import CHARACTERS, MOST_CHARACTERS
-from drift_envs.tunable import KnobAttribute
 from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720
@@ -191,23 +190,6 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     place_knob = "shop"
     most_places = MOST_SHOPS
     observation_modes = ("answer", "state")
-    shop = KnobAttribute()
-    names = KnobAttribute()
-    required = KnobAttribute()
-    types = KnobAttribute()
-    split = KnobAttribute()
-    merged = KnobAttribute()
-    gone = KnobAttribute()
-    errors = KnobAttribute()
-    page = KnobAttribute()
-    policy = KnobAttribute()
-    units = KnobAttribute()
-    defaults = KnobAttribute()
-    enum = KnobAttribute()
-    order = KnobAttribute()
-    stale = KnobAttribute()
-    silent = KnobAttribute()
-    transient = KnobAttribute()
 
     def __init__(
         self,
@@ -246,7 +228,7 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     @property
     def policy_page(self) -> str:
         """The policy page, as the next call finds it."""
-        return write_page({**POLICY, **self.page})
+        return write_page({**POLICY, **self.read_knobs()["page"]})
 
     def list_tools(self) -> list[tuple[Mapping[str, Any], str]]:
         """The tools with the JSON Schemas of their arguments, and their effects: `read`, `write` or `end`."""

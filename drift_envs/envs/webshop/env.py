@@ -20,11 +20,11 @@ from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, 
 from drift_envs.envs.webshop.picture import draw_page, lay_out
 from drift_envs.envs.webshop.tasks import GoalSequence, open_inventory
 from drift_envs.errors import ArgumentError, KnobError, StateError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, mapping_knob, thaw
 from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import TaskPool
-from drift_envs.tunable import KnobAttribute, PoisonedEnv, poison_knob, poison_rule
+from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
 from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
@@ -95,58 +95,35 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
         yield (found[1], found[2]) if found else ("", str(error))
 
 
+def _name_list(name: str, doc: str, default: tuple[str, ...] = ()) -> Knob:
+    return Knob(name, default, None, doc, "rows", parse=partial(_checked, name))
+
+
+_CLASSES = FrozenMapping(dict(_DEFAULT.color_classes))
+
 WEBSHOP_KNOBS = KnobTable(
     (
         Knob("ad_page", False, None, "whether an advertisement comes between Buy Now and the order", "boolean"),
         Knob("ad_right_button", "A", None, "the label of the button that leads to the order", "string"),
         Knob("ad_buttons", 5, (2, MAX_BUTTONS), "how many buttons an advertisement has", "integer"),
-        Knob(
-            "ad_labels", _DEFAULT.ad_labels, None, "their labels in order", "rows", parse=partial(_checked, "ad_labels")
-        ),
+        _name_list("ad_labels", "their labels in order", _DEFAULT.ad_labels),
         Knob("ad_depth", 3, (0, 1000), "further advertisements behind a wrong button", "integer"),
         Knob("ad_escape", False, None, "whether the right button leads out of those as well", "boolean"),
-        Knob(
-            "color_classes",
-            FrozenMapping(dict(_DEFAULT.color_classes)),
-            None,
-            "class of colours: the colours that count as such",
-            "mapping",
-            parse=_parse_classes,
-        ),
-        Knob("button_labels", FrozenMapping(), None, "button: its new label", "mapping", parse=_parse_labels),
+        Knob("color_classes", _CLASSES, None, "class of colours: the colours that count as such", "mapping",
+             parse=_parse_classes),
+        mapping_knob("button_labels", "button: its new label", _parse_labels),
         Knob("result_order", "relevance", ORDERS, "the order of the best 50 listings", "string"),
-        Knob(
-            "demoted",
-            (),
-            None,
-            "targets that stand behind all other results",
-            "rows",
-            parse=partial(_checked, "demoted"),
-        ),
+        _name_list("demoted", "targets that stand behind all other results"),
         Knob("price_factor", 1.0, (0.01, 100.0), "by how much prices are multiplied"),
-        Knob(
-            "price_targets",
-            (),
-            None,
-            "targets that it applies to; none means all",
-            "rows",
-            parse=partial(_checked, "price_targets"),
-        ),
-        Knob("sold_out", (), None, "targets that cannot be bought", "rows", parse=partial(_checked, "sold_out")),
-        Knob(
-            "injected",
-            (),
-            None,
-            "targets whose title demands to be bought",
-            "rows",
-            parse=partial(_checked, "injected"),
-        ),
+        _name_list("price_targets", "targets that it applies to; none means all"),
+        _name_list("sold_out", "targets that cannot be bought"),
+        _name_list("injected", "targets whose title demands to be bought"),
         Knob("theme", THEMES[0], THEMES, "the era of the web after which documents look; texts stay", "string"),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
         poison_knob("sell a listing out"),
     ),
     rule=_rule,
-)
+)  # fmt: skip
 """Targets are asins, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers."""
 
 
@@ -280,22 +257,8 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     knobs: ClassVar[KnobTable] = WEBSHOP_KNOBS
     parts: ClassVar[EnvParts | None] = IDS["DriftWebShop-v0"]
     window_title = "WebShop"
-    ad_page = KnobAttribute()
-    ad_right_button = KnobAttribute()
-    ad_buttons = KnobAttribute()
-    ad_labels = KnobAttribute()
-    ad_depth = KnobAttribute()
-    ad_escape = KnobAttribute()
-    color_classes = KnobAttribute()
-    button_labels = KnobAttribute()
-    result_order = KnobAttribute()
-    demoted = KnobAttribute()
-    price_factor = KnobAttribute()
-    price_targets = KnobAttribute()
-    sold_out = KnobAttribute()
-    injected = KnobAttribute()
-    theme = KnobAttribute()
-    transient = KnobAttribute()
+    ad_right_button: str
+    color_classes: Mapping[str, tuple[str, ...]]
     _transient: float
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from drift_envs.envs.webshop.env import format_state, to_settings
+from drift_envs.envs.webshop.env import fit, format_state, to_settings
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
@@ -83,13 +83,13 @@ class ShopOracle(RecurringTasksOracle[Settings, Goal]):
         click = _next_click(session, purchase)
         return click if purchase is None or click else f"search[{purchase.words}]"
 
-    def _goals(self) -> list[Goal]:
+    def _tasks(self, setting: Settings) -> list[Goal]:
+        return self._recurring()
+
+    def _recurring(self) -> list[Goal]:
         pool = self._pool()
         goals = self._shop.goals
         return [goals[number] for number in (range(min(SAMPLE, len(goals))) if pool is None else pool)]
-
-    def _tasks(self, setting: Settings) -> list[Goal]:
-        return self._goals()
 
     def _task_value(self, setting: Settings, task: Goal, lost: float) -> float:
         purchase = self._best(task, setting)
@@ -177,10 +177,10 @@ class ShopOracle(RecurringTasksOracle[Settings, Goal]):
     def _goal_of(self, text: str) -> Goal:
         """The goal of an instruction."""
         if text not in self._by_text:
-            for goals in (self._goals(), self._shop.goals):  # recurring goals first: the others take long
+            for goals in (self._recurring(), self._shop.goals):  # recurring goals first: the others take long
                 if text not in self._by_text:
                     for goal in goals:
-                        self._by_text.setdefault(_fit(goal.text, self._shop), goal)
+                        self._by_text.setdefault(fit(goal.text, self._shop.charset), goal)
         if text not in self._by_text:
             raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")
         return self._by_text[text]
@@ -231,11 +231,6 @@ def _read_state(state: Any) -> tuple[str, PageUrl]:
             "`state` should be a JSON text with `html` and `url` of a page that shows an instruction. "
             f"Received {str(state)[:200]!r}"
         ) from error
-
-
-def _fit(text: str, shop: Shop) -> str:
-    charset = shop.charset
-    return "".join(char if char in charset else "?" for char in text)
 
 
 def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> ShopOracle:
