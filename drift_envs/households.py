@@ -14,13 +14,11 @@ from drift_envs.checks import check_flag, check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.recurring_tasks import (
-    MOST_TASKS,
     CommandEnv,
     CommandEpisode,
     Conditions,
     NumberedTasks,
     TaskSequence,
-    fill_pool,
     freeze_conditions,
     take_turns,
 )
@@ -90,6 +88,9 @@ class HouseholdTask(NamedTuple):
         return self.type == _LIGHT
 
 
+_TRIES = 120
+"""How many tasks are tried for each that is wanted, if there are enough others."""
+
 Setting = TypeVar("Setting")
 
 
@@ -132,20 +133,24 @@ def draw_household_tasks(
     order = take_turns([task.type for task in own], TASK_TYPES, np.random.default_rng(seed))
     changes = [(old, new) for old, new in pairwise(settings) if old is not new]
 
-    def check(number: int) -> tuple[bool, bool]:
-        task = own[number % MOST_TASKS]
+    first: list[int] = []
+    others: list[int] = []
+    for tried, index in enumerate(order):
+        if len(first) == count or (tried >= _TRIES * count and len(first) + len(others) >= count):
+            break
+        number, task = tasks.number(place, index), own[index]
         if number in without or not all(can_do(one, task) for one in settings):
-            return False, False
+            continue
         is_first = all(suits(one, task) for one in settings)
-        return True, is_first and all(misses(old, new, task) == affected for old, new in changes)
-
-    found = fill_pool((tasks.number(place, index) for index in order), count, check)
+        is_first = is_first and all(misses(old, new, task) == affected for old, new in changes)
+        (first if is_first else others).append(number)
+    found = (first + others)[:count]
     if len(found) < count:
         raise ArgumentError(
             f"{tasks.place} {place} should have {count} tasks that can be done in every phase of the schedule. "
             f"Found {len(found)}"
         )
-    return found
+    return tuple(found)
 
 
 Episode = TypeVar("Episode", bound=CommandEpisode)
@@ -192,15 +197,14 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
         conditions: Sequence[Mapping[str, Value]] = (),
         affected: bool = True,
     ) -> None:
-        for condition in conditions:
-            self._check_condition(condition)
+        self._check_conditions(conditions)
         self._conditions: Conditions = freeze_conditions(conditions, self.model_knobs)
         draw = partial(self.draw_tasks, conditions=self._conditions, affected=check_flag("affected", affected))
         tasks = TaskSequence(pool, order, draw, self.tasks.numbers)
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MAX_ACTION), self.characters)
 
-    def _check_condition(self, condition: Mapping[str, Value]) -> None:
-        """Refuse a condition that no place has."""
+    def _check_conditions(self, conditions: Sequence[Mapping[str, Value]]) -> None:
+        """Refuse conditions that no place can have."""
 
     @property
     def task(self) -> HouseholdTask:

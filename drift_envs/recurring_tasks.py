@@ -7,7 +7,7 @@ for commands in words, `CommandEnv` for numbered places such as houses.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import gymnasium as gym
@@ -70,35 +70,6 @@ def take_turns(types: Sequence[str], names: Sequence[str], rng: np.random.Genera
     return [queue[step] for step in range(max(map(len, queues))) for queue in queues if step < len(queue)]
 
 
-def fill_pool(
-    numbers: Iterable[int], count: int, check: Callable[[int], tuple[bool, bool]], tries: int = 120
-) -> tuple[int, ...]:
-    """The first tasks of an order that can be done, those that come first by another rule before the others.
-
-    Args:
-        numbers: the tasks in order.
-        count: how many are wanted.
-        check: whether a task can be done, and whether it is one of those that come first.
-        tries: how many tasks are tried for each that is wanted, if there are enough others.
-
-    Returns:
-        At most `count` tasks.
-
-    Example:
-        >>> fill_pool([5, 2, 4, 3], 3, lambda number: (number > 2, number % 2 == 0))
-        (4, 5, 3)
-    """
-    first: list[int] = []
-    others: list[int] = []
-    for tried, number in enumerate(numbers):
-        if len(first) == count or (tried >= tries * count and len(first) + len(others) >= count):
-            break
-        is_possible, is_first = check(number)
-        if is_possible:
-            (first if is_first else others).append(number)
-    return tuple((first + others)[:count])
-
-
 Task = TypeVar("Task")
 
 
@@ -137,7 +108,8 @@ class NumberedTasks(Generic[Task]):
         tasks = self.list_all(place)
         if index >= len(tasks):
             raise ArgumentError(
-                f"`goal_index` should be a {self._called} of {self.place} {place}, which has {len(tasks)}. Received {index}"
+                f"`goal_index` should be a {self._called} of {self.place} {place}, which has {len(tasks)}. "
+                f"Received {index}"
             )
         return place, tasks[index]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -74,8 +74,10 @@ class Alfworld(HouseholdEnv[AlfworldEpisode]):
     characters = string.ascii_letters + string.digits + string.punctuation + " \n"
     elsewhere = 0x07E4
 
-    def _check_condition(self, condition: Mapping[str, Value]) -> None:
-        check_names(condition)
+    def _check_conditions(self, conditions: Sequence[Mapping[str, Value]]) -> None:
+        find_package()
+        for condition in conditions:
+            check_names(condition)
 
     def _draw_place(self) -> int:
         """A seen floor plan."""

@@ -88,6 +88,26 @@ def tiles(lake: Sequence[str]) -> str:
     return "".join(lake)
 
 
+def tile_rewards(lake: Map, goal_rewards: Mapping[str, float], reward_schedule: Sequence[float]) -> list[float]:
+    """The reward of an arrival at each tile.
+
+    Args:
+        lake: the map.
+        goal_rewards: rewards of single goals by `"row,column"`.
+        reward_schedule: rewards of other goals, of holes and of plain ice.
+
+    Example:
+        >>> tile_rewards(("SHG", "FFG"), {"1,2": 0.5}, (1, 0, 0))
+        [0, 0, 1, 0, 0, 0.5]
+    """
+    goal, hole, ice = reward_schedule
+    rewards = [goal if letter == "G" else hole if letter == "H" else ice for letter in tiles(lake)]
+    for place, reward in goal_rewards.items():
+        row, column = (int(part) for part in place.split(","))
+        rewards[row * len(lake[0]) + column] = reward
+    return rewards
+
+
 def false_targets(lake: Map, state: int, action: int) -> tuple[int, ...]:
     """Where a false response carries the agent: the free neighbours that the move does not lead to.
 
@@ -132,15 +152,10 @@ def transitions(
         >>> lake.next_state[1, Action.RIGHT].tolist(), lake.probability[1, Action.RIGHT].tolist()
         ([1, 2, 1], [0.1, 0.8, 0.1])
     """
-    columns = len(lake[0])
     letters = tiles(lake)
-    around = np.array(moves(len(lake), columns))
+    around = np.array(moves(len(lake), len(lake[0])))
     states = len(letters)
-    own = np.array([reward_schedule["GH".find(letter)] if letter in "GH" else reward_schedule[2] for letter in letters])
-    own = own.astype(float)
-    for place, value in (goal_rewards or {}).items():
-        row, column = (int(part) for part in place.split(","))
-        own[row * columns + column] = value
+    own = np.array(tile_rewards(lake, goal_rewards or {}, reward_schedule), float)
     ends = np.array([letter in "GH" for letter in letters])
 
     width = 6 if transient else 3
@@ -382,14 +397,9 @@ def lake_tables(lake: Map, goal_rewards: FrozenMapping, reward_schedule: tuple[f
         goal_rewards: rewards of single goals.
         reward_schedule: rewards of goal, hole and plain ice.
     """
-    columns = len(lake[0])
     letters = tiles(lake)
-    around = moves(len(lake), columns)
-    paid = {"G": reward_schedule[0], "H": reward_schedule[1]}
-    rewards = [paid.get(letter, reward_schedule[2]) for letter in letters]
-    for place, reward in goal_rewards.items():
-        row, column = (int(part) for part in place.split(","))
-        rewards[row * columns + column] = reward
+    around = moves(len(lake), len(lake[0]))
+    rewards = tile_rewards(lake, goal_rewards, reward_schedule)
     arrivals: list[Outcome] = [(state, rewards[state], letter in "GH") for state, letter in enumerate(letters)]
     outcomes = []
     for state, letter in enumerate(letters):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.envs import FrozenLake
-from drift_envs.envs.frozen_lake.model import Map, moves, tiles
+from drift_envs.envs.frozen_lake.model import Map, moves, tile_rewards, tiles
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Value
 from drift_envs.vector.base import DriftVectorEnv
@@ -127,11 +127,7 @@ class LakeTableStack:
         rows, columns = len(lake), len(lake[0])
         count = rows * columns
         letters = np.array(list(tiles(lake)))
-        goal, hole, frozen = self._reward_schedule
-        rewards = np.where(letters == "G", goal, np.where(letters == "H", hole, frozen)).astype(float)
-        for key, reward in goal_rewards.items():
-            row, column = (int(part) for part in key.split(","))
-            rewards[row * columns + column] = reward
+        rewards = np.array(tile_rewards(lake, goal_rewards, self._reward_schedule), float)
         ends = (letters == "G") | (letters == "H")
         reached = np.array(moves(rows, columns))[:, _MOVES]
         # Gymnasium's rule: a step on a hole or a goal stays there with reward 0, and the episode ends.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, mapping_knob, thaw
 from webshop_server.settings import THEMES
 
 LAYOUTS = ("original", "mirrored", "upside_down", "shifted")
@@ -31,10 +32,6 @@ def _check_text(knob: str, text: Any) -> str:
 
 def _parse_texts(knob: str, value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping({_check_text(knob, old): _check_text(knob, new) for old, new in value.items()})
-
-
-def _parse_labels(value: Mapping[str, Any]) -> FrozenMapping:
-    return _parse_texts("labels", value)
 
 
 def _parse_words(value: Mapping[str, Any]) -> FrozenMapping:
@@ -65,49 +62,25 @@ def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
         )
 
 
-_NONE = FrozenMapping()
+_THEME = "the package's look, or that of about 1994, 1998, 2002, 2008, 2014 or 2022, in this order"
+_LABELS = "text of a button, tab or label: its new text; names of files and options stay"
 
 MINIWOB_KNOBS = KnobTable(
     (
-        Knob(
-            "theme",
-            THEMES[0],
-            THEMES,
-            "the package's look, or that of about 1994, 1998, 2002, 2008, 2014 or 2022, in this order",
-            "string",
-        ),
+        Knob("theme", THEMES[0], THEMES, _THEME, "string"),
         Knob("layout", "original", LAYOUTS, "where the parts of the page stand", "string"),
-        Knob(
-            "labels",
-            _NONE,
-            None,
-            "text of a button, tab or label: its new text; names of files and options stay",
-            "mapping",
-            parse=_parse_labels,
-        ),
-        Knob(
-            "words",
-            _NONE,
-            None,
-            "word of an instruction: the word that it means; a permutation",
-            "mapping",
-            parse=_parse_words,
-        ),
+        mapping_knob("labels", _LABELS, partial(_parse_texts, "labels")),
+        mapping_knob("words", "word of an instruction: the word that it means; a permutation", _parse_words),
         Knob("copies", 1, (1, MOST_COPIES), "how many equal controls stand where the page has one", "integer"),
-        Knob(
-            "acting_copy",
-            1,
-            (1, MOST_COPIES),
-            "which of them (at most `copies`) acts; the others fail the episode",
-            "integer",
-        ),
+        Knob("acting_copy", 1, (1, MOST_COPIES),
+             "which of them (at most `copies`) acts; the others fail the episode", "integer"),
         Knob("interstitial", False, None, "whether a page of an advertiser comes first", "boolean"),
         Knob("interstitial_buttons", BUTTONS, None, "its buttons in order", "rows", parse=_parse_buttons),
         Knob("interstitial_right", BUTTONS[0], None, "the button that leads on; the others fail the episode", "string"),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
     ),
     rule=_rule,
-)
+)  # fmt: skip
 
 
 def to_layer(values: Mapping[str, Value]) -> dict[str, Any]:

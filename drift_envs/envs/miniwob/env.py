@@ -324,9 +324,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
             values: canonical values, by knob.
         """
         super().set_knobs(values)
-        settings = to_layer(self.read_knobs())
-        if settings != self._settings:
-            self._settings = settings
+        self._settings = to_layer(self.read_knobs())
 
     def save_state(self) -> dict[str, Any]:
         """What repeats the episode: task, settings and actions."""

@@ -510,12 +510,4 @@ def _write_route(route: PageRoute) -> str:
     return json.dumps(route, sort_keys=True)
 
 
-def make_oracle(source: KnobSource, begin: Callable[[], Any], limit: int) -> PageOracle:
-    """The oracle of a drifting environment.
-
-    Args:
-        source: the knobs at any tick.
-        begin: returns the innermost environment after its first reset.
-        limit: the step limit of an episode.
-    """
-    return PageOracle(source, begin, limit)
+make_oracle = PageOracle
