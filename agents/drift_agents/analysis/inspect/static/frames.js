@@ -15,7 +15,8 @@ function drawFrame(view) {
   try { state = JSON.parse(view.state); } catch { /* a page: shown as text */ }
   if (state && Array.isArray(state.cur_pos) && Array.isArray(view.knobs.map)) return drawLake(state, view);
   if (state && typeof state.position === 'number' && 'goal_position' in view.knobs) return drawCar(state, view);
-  if (state && Array.isArray(state.calls) && state.records) return drawDesk(state, view);
+  const calls = state && (state.calls || state.made);
+  if (Array.isArray(calls) && 'answer' in state) return drawDesk({ records: {}, request: (state.requests || []).at(-1), ...state, calls }, view);
   if (state && Array.isArray(state.heard) && state.question) return drawFacts(state, view);
   return drawPage(view);
 }

@@ -76,8 +76,16 @@ function thoughtBlock(step) {
   return block;
 }
 
+/** A state in a few words: of a desk, whose states have all that was shown before, the number of calls and the last answer. */
+function brief(text) {
+  let state = null;
+  try { state = JSON.parse(text); } catch { return text; /* a page */ }
+  const calls = state && (state.calls || state.made);
+  return Array.isArray(calls) && 'answer' in state ? `after ${calls.length} calls: ${JSON.stringify(state.answer)}` : text;
+}
+
 function outcomeText([state, score, ended]) {
-  return `${state} (score ${number(score)}${ended ? ', the episode ended' : ''})`;
+  return `${brief(state)} (score ${number(score)}${ended ? ', the episode ended' : ''})`;
 }
 
 function list(facts, name) {
@@ -88,7 +96,7 @@ function list(facts, name) {
 
 function verdictBlock(title, verdict) {
   const facts = [];
-  if (verdict.about) facts.push(['about', `${verdict.about[0]}, action ${verdict.about[1]}`]);
+  if (verdict.about) facts.push(['about', `${brief(verdict.about[0])}, action ${verdict.about[1]}`]);
   facts.push(['surprise', verdict.surprise ? 'yes' : 'no']);
   if (verdict.statistic !== undefined) facts.push(['statistic', number(verdict.statistic)]);
   if (verdict.probed) facts.push(['probes', probeText(verdict.probed)]);
@@ -111,7 +119,7 @@ function probeText(probed) {
 
 function goneText(gone) {
   if (gone.state === undefined) return `record ${gone.id}`;
-  return `record ${gone.id}: ${gone.state}, action ${gone.action}, led to ${outcomeText(gone.outcome)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
+  return `record ${gone.id}: ${brief(gone.state)}, action ${gone.action}, led to ${outcomeText(gone.outcome)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
 }
 
 /** The records of a prompt as a table; a weight stands there where memory gave one below 1. */
@@ -126,7 +134,7 @@ function recalled(lines, ids) {
       if (!found) continue;
       const detail = /score ([^;]+); seen (once|\S+ times); last at step (-?\d+)(; verified)?(?:; recalled with weight ([^;]+))?/.exec(found[4]) || [];
       const times = detail[2] === 'once' ? '1' : (detail[2] || '').replace(' times', '');
-      rows.push([where, found[1], JSON.parse(found[2]), found[3], times, detail[3] || '', detail[5] || '1', detail[4] ? 'yes' : '']);
+      rows.push([where, brief(found[1]), JSON.parse(found[2]), brief(found[3]), times, detail[3] || '', detail[5] || '1', detail[4] ? 'yes' : '']);
     }
   }
   if (!rows.length) return make('p', { class: 'hint' }, 'Memory had nothing to say.');
