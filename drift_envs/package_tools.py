@@ -498,6 +498,12 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
     """The key of the random stream of tasks outside the pool."""
     interface_class: ClassVar[type[PackageInterface]]
     episode_class: ClassVar[type[Episode]]  # type: ignore[misc]
+    find_package: ClassVar[Any]
+    """Raises a `MissingDependencyError` if the package cannot be used."""
+    draw_tasks: ClassVar[Any]
+    """Draws tasks, from place, count, seed, tasks that are left out, interfaces and `affected`, see `draw_carried`."""
+    list_tasks: ClassVar[Any]
+    """The numbers of the tasks of a place that can be scored, in order."""
 
     def __init__(
         self,
@@ -509,6 +515,7 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
         conditions: Sequence[Mapping[str, Value]] = (),
         affected: bool = True,
     ) -> None:
+        self.find_package()
         pool = check_integer("pool", pool, 1, self.most_tasks, optional=True)
         affected = check_flag("affected", affected)
         interfaces = tuple(map(self.interface_class.of, conditions)) or (self.interface_class.of({}),)
@@ -517,11 +524,6 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
         super().__init__(render_mode, observation_mode, tasks, (MAX_LENGTH, MOST_CHARACTERS), CHARACTERS)
         self._is_seeded = False
         self._states: dict[str, tuple[int, dict[str, Any]]] = {}
-
-    draw_tasks: ClassVar[Any]
-    """Draws tasks, from place, count, seed, tasks that are left out, interfaces and `affected`, see `draw_carried`."""
-    list_tasks: ClassVar[Any]
-    """The numbers of the tasks of a place that can be scored, in order."""
 
     @abstractmethod
     def find_task(self, number: int) -> Any:

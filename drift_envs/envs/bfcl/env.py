@@ -11,7 +11,7 @@ import numpy as np
 
 from drift_envs.envs.bfcl import BFCL_KNOBS
 from drift_envs.envs.bfcl.interface import BfclInterface
-from drift_envs.envs.bfcl.package import FINISH, BfclTask, Engines, load_tasks, replay_reference
+from drift_envs.envs.bfcl.package import FINISH, BfclTask, Engines, find_package, load_tasks, replay_reference
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
@@ -187,6 +187,7 @@ class BfclTools(PackageToolsEnv[BfclEpisode]):
     parts: ClassVar[EnvParts | None] = IDS["DriftBfcl-v0"]
     interface_class = BfclInterface
     episode_class = BfclEpisode
+    find_package = staticmethod(find_package)
     draw_tasks = staticmethod(draw_tasks)
     list_tasks = staticmethod(list_tasks)
     most_tasks = 1_000

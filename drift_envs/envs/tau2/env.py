@@ -16,6 +16,7 @@ from drift_envs.envs.tau2.package import (
     FINISH,
     Engine,
     Tau2Task,
+    find_package,
     find_user,
     load_tasks,
     load_tools,
@@ -291,6 +292,7 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     domain: str
     interface_class = Tau2Interface
     episode_class = Tau2Episode
+    find_package = staticmethod(find_package)
     draw_tasks = staticmethod(draw_tasks)
     list_tasks = staticmethod(list_tasks)
     find_task = staticmethod(find_task)
