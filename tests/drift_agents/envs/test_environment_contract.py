@@ -218,7 +218,7 @@ def test_states_are_put_in_words(one: AgentEnvironment, env_id: str) -> None:
 @pytest.mark.parametrize("name", MEMORIES.names())
 @pytest.mark.parametrize(("one", "env_id"), FIRST, ids=[env_id for _, env_id in FIRST])
 def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironment, env_id: str, name: str) -> None:
-    """Three episodes a format; the memory goes on, so that later formats show what earlier ones wrote."""
+    """Two episodes a format; the memory goes on, so that later formats show what earlier ones wrote."""
     rule = one.make("matching")
     memory = make_memory(name, **({"matching": rule} if "matching" in MEMORIES.options(name)[0] else {}))
     env = make_env(env_id, SHORT)
@@ -226,7 +226,7 @@ def test_a_language_model_gets_every_format_with_every_memory(one: AgentEnvironm
         model = FirstAction()
         policy = Honest(model, format=form, examples=True)
         agent = Agent(policy, memory, matching=rule, recall=Recall(**one.recall), seed=1)
-        episodes = [agent.run_episode(env, seed=number) for number in range(3)]
+        episodes = [agent.run_episode(env, seed=number) for number in range(2)]
         assert all(episode.steps and not episode.invalid_actions for episode in episodes)
         asked = [step for episode in episodes for step in episode.trace if len(read_view(step.prompt).actions) > 1]
         assert len(model.requests) == len(asked) > 0
