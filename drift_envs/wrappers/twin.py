@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError, HiddenError, StateError
+from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
 from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.internal import InternalWrapper, layers
@@ -55,7 +55,7 @@ def twin(env: gym.Env[Any, Any], stream: int = 0) -> Twin:
             draw them again when the environment is seeded again.
 
     Raises:
-        ArgumentError: if there is no `DriftWrapper` in the environment.
+        ArgumentError: if there is no `DriftWrapper` in the environment, or it cannot be copied.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -89,7 +89,7 @@ class Twin(gym.Env[Any, Any]):
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
         top = next(layer for layer in layers(env) if layer is leader or _shows_otherwise(layer))
         # The timeline is a pure function and may hold much: it is shared, not copied.
-        inner = copy.deepcopy(top, {id(leader.timeline): leader.timeline})
+        inner: gym.Env[Any, Any] = _copy(top, env, {id(leader.timeline): leader.timeline})
         inner.unwrapped.render_mode = None
         follower = next(layer for layer in layers(inner) if isinstance(layer, DriftWrapper))
         follower.follow(leader)
@@ -197,6 +197,9 @@ def snapshot(env: gym.Env[Any, Any]) -> Snapshot:
     Args:
         env: the environment, or a twin.
 
+    Raises:
+        ArgumentError: if the state of the environment cannot be copied.
+
     Example:
         >>> from drift_envs.envs import FrozenLake
         >>> lake = FrozenLake()
@@ -208,6 +211,19 @@ def snapshot(env: gym.Env[Any, Any]) -> Snapshot:
         True
     """
     return Snapshot(env)
+
+
+def _copy(original: Any, env: gym.Env[Any, Any], known: dict[int, Any] | None = None) -> Any:
+    """A deep copy of an environment or its state; attributes of other packages may refuse it in any words."""
+    try:
+        return copy.deepcopy(original, known)
+    except DriftEnvsError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ArgumentError(
+            f"`env` should be one that can be copied. {type(env.unwrapped).__name__}: {reason}"
+        ) from error
 
 
 class Snapshot:
@@ -222,7 +238,7 @@ class Snapshot:
         inner = inside(env)
         base = inner.unwrapped
         self._kind = type(base)
-        self._state = copy.deepcopy(_save(base))
+        self._state = _copy(_save(base), base)
         self._random = copy.deepcopy(base.np_random.bit_generator.state)
         self._layers = _layers_of(inner)
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}

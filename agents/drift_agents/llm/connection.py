@@ -209,7 +209,9 @@ def _read_body(response: Any) -> bytes | ServerError:
     """
     status, encoding = response.status_code, response.headers.get("content-encoding", "")
     if 300 <= status < 400:
-        words = f"it redirects to {response.headers.get('location')}; prompts are sent to no other server"
+        words = (
+            f"it redirects to {response.headers.get('location') or 'no address'}; prompts are sent to no other server"
+        )
         return ServerError(status, status, f"{words}. If that address is right, give it instead")
     if encoding.strip().lower() not in _ENCODINGS:
         raise ValueError(f"the reply has the encoding {encoding!r}, which was not asked for")

@@ -231,3 +231,14 @@ def test_snapshots_of_other_environments():
     with pytest.raises(ArgumentError, match=r"`into` should be a CartPoleEnv\. Received FrozenLake"):
         saved.restore(FrozenLake())
     env.close()
+
+
+@pytest.mark.parametrize("make", [twin, snapshot])
+def test_an_environment_that_cannot_be_copied_is_named(make):
+    env = DriftWrapper(gym.make("CartPole-v1"), {"version": 1, "name": "l", "base": {"action_delay": 2}})
+    env.reset(seed=0)
+    env.unwrapped.frames = (number for number in range(9))
+    with pytest.raises(
+        ArgumentError, match=r"`env` should be one that can be copied\. CartPoleEnv: TypeError: .*generator"
+    ):
+        make(env)
