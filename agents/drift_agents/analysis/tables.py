@@ -332,7 +332,9 @@ def write_headline(parts: Sequence[ScheduleRuns]) -> list[str]:
     Args:
         parts: the schedules that were played.
     """
-    first, *others = [text for text in (_lost(parts), _compared(parts), _played(parts), _looped(parts)) if text]
+    first, *others = [
+        text for text in (_lost(parts), _own(parts), _compared(parts), _played(parts), _looped(parts)) if text
+    ]
     if len(_seeds(parts)) == 1:
         first = f"One seed: means without intervals, which need more seeds. {first}"
     return [first, *others]
@@ -387,6 +389,19 @@ def _lost(parts: Sequence[ScheduleRuns]) -> str:
         f"After the drifts {lower} of {len(found)} agents with memory and no verifier (counted once a schedule) "
         f"{'scores' if lower == 1 else 'score'} lower than before; the worst change is {largest}"
     )
+
+
+def _own(parts: Sequence[ScheduleRuns]) -> str:
+    """How far loops of one's own fall, of which it is not known whether they have a memory."""
+    found = []
+    for part in parts:
+        for name, run in part.players.agents() if len(part.phases) > 1 else ():
+            if run.player.policy == OWN_LOOP:
+                before, after = run.phase(part.phases[0]), part.after(run)
+                change = difference(after, before, part.measure.of)
+                first, last = (format_estimate(_estimate(part, one)) for one in (before, after))
+                found.append(f"{name}: {_signed(change)} points on {part.schedule}, from {first} to {last}.")
+    return " ".join(found)
 
 
 def _compared(parts: Sequence[ScheduleRuns]) -> str:

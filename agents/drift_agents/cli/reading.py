@@ -64,6 +64,7 @@ def _import_lines(
         typer.Option(metavar="NAME|FILE", help="Schedule of lines that name none, and of one that is not shipped."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of lines that have none.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what was imported into the folder before.")] = False,
 ) -> None:
     """Import the log of an agent of your own, a line an episode, as lines of a run.
 
@@ -71,7 +72,7 @@ def _import_lines(
     """
     from drift_agents.experiment.own_lines import import_lines
 
-    count = import_lines(logs, name, out, beside=beside, schedule=schedule, seed=seed)
+    count = import_lines(logs, name, out, beside=beside, schedule=schedule, seed=seed, fresh=fresh)
     print(f"wrote {out}: {count} episodes of {name}; next: drift-agents report {out} --html")
 
 

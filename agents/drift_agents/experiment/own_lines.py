@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +19,7 @@ from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.folder import (
     EPISODES,
     EPISODES_HASH,
-    MANIFEST,
+    RunFolder,
     check_merged,
     read_manifest,
     versions,
@@ -57,6 +58,7 @@ def import_lines(
     beside: Path | None = None,
     schedule: str | None = None,
     seed: int | None = None,
+    fresh: bool = False,
 ) -> int:
     """Write the folder of a run with the lines of a log.
 
@@ -66,10 +68,11 @@ def import_lines(
             `memory_size`, `model_calls`, `tokens_in`, `tokens_out` and `cost`.
         name: of the agent, in tables and curves.
         out: the folder; it must not exist, or be empty.
-        beside: the folder of a finished run, whose lines stand in the new folder too. The log should then have
-            schedules and episodes that it played.
+        beside: the folder of a finished run, whose lines stand in the new folder too. The log should then have all
+            episodes that it played of each schedule in the log, and no others.
         schedule: of lines without one: the name of a shipped schedule, or a file.
         seed: of lines without one.
+        fresh: whether lines imported into the folder before are deleted.
 
     Returns:
         The number of episodes imported.
@@ -79,11 +82,13 @@ def import_lines(
         ScheduleError: if the schedule cannot be used.
     """
     _check_name(name)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ExperimentError(f"{out}: should be a new or empty folder. Choose another one with --out")
+    _check_folder(out, beside, fresh)
     manifest, rows = _read_beside(beside)
-    if any(name in (player["memory"], player["verifier"], player["policy"]) for player in manifest["players"]):
-        raise ExperimentError(f"`name` should not be that of a part of the run in {beside}. Received {name!r}")
+    played_names = [_key(player[axis]) for player in manifest["players"] for axis in ("memory", "verifier", "policy")]
+    if _key(name) in (*played_names, *_NO_MEMORY):
+        raise ExperimentError(
+            f"`name` should not be that of a part of the run in {beside}, nor of no memory. Received {name!r}"
+        )
     given = None if schedule is None else load_schedule(schedule)
     lines = list(_read_lines(logs, None if given is None else given.name, seed))
     own: list[dict[str, Any]] = []
@@ -91,15 +96,40 @@ def import_lines(
         own += _rows_of(played, list(some), name, given, manifest, rows)
         about = {"schedule": played, "memory": name, "verifier": "none", "policy": OWN_LOOP, "reference": None}
         manifest["players"].append({**about, "controller": "direct", "team": "solo", "supervision": "none"})
+    manifest["name"] = name if beside is None else f"{manifest['name']}, with {name}"
     if beside is None:
-        manifest["name"] = name
         manifest["experiment"]["seeds"] = sorted({row["seed"] for row in own})
     content = "".join(f"{to_line(row)}\n" for row in (*rows, *own))
-    manifest["imported"] = {name: {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in logs}}
-    write_text(out / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", make_folder=True)
-    write_text(out / EPISODES_HASH, f"{hashlib.sha256(content.encode()).hexdigest()}  {EPISODES}\n")
-    write_text(out / EPISODES, content)
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in logs}
+    manifest["imported"] = {**manifest.get("imported", {}), name: digests}
+    with RunFolder(out) as folder:
+        folder.open(manifest, resume=False, fresh=fresh)
+        write_text(out / EPISODES_HASH, f"{hashlib.sha256(content.encode()).hexdigest()}  {EPISODES}\n")
+        write_text(out / EPISODES, content)
     return len(own)
+
+
+def _check_folder(out: Path, beside: Path | None, fresh: bool) -> None:
+    """Check that the folder is new, empty, or one of imported lines that may be deleted."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if not fresh:
+        raise ExperimentError(
+            f"{out}: should be a new or empty folder. Choose another one with --out, or delete what was imported there "
+            "with --fresh"
+        )
+    if read_manifest(out)["config_hash"] != IMPORTED:
+        raise ExperimentError(f"{out}: holds a run, which --fresh does not delete here. Choose another one with --out")
+    if beside is not None and beside.resolve() == out.resolve():
+        raise ExperimentError(f"{out}: should be another folder than that of --beside, which --fresh would delete")
+
+
+def _key(label: str) -> str:
+    """A part's label as it is compared with a name: `generative_agents(k=5)` is `Generative Agents` in tables."""
+    return label.partition("(")[0].casefold().replace("_", "").replace(" ", "")
+
+
+_NO_MEMORY = ("none", "nomemory")
 
 
 def _check_name(name: str) -> None:
@@ -201,6 +231,7 @@ def _rows_of(
         there = [row for row in others if row["schedule"] == name and row["stage"] == TEST]
         if schedule.clock == "episode":
             _check_episodes(name, lines, there)
+        _check_seeds(name, lines, there)
         optima = {
             (row["seed"], row["tick"]): row["score"] + row["regret"] for row in there if row["regret"] is not None
         }
@@ -266,6 +297,26 @@ def _check_episodes(name: str, lines: Sequence[_Line], others: Sequence[Mapping[
                 f"{line.where}: episode {number} of {name} should be tick {tick}, phase {phase!r}, as in the run; play "
                 f"the same `rounds`. Received tick {here[1]}, phase {here[0]!r}"
             )
+
+
+def _check_seeds(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the own agent played every instance of the others to its end, since tables compare instances."""
+    theirs = Counter(seed for seed, _ in {(row["seed"], row["episode"]) for row in others})
+    ours = Counter(line.seed for line in lines)
+    for line in lines:
+        if line.seed not in theirs:
+            seeds = ", ".join(map(str, sorted(theirs)))
+            raise ExperimentError(
+                f"{line.where}: seed {line.seed} of {name} was not played by the run, which has {seeds}"
+            )
+    missing = [
+        f"{ours[seed]} of {count} of seed {seed}" for seed, count in sorted(theirs.items()) if ours[seed] < count
+    ]
+    if missing:
+        raise ExperimentError(
+            f"{lines[-1].where}: the log has {sum(ours.values())} of the {sum(theirs.values())} episodes of {name} in "
+            f"the run: {', '.join(missing)}. Play all of them, or compare with a run of fewer seeds or rounds"
+        )
 
 
 def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, int], float]:

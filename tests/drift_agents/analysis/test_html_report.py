@@ -104,6 +104,22 @@ def test_many_agents_are_drawn_by_verifier(traced_run: Path) -> None:
     assert {line["name"] for line in curves[0]["lines"]} == {"Vanilla", "Voyager", "MemoryBank", "Synapse", "AdaMEM"}
 
 
+def test_agents_of_one_colour_differ_in_dash_and_equal_lines_in_width(traced_run: Path) -> None:
+    """Of memories that are not ours all are purple; what is drawn is the mean."""
+    manifest, rows = read_run(traced_run)
+    rows = [row for row in rows if row["schedule"] == "puddle" and row["memory"] == "vanilla"]
+    names = [f"store({name})" for name in "abcdefgh"]
+    plain = [row for row in rows if row["verifier"] == "none"]
+    ((schedule, runs),) = group([{**row, "memory": name} for name in names for row in plain]).items()
+    curve = list_curves([part_of({**manifest, "players": []}, schedule, runs)])[0]
+    assert len(curve["lines"]) == len(names)
+    assert len({(line["colour"], line["dash"]) for line in curve["lines"]}) == len(names)
+    assert len({tuple(line["mean"]) for line in curve["lines"]}) == 1
+    widths = [line["width"] for line in curve["lines"]]
+    assert widths == sorted(set(widths), reverse=True), "all are equal: each is narrower than those below it"
+    assert widths[-1] == 2
+
+
 def test_policies_have_lines_of_their_own(traced_run: Path) -> None:
     manifest, rows = read_run(traced_run)
     rows = [row for row in rows if row["schedule"] == "puddle"]

@@ -9,7 +9,7 @@ import pytest
 from drift_agents.analysis.html.report import list_curves
 from drift_agents.analysis.report import write_report
 from drift_agents.analysis.runs import group, part_of, read_run
-from drift_agents.cli.root import main
+from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.own_lines import import_lines
@@ -60,7 +60,15 @@ def test_it_stands_in_the_run_s_tables_and_curves_under_its_own_name(run, tmp_pa
     (part,) = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
     together = list_curves([part])[0]
     assert together["memory"] == "all agents (5)"
+    assert manifest["name"] == "lake, with My loop"
+    assert f"\n- My loop: -100 points on {LAKE}, from 100 to 0.\n" in text
+    for curve in list_curves([part]):
+        looks = {(line["colour"], line["dash"]) for line in curve["lines"]}
+        assert len(looks) == len(curve["lines"]), curve["memory"]
+        assert "My loop" in {line["name"] for line in curve["lines"]} or "success" not in curve["measure"]
     names = {line["name"] for line in together["lines"]}
+    (way,) = [line for line in together["lines"] if line["name"] == "My loop"]
+    assert way["mean"] == [100.0, 100.0, 0.0, 0.0, 0.0, 0.0]
     assert names >= {"Vanilla", "Vanilla + overwrite", "Voyager", "Voyager + overwrite", "My loop"}
 
 
@@ -71,8 +79,15 @@ def test_the_commands(run, tmp_path, capsys):
     assert main(["report", str(out), "--html"]) == 0
     assert "Mine" in (out / "report.html").read_text("utf-8")
     assert main(["leaderboard", str(out), "--json"]) == 0
-    assert main(["import-lines", str(log), "--name", "Mine", "--out", str(out)]) == 1
+    again = ["import-lines", str(log), "--name", "Mine", "--beside", str(run), "--out", str(out)]
+    assert main(again) == 1
     assert "should be a new or empty folder" in capsys.readouterr().err
+    assert main([*again, "--fresh"]) == 0
+    assert not (out / "report.html").exists(), "of the lines that were deleted"
+    assert main([*again[:-1], str(run), "--fresh"]) == 1
+    assert "holds a run, which --fresh does not delete" in capsys.readouterr().err
+    assert main([*again[:5], str(out), "--out", str(out), "--fresh"]) == 1
+    assert "should be another folder than that of --beside" in capsys.readouterr().err
 
 
 def test_alone_and_with_a_schedule_of_ones_own(tmp_path):
@@ -113,6 +128,8 @@ LINE = {"schedule": LAKE, "seed": 0, "episode": 0, "phase": "source", "tick": 0,
         ({"schedule": "mountain_car/explicit"}, "log:1: mountain_car/explicit was not played by the run"),
         ({"schedule_hash": "0"}, "log:1: was played on another version of frozen_lake/explicit"),
         ({"tick": 5}, "log:1: episode 0 of frozen_lake/explicit should be tick 0, phase 'source'"),
+        ({"seed": 2}, "log:1: seed 2 of frozen_lake/explicit was not played by the run, which has 0, 1"),
+        ({}, "the log has 1 of the 12 episodes of frozen_lake/explicit in the run: 1 of 6 of seed 0, 0 of 6 of seed 1"),
         ({"episode": 6}, "log:1: episode 6 of frozen_lake/explicit was not played by the run, which has 6"),
     ],
 )
@@ -132,7 +149,7 @@ def test_other_refusals(run, tmp_path):
     log.write_text(2 * (json.dumps(LINE) + "\n"), "utf-8")
     with pytest.raises(ExperimentError, match=r"log:2: episode 0 of .* stands in .*log:1 too; delete the log"):
         import_lines([log], "Mine", tmp_path / "out", beside=run)
-    for name in ("", "vanilla", "a\nb", "f(x)"):
+    for name in ("", "vanilla", "Vanilla", "VOYAGER", "No memory", "a\nb", "f(x)"):
         with pytest.raises(ExperimentError, match="`name` should"):
             import_lines([log], name, tmp_path / "out", beside=run)
     with pytest.raises(ExperimentError, match="cannot be read: No such file"):

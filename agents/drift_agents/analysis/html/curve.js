@@ -1,7 +1,6 @@
 const curves = read('curves');
 const spec = read('spec');
 const choice = name => document.getElementById(name);
-const apart = 0.008; // of the height between lines of equal values, so that none hides another
 const most = 12; // drifts whose names are legible side by side
 let view;
 
@@ -14,22 +13,19 @@ async function draw() {
   const curve = chosen().find(one => one.measure === choice('measure').value);
   const names = curve.lines.map(line => line.name);
   const top = curve.percent ? 100 : Math.max(...curve.lines.flatMap(line => line.high));
-  const lines = curve.lines.flatMap(({ name, mean, low, high }, number) => {
-    const shift = apart * top * ((names.length - 1) / 2 - number);
-    return mean.map((value, at) => (
-      { episode: at + 1, line: name, mean: value, place: value === null ? null : value + shift, low: low[at], high: high[at] }
-    ));
-  });
+  const lines = curve.lines.flatMap(({ name, mean, low, high }) =>
+    mean.map((value, at) => ({ episode: at + 1, line: name, mean: value, low: low[at], high: high[at] })));
   const drifts = curve.drifts.length > most ? [] : curve.drifts.map(([at, phase]) => ({ episode: at + 0.5, phase }));
   const [band, line] = spec.layer;
   const color = { ...line.encoding.color, scale: { domain: names, range: curve.lines.map(one => one.colour) } };
   color.legend = { ...color.legend, columns: innerWidth < 700 ? 2 : 6 };
   const strokeDash = { ...line.encoding.strokeDash, scale: { domain: names, range: curve.lines.map(one => one.dash) } };
+  const strokeWidth = { ...line.encoding.strokeWidth, scale: { domain: names, range: curve.lines.map(one => one.width) } };
   const [shown, ...others] = line.params;
   const layer = [
     { ...band, encoding: { ...band.encoding, color: { ...band.encoding.color, scale: color.scale } } },
     {
-      ...line, encoding: { ...line.encoding, color, strokeDash },
+      ...line, encoding: { ...line.encoding, color, strokeDash, strokeWidth },
       params: [{ ...shown, value: names.map(name => ({ line: name })) }, ...others],
     },
     ...spec.layer.slice(2),

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
+from itertools import count, pairwise
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -181,22 +182,48 @@ def _style(lines: Sequence[tuple[str, Runs, PlotSeries]]) -> list[dict[str, Any]
     """Names, looks and rounded values of lines.
 
     Several memories differ in colour, and their verifiers in dash; of one memory the verifiers have the colours of
-    their families.
+    their families. Two lines that would look alike get another dash, and then a darker shade. Lines are drawn one
+    above the other; one below an equal line is wider, so that its edges are seen.
     """
     players = [run.player for _, run, _ in lines]
-    several = len({player.memory for player in players if player.policy != CLAIRVOYANT}) > 1
+    several = len({player.memory for player in players if player.policy not in (CLAIRVOYANT, OWN_LOOP)}) > 1
     verifiers = list(dict.fromkeys(player.verifier for player in players))
+    taken: set[tuple[str, int]] = set()
+    styled: list[dict[str, Any]] = []
+    for number, (name, run, data) in enumerate(lines):
+        first, colour = _dash(run.player, number, verifiers if several else ()), _colour(run.player, several)
+        looks = ((_darken(colour, shade), (first + at) % len(DASHES)) for shade in count() for at in range(len(DASHES)))
+        colour, dash = next(look for look in looks if look not in taken)
+        taken.add((colour, dash))
+        values = {"mean": _round(data.middle), "low": _round(data.low), "high": _round(data.high)}
+        styled.append({"name": name, "colour": colour, "dash": DASHES[dash], **values})
     return [
-        {
-            "name": name,
-            "colour": _colour(run.player, several),
-            "dash": DASHES[_dash(run.player, number, verifiers if several else ())],
-            "mean": _round(data.middle),
-            "low": _round(data.low),
-            "high": _round(data.high),
-        }
-        for number, (name, run, data) in enumerate(lines)
+        {**one, "width": width} for one, width in zip(styled, _widths([one["mean"] for one in styled]), strict=True)
     ]
+
+
+def _darken(colour: str, shade: int) -> str:
+    """A colour as `#rrggbb`, each shade with three quarters of the light of the one before."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(part * 0.75**shade):02x}" for part in parts)
+
+
+NARROW, WIDER, WIDEST = 2.0, 1.5, 10.0
+"""Pixels of a line, what one below an equal line has more, and the most."""
+
+
+def _widths(means: Sequence[Sequence[float | None]]) -> list[float]:
+    """The width of each line: those below others that they equal for two episodes are wider than these."""
+    near = 0.01 * max((abs(value) for mean in means for value in mean if value is not None), default=0)
+    levels = [0] * len(means)
+    for below in reversed(range(len(means))):
+        for above in range(below + 1, len(means)):
+            pairs = zip(means[below], means[above], strict=False)
+            equal = [a is not None and b is not None and abs(a - b) <= near for a, b in pairs]
+            if any(map(all, pairwise(equal))):
+                levels[below] = max(levels[below], levels[above] + 1)
+    step = min(WIDER, (WIDEST - NARROW) / max(1, *levels)) if levels else WIDER
+    return [round(NARROW + step * level, 2) for level in levels]
 
 
 def _dash(player: Player, number: int, verifiers: Sequence[str]) -> int:
@@ -207,9 +234,9 @@ def _dash(player: Player, number: int, verifiers: Sequence[str]) -> int:
 
 def _colour(player: Player, several: bool) -> str:
     family = REFERENCES if player.policy == CLAIRVOYANT else family_of(player.verifier)
-    if several and family != REFERENCES:
+    if player.policy == OWN_LOOP or family == OTHER or (several and family != REFERENCES):
         return colour_of(player.memory)
-    return colour_of(player.memory) if family == OTHER else FAMILY_COLOURS[family]
+    return FAMILY_COLOURS[family]
 
 
 def _round(values: Sequence[float]) -> list[float | None]:
@@ -221,25 +248,27 @@ def _lines_by_memory(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
     """Lines to choose from: of several memories together first, then of each memory; clairvoyant stands in all.
 
     Together are all agents if they are few; else all without a verifier, and all with each verifier. A loop of one's
-    own, which has no verifier, stands beside those too.
+    own stands in all of them: beside other memories, and beside each memory with its verifiers.
     """
     agents = [(player, run) for player, run in players.runs.items() if player.policy != CLAIRVOYANT]
     shared = [(CLAIRVOYANT, run) for player, run in players.runs.items() if player.policy == CLAIRVOYANT]
+    loops = [(players.full_name(player), run) for player, run in agents if player.policy == OWN_LOOP]
     by_memory: dict[str, list[tuple[str, Runs]]] = {}
     together: dict[str, list[tuple[str, Runs]]] = {}
     for player, run in agents:
+        if player.policy == OWN_LOOP:
+            continue
         name, memory = players.name(player), memory_name(player)
         line = name.strip(" +") if name.startswith(" ") else f"plain{name.removeprefix(memory)}"
         by_memory.setdefault(memory, []).append((line, run))
         together.setdefault(f"all memories, {line.partition(' (')[0]}", []).append((players.full_name(player), run))
     found = {f"all agents ({len(agents)})": [(players.full_name(player), run) for player, run in agents]}
     if len(agents) > MOST_LINES:
-        loops = [(players.full_name(player), run) for player, run in agents if player.policy == OWN_LOOP]
-        several = {title: lines for title, lines in together.items() if len(lines) > 1}
-        found = {title: [*lines, *(one for one in loops if one not in lines)] for title, lines in several.items()}
+        found = {title: [*lines, *loops] for title, lines in together.items() if len(lines) > 1}
     if len(by_memory) == 1:
         found = {}
-    found |= {memory: by_memory[memory] for memory in sorted(by_memory, key=lambda memory: -len(by_memory[memory]))}
+    for memory, lines in sorted(by_memory.items(), key=lambda item: -len(item[1])):
+        found[memory] = [*lines, *loops]
     return {title: [*lines, *shared] for title, lines in found.items()} or {"": shared}
 
 
