@@ -66,13 +66,6 @@ class Citations:
         self._lost: dict[RecordId, int] = {}
         self._citing: dict[RecordId, dict[RecordId, None]] = {}
 
-    def __len__(self) -> int:
-        """The number of items."""
-        return len(self._evidence)
-
-    def __contains__(self, item: object) -> bool:
-        return item in self._evidence
-
     def __iter__(self) -> Iterator[RecordId]:
         """The items, in the order in which they were first added."""
         return iter(self._evidence)
@@ -219,9 +212,6 @@ class ItemStore(Generic[Cited]):
         self.cascade = cascade
         self.citations = Citations(cascade)
         self._items: dict[RecordId, Cited] = {}
-
-    def __len__(self) -> int:
-        return len(self._items)
 
     def __iter__(self) -> Iterator[Cited]:
         """All items, oldest first."""

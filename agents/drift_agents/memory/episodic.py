@@ -124,7 +124,7 @@ class EpisodicMemory(TransitionStoreMemory):
 
     def _shown_by_state(self) -> dict[Hashable, tuple[Record, ...]]:
         if self._shown is None:
-            verified = (record.id for record in self.transitions.verified())
+            verified = (record.id for record in self.transitions if record.verified)
             ids = {*self._written, *verified, *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
             for record in self.transitions.select(sorted(ids)):

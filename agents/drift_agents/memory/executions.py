@@ -86,10 +86,6 @@ class ExecutionStore:
         """The entries, oldest first."""
         return iter(self._entries.values())
 
-    def __contains__(self, record_id: object) -> bool:
-        """Whether a record belongs to an entry."""
-        return record_id in self._entry_of
-
     @property
     def size(self) -> int:
         """The number of records in all entries together."""

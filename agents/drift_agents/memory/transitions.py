@@ -86,10 +86,6 @@ class TransitionStore:
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
         return record.id
 
-    def verified(self) -> Iterator[Record]:
-        """The verified summaries, oldest first."""
-        return (record for record in self if record.verified)
-
     def select(self, ids: Iterable[RecordId]) -> list[Record]:
         """The records of these ids, in this order; unknown ids are ignored."""
         return [record for record_id in ids if (record := self._records.get(record_id)) is not None]

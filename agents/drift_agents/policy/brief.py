@@ -30,7 +30,7 @@ class BriefRenderer(FactsRenderer):
 
     def _fields(self) -> dict[str, str]:
         view = self.view
-        fields = {**super()._fields(), "rules": self.template.fill("rules", {}) if "rules" in self.template else ""}
+        fields = {**super()._fields(), "rules": self.template.fill("rules", {})}
         actions = fold_alternatives(view.actions)
         notation = ", {a | b} is a or b" if "{" in actions else ""
         return {**fields, "actions": actions, "notation": notation, **self.facts.brief_fields(view)}
@@ -87,14 +87,13 @@ class BriefRenderer(FactsRenderer):
     def _untried(self) -> str:
         known = {item.action for item in self.view.here}
         untried = [action for action in self.view.actions if action not in known]
-        if not known or not untried or "untried" not in self.template:
+        if not known or not untried:
             return ""
         words = ", ".join(untried) if len(untried) <= LISTED else "all other actions"
         return self.template.fill("untried", {"untried": words})
 
     def _visits(self) -> str:
-        counts = (self.view.visits or ()) if "visits" in self.template else ()
-        words = ", ".join(f"{action}: {count} time(s)" for action, count in counts)
+        words = ", ".join(f"{action}: {count} time(s)" for action, count in self.view.visits or ())
         return self.template.fill("visits", {"visits": words}) if words else ""
 
     def _name(self, action: str) -> str:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from drift_agents.llm.base import Message
 from drift_agents.policy.prompt_template import PromptTemplate
@@ -289,24 +288,22 @@ class FactsRenderer:
         return self._records("episode", self.view.moves)
 
     def _records(self, section: str, items: Sequence[Recollection]) -> str:
-        if not items or section not in self.template:
+        if not items:
             return ""
-        entry = f"{section} record"
-        entries = [self.template.fill(entry, self._placeholders(item)) for item in items]
+        entries = [self.template.fill(f"{section} record", self._placeholders(item)) for item in items]
         return self.template.fill(section, {"records": "\n".join(entries), "count": str(len(items))})
 
     def _placeholders(self, item: Recollection) -> dict[str, str]:
         others = [one for one in self.view.here if one.action == item.action and one.outcome != item.outcome]
         others = [one for one in others if one.state == item.state]
         newer = "newer ones among them" if any(one.last > item.last for one in others) else "all of them older"
-        contradicted = others and "contradicted" in self.template
         return {
             "action": item.action,
             "action_words": self._name(item.action),
             "from": describe_state(self.facts, item.state),
             "outcome": self._outcome(item),
             "evidence": self._evidence(item),
-            "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if contradicted else "",
+            "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if others else "",
             "estimate": self._estimate(item),
             "visited": self._visited(item),
         }
@@ -334,7 +331,7 @@ class FactsRenderer:
         return self.view.doubt_since is not None and last < self.view.doubt_since
 
     def _estimate(self, item: Recollection) -> str:
-        if self.form == RAW or item.outcome.ended or "estimate" not in self.template:
+        if self.form == RAW or item.outcome.ended:
             return ""
         score, ahead = score_ahead(item), item.steps_to_go
         steps = "" if ahead is None else f", in {ahead} more step{'' if ahead == 1 else 's'}"
@@ -343,24 +340,19 @@ class FactsRenderer:
         return _joined(self.template.fill("estimate", words))
 
     def _visited(self, item: Recollection) -> str:
-        if not item.visits or "visited" not in self.template:
-            return ""
-        return _joined(self.template.fill("visited", {"count": str(item.visits)}))
+        return _joined(self.template.fill("visited", {"count": str(item.visits)})) if item.visits else ""
 
     def _untried(self) -> str:
         known = {item.action for item in self.view.here}
         names = [self._name(action) for action in self.view.actions if action not in known]
-        if not names or "untried" not in self.template:
-            return ""
-        if not known:
-            names = ["every action"]
-        return self.template.fill("untried", {"untried": ", ".join(names)})
+        words = ", ".join(names) if known else "every action"
+        return self.template.fill("untried", {"untried": words}) if names else ""
 
     def _below(self) -> str:
         """That the best score known is not the highest that the task can pay."""
         best = max(map(score_ahead, self.view.here), default=0.0)
         highest = self.facts.highest_score(self.view.task)
-        if self.form == RAW or "below" not in self.template or highest is None or not 0 < best < highest:
+        if self.form == RAW or highest is None or not 0 < best < highest:
             return ""
         return self.template.fill("below", {"best": f"{best:g}", "highest": f"{highest:g}"})
 
@@ -372,25 +364,20 @@ class FactsRenderer:
         if barriers is None:
             return ""
         old = [self._name(name) for name, last in barriers.items() if self._is_old(last)]
-        says_which = old and "older" in self.template
-        older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if says_which else ""
+        older = _joined(self.template.fill("older", {"older": ", ".join(old)})) if old else ""
         return self.template.fill("shut", {"older": older})
 
     def _visits(self) -> str:
         counts = dict(self.view.visits or ())
-        if not counts or "visits" not in self.template:
-            return ""
         words = ", ".join(f"{self._name(action)} {count} time(s)" for action, count in counts.items())
-        return self.template.fill("visits", {"count": str(sum(counts.values())), "visits": words})
+        return self.template.fill("visits", {"count": str(sum(counts.values())), "visits": words}) if words else ""
 
     def _doubt(self) -> str:
         since = self.view.doubt_since
-        if since is None or "doubt" not in self.template:
-            return ""
-        return self.template.fill("doubt", {"since": str(since), "step": str(self.view.step)})
+        return "" if since is None else self.template.fill("doubt", {"since": str(since), "step": str(self.view.step)})
 
     def _lessons(self) -> str:
-        if not self.view.lessons or "lessons" not in self.template:
+        if not self.view.lessons:
             return ""
         counts = Counter(_in_words(self.facts, lesson).removeprefix("- ") for lesson in self.view.lessons)
         texts = [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
@@ -412,5 +399,4 @@ def score_ahead(item: Recollection) -> float:
 
 def _joined(text: str) -> str:
     """A part of a line: what the template has between spaces, with one space before it."""
-    stripped: Any = text.strip()
-    return f" {stripped}" if stripped else ""
+    return f" {stripped}" if (stripped := text.strip()) else ""

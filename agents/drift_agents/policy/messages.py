@@ -102,7 +102,7 @@ def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
     if view.lessons and "lessons" in template:
         entries = [template.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
         blocks.append(template.fill("lessons", {"lessons": template.listing("lesson", entries)}))
-    if form in _COMPLETE and view.doubt_since is not None and "doubt" in template:
+    if form in _COMPLETE and view.doubt_since is not None:
         blocks.append(template.fill("doubt", {"since": str(view.doubt_since), "step": str(view.step)}))
     return "\n\n".join(block for block in blocks if block)
 

@@ -72,11 +72,13 @@ class PromptTemplate:
         return re.search(rf"\$\{{?{placeholder}\b", self._sections[section].template) is not None
 
     def fill(self, section: str, values: Mapping[str, str]) -> str:
-        """A section with its placeholders replaced.
+        """A section with its placeholders replaced; an empty text if the template lacks it.
 
         Raises:
             ArgumentError: if a placeholder has no value, or there is a single dollar sign.
         """
+        if section not in self._sections:
+            return ""
         template = self._sections[section]
         if section == "user":
             for block in BLOCKS:

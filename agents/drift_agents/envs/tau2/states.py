@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_agents.matching import ParsedMatching
+from drift_agents.memory.transcript import truncate
 from drift_agents.policy.facts import PlainFacts
 
 ROLES = (
@@ -253,8 +254,7 @@ class Tau2Facts(PlainFacts):
         shown = read_tau2_state(state)
         if shown is None:
             return state
-        answer = json.dumps(dict(shown.answer))
-        answer = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}..."
+        answer = truncate(json.dumps(dict(shown.answer)), _SHOWN)
         given = [(call.tool, json.loads(call.text)["arguments"].values()) for call in shown.made]
         words = "; ".join(f"{tool}({', '.join(map(json.dumps, values))})" for tool, values in given) or "no call"
         return f"{words} and the answer {answer}"

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_agents.matching import ParsedMatching
+from drift_agents.memory.transcript import truncate
 from drift_agents.policy.facts import PlainFacts
 
 _CODES = {403: "policy", 409: "conflict", 424: "redundant", 440: "not_found", 441: "not_looked_up"}
@@ -281,8 +282,7 @@ class ToolsFacts(PlainFacts):
         shown = read_desk_state(state)
         if shown is None:
             return state
-        answer = json.dumps(dict(shown.answer))
-        answer = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}..."
+        answer = truncate(json.dumps(dict(shown.answer)), _SHOWN)
         words = "; ".join(map(_describe_call, shown.calls)) or "no call"
         return f'{words} and the answer {answer}, for "{shown.request}"'
 
