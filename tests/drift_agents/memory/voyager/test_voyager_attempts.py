@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.base import RuleModel
-from drift_agents.memory.voyager import Voyager
-from drift_agents.memory.voyager_critic import CRITIQUE, RULES
+from drift_agents.memory.voyager import CRITIQUE, RULES, Voyager
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 from tests.drift_agents.memory.contents import contents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.transcript import attempt_steps
-from drift_agents.memory.voyager_critic import describe_skill, judge_attempt, render_attempt
+from drift_agents.memory.voyager import describe_skill, judge_attempt, render_attempt
 from drift_agents.types import AgentClock, Episode, Outcome, Record
 
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
