@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.matching import Matching, PathMatching, RelatedStates
@@ -173,24 +173,20 @@ class PromptBuilder:
             history: the steps of the present episode, if the prompt shows them.
             environment: the environment's name.
         """
-        key, queried = self.matching.state_key(state), 0
-        answer = memory.retrieve(state, self.recall.k, now)
-        here = answer
-        notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
+        state_key, related, k = self.matching.state_key, self._related, self.recall.k
+        key = state_key(state)
+        here = memory.retrieve(state, k, now)
+        notes: dict[RecordId, Note] = {note.id: note for note in here.notes}
         blocks: list[_Block] = []
-        state_key, k = self.matching.state_key, self.recall.k
-        for other in self._others(memory):
-            if queried >= self.recall.states:
-                break
-            if other == state or state_key(other) == key:
-                continue
-            if self._related is not None and not self._related(state, other):
-                continue
-            queried += 1
+        others = (
+            other
+            for other in self._others(memory)
+            if other != state and state_key(other) != key and (related is None or related(state, other))
+        )
+        for other in islice(others, self.recall.states):
             answer = memory.retrieve(other, k, now)
             blocks.append(self._block(other, answer))
-            if answer.notes:
-                notes.update((note.id, note) for note in answer.notes)
+            notes.update((note.id, note) for note in answer.notes)
         values = steps_to_go = visits = None
         if history is not None and here.records:
             self._paths.update(memory.records())
