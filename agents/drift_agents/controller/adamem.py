@@ -59,7 +59,7 @@ class AdaMem:
     experience of the present state; `low` refreshes if there is no strategy, or if for `patience` steps in a
     row it did not go on. A strategy goes on where the present state is part of it, or the step after the last
     one that was taken is admissible; the latter says something only where admissible actions differ between
-    states. The strategy contains the retrieved trajectories (`drift_agents.controller.adamem`).
+    states. The strategy contains the retrieved trajectories.
 
     Args:
         effort: `low`, `high` or `max`.

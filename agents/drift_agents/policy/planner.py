@@ -82,7 +82,7 @@ class Planner:
     """Hands the view to the planner of its environment.
 
     One object plays all environments of an experiment. It makes an environment's planner when it first meets it; one
-    of which nothing is known is played by `drift_agents.policy.planner.GenericPlanner`.
+    of which nothing is known is played by `GenericPlanner`.
 
     It reads the trajectories in lessons, in the one form of `drift_agents.prompt.lessons`; each of their
     steps is added to the records of other states with weight `LESSON_WEIGHT`.

@@ -108,9 +108,9 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Ver
 def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching: Matching) -> bool:
     """Whether responses of probes contradict records.
 
-    They do when two different distributions explain both samples better than one does: when the Bayes
-    factor of `drift_agents.verifier.evidence.log_ratio` is above 1. For one probe in a
-    deterministic environment: when its outcome differs. There is no threshold to choose.
+    They do when two different distributions explain both samples better than one does: when the Bayes factor of
+    `log_ratio` is above 1. For one probe in a deterministic environment: when its outcome differs. There is no
+    threshold to choose.
 
     Args:
         records: the records of the same transition in memory.
