@@ -173,7 +173,8 @@ def test_views_of_two_phases_are_equal_until_an_outcome_differs(name: str) -> No
         env = make_from_schedule(schedule, text=True)
         policy = Watched()
         agent = make_agent(env, policy)
-        episode = agent.run_episode(env, seed=3, options={"drift_tick": tick})
+        # by seed 3 a task of the house takes a search of ten seconds
+        episode = agent.run_episode(env, seed=4, options={"drift_tick": tick})
         played.append((policy.views, [step.experience.outcome for step in episode.trace]))
         env.close()
     (before, outcomes), (after, others) = played
