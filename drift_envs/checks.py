@@ -3,6 +3,7 @@
 * `is_integer`, `is_number` - tests of types; NumPy's numbers count, `True` and `False` do not
 * `check_integer`, `check_count`, `check_number`, `check_interval` - return a number, or raise `ArgumentError`
 * `check_flag`, `check_choice` - return a truth value, or one of several strings
+* `check_single` - refuses what is no single environment
 * `check_reward`, `check_action`, `check_force` - rewards and actions of spaces
 * `describe_invalid`, `broken_rule` - what is wrong with data that a pydantic model refuses
 * `key_path`, `show`, `nearest` - keys, values and known names as messages write them
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeGuard, overload
 
+import gymnasium as gym
 import numpy as np
 
 from drift_envs.errors import ArgumentError, DriftEnvsError
@@ -290,6 +292,20 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, optional: boo
     raise ArgumentError(
         f"`{name}` should be one of {', '.join(known)}{', or None' if optional else ''}. Received {value!r}"
     )
+
+
+def check_single(env: Any, otherwise: str = "") -> None:
+    """Refuse what is no single environment, such as a vector environment.
+
+    Args:
+        env: what a wrapper is put around.
+        otherwise: what there is for vector environments, as the end of the message.
+
+    Raises:
+        ArgumentError: if it is no `gymnasium.Env`.
+    """
+    if not isinstance(env, gym.Env):
+        raise ArgumentError(f"`env` should be a single environment, a `gymnasium.Env`. Received {env!r}{otherwise}")
 
 
 def check_reward(reward: Any) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError, UnknownChoiceError
-from drift_envs.schedule import Phase
+from drift_envs.schedule import Phase, Timeline
 from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
 
 MOST_POINTS = 5_000
@@ -37,15 +37,13 @@ class _Lifetime(NamedTuple):
         clock: the unit of its ticks.
         episodes: its finished episodes.
         phases: those that it has visited.
-        full_tick: the tick at which the ramp of a phase is up.
-        drifts: whether its schedule has drifts.
+        timeline: its schedule's values, with its seed.
     """
 
     clock: str
     episodes: Sequence[PhaseReturn]
     phases: Sequence[Phase]
-    full_tick: Callable[[Phase], int]
-    drifts: bool
+    timeline: Timeline
 
 
 def returns(
@@ -81,7 +79,9 @@ def returns(
         The axes; their figure is `axes.figure`.
 
     Raises:
-        ArgumentError: if no environment has stored an episode, or the clock is `episode_step`.
+        ArgumentError: if no environment has stored an episode, the clock is `episode_step`, or `out` has an ending that
+            Matplotlib does not write.
+        UnknownChoiceError: if no episode began in the phase of `around`.
         MissingDependencyError: without Matplotlib.
 
     Warns:
@@ -101,9 +101,15 @@ def returns(
     """
     try:
         from matplotlib import pyplot
+        from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     check_integer("bins", bins, 1)
+    if out is not None:
+        known = FigureCanvasBase.get_supported_filetypes()
+        if Path(out).suffix[1:].lower() not in known:
+            raise ArgumentError(f"`out` should end in one of .{', .'.join(sorted(known))}. Received {os.fspath(out)!r}")
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
     if success is not None:
         check_number("success", success)
     lifetimes = [lifetime for lifetime in _lifetimes(envs) if lifetime.episodes]
@@ -115,13 +121,16 @@ def returns(
     phases = max((lifetime.phases for lifetime in lifetimes), key=len)
     starts = [phase.start for phase in phases]
     is_shared = all([phase.start for phase in one.phases] == starts[: len(one.phases)] for one in lifetimes)
-    full_tick, time_name = lifetimes[0].full_tick, clocks[0]
+    full_tick, time_name = lifetimes[0].timeline.full_tick, clocks[0]
     marks = [(phase.start, full_tick(phase), phase.id) for phase in phases[1 : MOST_MARKS + 1]]
     if around is not None or not is_shared:
         lifetimes, name = _align(lifetimes, around)
         _, phase = lifetimes[0].phases
-        time_name, marks = f"{clocks[0]}s since the drift", [(0, lifetimes[0].full_tick(phase) - phase.start, name)]
-    elif not marks and lifetimes[0].drifts:
+        time_name, marks = (
+            f"{clocks[0]}s since the drift",
+            [(0, lifetimes[0].timeline.full_tick(phase) - phase.start, name)],
+        )
+    elif not marks and lifetimes[0].timeline.schedule.drifts:
         last = max(episode.tick for one in lifetimes for episode in one.episodes)
         warnings.warn(f"no episode reached a drift: the last one began at tick {last}", DriftWarning, stacklevel=2)
 
@@ -161,7 +170,6 @@ def returns(
     if label is not None:
         axes.legend(frameon=False)
     if out is not None:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
         axes.figure.savefig(out)
     return axes
 
@@ -186,8 +194,7 @@ def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
         ) from error
     for episodes, timeline in zip(found, timelines, strict=True):
         last = max((episode.tick for episode in episodes), default=0)
-        phases, drifts = timeline.phases(last + 1), bool(timeline.schedule.drifts)
-        yield _Lifetime(timeline.schedule.clock, episodes, phases, timeline.full_tick, drifts)
+        yield _Lifetime(timeline.schedule.clock, episodes, timeline.phases(last + 1), timeline)
 
 
 def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Lifetime], str]:
@@ -200,7 +207,7 @@ def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Li
     Returns:
         What is left, and the name of the phase.
     """
-    found, names = [], dict[str, None]()
+    found, names = list[_Lifetime](), dict[str, None]()
     for lifetime in lifetimes:
         names |= dict.fromkeys(phase.id for phase in lifetime.phases[1:])
         for before, phase in itertools.pairwise(lifetime.phases):
@@ -210,9 +217,15 @@ def _align(lifetimes: Sequence[_Lifetime], around: str | None) -> tuple[list[_Li
                 found.append(lifetime._replace(episodes=shifted, phases=(before, phase)))
                 break
     if not found:
+        last = max(episode.tick for one in lifetimes for episode in one.episodes)
+        try:
+            first = 0 if around is None else lifetimes[0].timeline.phase_named(around).start
+        except UnknownChoiceError:
+            first = 0
+        later = f", which begins at tick {first}, and the last episode began at tick {last}" if first > last else ""
         raise UnknownChoiceError(
             f"`around` should be a phase that was visited, after the first: {', '.join(names) or 'there is none'}. "
-            f"Received {around!r}"
+            f"Received {around!r}{later}"
         )
     return found, around or "first drift"
 

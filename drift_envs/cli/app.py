@@ -22,6 +22,7 @@ from drift_envs.cli.options import (
     ShownScheduleOption,
     count_option,
     id_option,
+    prepare_file,
     schedules_argument,
 )
 from drift_envs.command_line import (
@@ -251,6 +252,8 @@ def _severity(
     """
     from drift_envs.cli.show import measure_schedules, print_severities, write_severities
 
+    if out is not None:
+        prepare_file(out)
     rows = measure_schedules(names, seed)
     if out is not None:
         write_severities(rows, out)
@@ -300,7 +303,9 @@ def _parse_episodes(text: str) -> int | range:
     first, dash, last = text.partition("-")
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    if not dash or not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
+    if first.isdecimal() and last.isdecimal() and int(first) > int(last):
+        raise typer.BadParameter(f"should have the earlier episode first: {last}-{first}. Received {text!r}")
+    if not dash or not (first.isdecimal() and last.isdecimal()):
         raise typer.BadParameter(f"should be a positive number, or a range such as 18-22. Received {text!r}")
     return range(int(first), int(last) + 1)
 
@@ -315,7 +320,7 @@ def _record(
         typer.Option(
             metavar="oracle|initial|random|FILE",
             help="Policy: the best known one, that of the first phase for ever, random actions, or a file of a run's "
-            "folder `traces`, which is replayed (default: oracle, or random where none is known).",
+            "folder `traces`, which is replayed (default: oracle, or random where there is none).",
         ),
     ] = None,
     phases: Annotated[int, count_option("Number of phases to record.", MOST_PHASES)] = 3,

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from drift_envs.cli.options import prepare_file
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
@@ -261,13 +262,12 @@ def write_draft(env_id: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")
         return
+    prepare_file(out)
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise ArgumentError(f"`--out` should be a file that does not exist. Received {str(out)!r}") from error
-    except OSError as error:
-        raise ArgumentError(f"`--out`: {out} cannot be written: {error.strerror}") from error
     print(f"wrote {out}; next: drift-envs show {out}")
 
 

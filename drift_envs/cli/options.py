@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from drift_envs.errors import UnknownChoiceError
+from drift_envs.errors import ArgumentError, UnknownChoiceError
 
 LARGEST = 1_000_000
 """The largest count, where no other limit is stated."""
@@ -118,3 +119,27 @@ ImportOption = Annotated[
         help="Import the module that `env: MODULE:ID` names, or find it in a folder. This runs its code.",
     ),
 ]
+
+
+def prepare_file(path: Path, endings: Sequence[str] = ()) -> None:
+    """Make the folders of a file of `--out` that are missing, and refuse what cannot be written, before the work.
+
+    Args:
+        path: the file; one that is there stays as it is.
+        endings: those that are allowed; none for any.
+
+    Raises:
+        ArgumentError: if its ending is another, its name is too long, it is a folder, or it must not be written.
+    """
+    if endings and path.suffix.lower() not in endings:
+        raise ArgumentError(f"`--out` should end in one of {', '.join(endings)}. Received {str(path)!r}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise ArgumentError(
+            f"`--out` should be a file that can be written: {error.strerror}. Received {str(path)!r}"
+        ) from error

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from drift_envs.cli.options import prepare_file
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.schedule import NEVER, Phase, Timeline
@@ -71,8 +72,8 @@ def plot_schedule(
     Raises:
         ArgumentError: if the format is unknown or there are too many ticks.
     """
-    if out is not None and out.suffix.lower() not in PICTURES:
-        raise ArgumentError(f"`--out` should end in one of {', '.join(PICTURES)}. Received {str(out)!r}")
+    if out is not None:
+        prepare_file(out, PICTURES)
     scheduled = open_schedule(name, seed, env_id, may_import=may_import)
     stop = ticks or default_stop(scheduled)
     if stop > MAX_TICKS:

@@ -20,9 +20,17 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from drift_envs.checks import describe_invalid
+from drift_envs.cli.options import prepare_file
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
 from drift_envs.datasets.recorder import Act, make_policy
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError, UnknownChoiceError, load_all
+from drift_envs.errors import (
+    ArgumentError,
+    MissingDependencyError,
+    NoOracleError,
+    StateError,
+    UnknownChoiceError,
+    load_all,
+)
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
@@ -56,8 +64,9 @@ class RecordOptions:
         env_id: an id of this package; with a schedule of any environment.
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
-        policy: `oracle`, `initial` (the optimum of the first tick for ever), `random`, or a file of a
-            run's folder `traces`; `None` for `oracle`, or `random` where none is known, which is printed.
+        policy: `oracle` (the optimum, or the reference controller where no optimum is known), `initial` (that of the
+            first tick for ever), `random`, or a file of a run's folder `traces`; `None` for `oracle`, or `random` where
+            there is none, which is printed.
         phases: how many, from the first.
         episodes: so many of each phase, or a range of episodes; `None` for one, of a file for all.
         steps: after which an episode is cut; `None` for none.
@@ -83,16 +92,12 @@ def record(options: RecordOptions) -> None:
         ArgumentError: if an option breaks a rule.
         MissingDependencyError: if the library for the format is not installed.
     """
+    prepare_file(options.out, FORMATS)
     suffix = options.out.suffix.lower()
-    if suffix not in FORMATS:
-        raise ArgumentError(f"`--out` should end in one of {', '.join(FORMATS)}. Received {str(options.out)!r}")
     loaders: list[Callable[[], object]] = [] if suffix == ".png" else [partial(load_imageio, suffix)]
     if options.env_id in IDS:
         loaders.append(partial(getattr, IDS[options.env_id], "env_class"))
     load_all(loaders)  # fails before the episodes are played
-    if not options.out.parent.is_dir():
-        raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
-    _check_writable(options.out)
     recording = _read_policy(options)
     clips, fps = _film_policy(options) if recording is None else _film_recording(recording, options)
     if suffix == ".png":
@@ -103,38 +108,17 @@ def record(options: RecordOptions) -> None:
     print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
 
 
-def _check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written, before the episodes are played.
-
-    Raises:
-        ArgumentError: if its name is too long, it is a folder, or it must not be written.
-    """
-    try:
-        is_new = not path.exists()
-        path.open("ab").close()
-    except OSError as error:
-        raise ArgumentError(
-            f"`--out` should be a file that can be written: {error.strerror}. Received {path}"
-        ) from error
-    if is_new:
-        path.unlink()
-
-
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
     source = options.schedule or default_schedule(options.env_id)
     scheduled = open_schedule(source, options.seed, options.env_id, may_import=True)
-    missing = f"there is no oracle for {options.env_id} with {scheduled.schedule.name}"
-    policy = options.policy or ("oracle" if scheduled.oracle is not None else "random")
-    if policy != "random" and scheduled.oracle is None:
-        raise ArgumentError(f"{missing}; use `--policy random`")
-    if policy != options.policy and policy == "random":
-        print(f"{missing}: actions are random", file=sys.stderr)
     with without_display():
         parts = IDS.get(options.env_id)
-        text = parts is not None and (parts.text_mode is not None or (policy != "random" and parts.text is not None))
+        plans = options.policy != "random" and scheduled.oracle is not None
+        text = parts is not None and (parts.text_mode is not None or (plans and parts.text is not None))
         env = scheduled.make_env("rgb_array", text=text)
         try:
+            policy = _choose_policy(env, scheduled, options)
             if isinstance(options.episodes, range):
                 found = film_range(env, policy, options.episodes, options.steps, options.seed)
             else:
@@ -143,6 +127,30 @@ def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
             return list(found), int(env.metadata.get("render_fps", FPS))
         finally:
             env.close()
+
+
+def _choose_policy(env: gym.Env, scheduled: ScheduledEnv, options: RecordOptions) -> str:
+    """The policy: by default the oracle's, or random actions where it has none, which is printed.
+
+    Raises:
+        NoOracleError: if a policy is wanted that the oracle does not have.
+    """
+    if options.policy == "random" or scheduled.oracle is not None:
+        return options.policy or "oracle"
+    ticks = [0, *(scheduled.full_tick(phase) for phase in scheduled.phases(options.phases))]
+    try:
+        oracle = env.get_wrapper_attr("oracle")
+        observation, _ = env.reset(seed=options.seed)
+        for tick in ticks[:1] if options.policy == "initial" else ticks:
+            oracle.action(observation, tick)
+    except NoOracleError as error:
+        foreign = f"there is no oracle for {options.env_id}, which is an environment of another package"
+        reason = str(error) if options.env_id in IDS else foreign
+        if options.policy is not None:
+            raise NoOracleError(f"{reason}; use `--policy random`") from error
+        print(f"{reason}: actions are random", file=sys.stderr)
+        return "random"
+    return options.policy or "oracle"
 
 
 def _film_recording(recording: Recording, options: RecordOptions) -> tuple[list[Clip], int]:

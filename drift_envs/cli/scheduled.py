@@ -158,7 +158,8 @@ def choose_environment(name: str, schedule: str | None) -> tuple[str, str | None
     if schedule is not None or name in IDS:
         return name, schedule
     plain = split_suffix(name)[0]
-    if not Path(name).is_file() and not plain.endswith(FILE_ENDINGS) and plain not in shipped_schedules():
+    files = (Path(name), *(Path(plain + ending) for ending in FILE_ENDINGS))  # without its ending, the file is named
+    if not any(map(Path.is_file, files)) and not plain.endswith(FILE_ENDINGS) and plain not in shipped_schedules():
         check_id(name)
     env_id = read_schedule(name, None).env
     if env_id is None:

@@ -347,14 +347,7 @@ def print_severities(console: Console, rows: Sequence[MeasuredDrift]) -> None:
 
 
 def write_severities(rows: Sequence[MeasuredDrift], path: Path) -> None:
-    """Write the figures as CSV.
-
-    Raises:
-        ArgumentError: if the file cannot be written.
-    """
+    """Write the figures as CSV."""
     lines = [(schedule, drift, *(f"{one:.6g}" for one in figures)) for schedule, drift, *figures in rows]
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([MeasuredDrift._fields, *lines])
-    except OSError as error:
-        raise ArgumentError(f"`--out`: {path} cannot be written: {error.strerror}") from error
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([MeasuredDrift._fields, *lines])

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import check_choice, check_integer, check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, KnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
@@ -118,6 +118,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         notify: str = "none",
     ) -> None:
         check_choice("notify", notify, NOTIFY)
+        check_single(env)
         binder = KnobBinder(env, schedule)
         arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
         if oracle is not None:

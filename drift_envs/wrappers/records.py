@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
-from drift_envs.checks import check_integer, check_reward
+from drift_envs.checks import check_integer, check_reward, check_single
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.schedule import KnobChange, Phase, Timeline
@@ -196,6 +196,7 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
+        check_single(env, "; use `VectorPhaseReturns`")
         if not env.has_wrapper_attr("drift_state"):
             raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self)
@@ -355,6 +356,7 @@ class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
+        check_single(env)
         if not env.has_wrapper_attr("drift_state"):
             raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self)

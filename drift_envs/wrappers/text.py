@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
-from drift_envs.checks import check_reward
+from drift_envs.checks import check_reward, check_single
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Tunable, Value
 from drift_envs.registration import parts_of
@@ -131,6 +131,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
+        check_single(env)
         describer = find_describer(env)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)

@@ -7,7 +7,15 @@ from matplotlib import pyplot
 
 from drift_envs import make_from_schedule, plots
 from drift_envs.errors import ArgumentError, DriftWarning
-from drift_envs.wrappers import PhaseReturns, VectorPhaseReturns
+from drift_envs.wrappers import (
+    DriftOverlay,
+    DriftWrapper,
+    HeldClock,
+    PhaseReturns,
+    TextObservation,
+    VectorPhaseReturns,
+    twin,
+)
 
 TRACK = {"version": 1, "name": "track", "env": "DriftFrozenLake-v0", "base": {"map": ["SFG", "FFF"]}}
 HOLE = ["SHG", "FFF"]
@@ -69,8 +77,13 @@ def test_around_a_phase_and_two_learners_in_one_picture():
     assert sorted(curve(axes)) == [-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0]
     assert axes.get_xlabel() == "episodes since the drift"
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
-    with pytest.raises(ArgumentError, match=r"after the first: longer, back\. Received 'wide'"):
+    with pytest.raises(ArgumentError, match=r"after the first: longer, back\. Received 'wide'$"):
         plots.returns(env, around="wide")
+    with pytest.raises(ArgumentError, match=r"after the first: longer, back\. Received 'source'$"):
+        plots.returns(env, around="source")
+    early = walk_right(PhaseReturns(make_from_schedule(schedule)), 6)
+    with pytest.raises(ArgumentError, match=r"'back', which begins at tick 8, and the last episode began at tick 5$"):
+        plots.returns(early, around="back")
 
 
 def test_copies_with_drifts_of_their_own_are_drawn_around_the_first():
@@ -113,6 +126,21 @@ def test_what_stored_nothing_is_refused():
         plots.returns(within)
     with pytest.raises(ArgumentError, match="should be a vector environment that drifts"):
         VectorPhaseReturns(gym.make_vec("CartPole-v1", num_envs=1, vectorization_mode="sync"))
+
+
+def test_an_unknown_ending_is_refused_by_name(tmp_path):
+    env = walk_right(PhaseReturns(make_from_schedule(TRACK)), 1)
+    with pytest.raises(ArgumentError, match=r"`out` should end in one of .*\.png, .*\. Received '.*a\.xyz'"):
+        plots.returns(env, out=tmp_path / "a.xyz")
+    assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize("wrapper", [PhaseReturns, HeldClock, TextObservation, DriftOverlay, DriftWrapper, twin])
+def test_a_vector_environment_is_refused_where_a_single_one_is_wrapped(wrapper):
+    lakes = gym.make_vec("DriftFrozenLake-v0", num_envs=2)
+    rule = r"; use `VectorPhaseReturns`$" if wrapper is PhaseReturns else "`env` should "
+    with pytest.raises(ArgumentError, match=rule):
+        wrapper(lakes)
 
 
 def test_a_ramp_is_shaded_until_it_is_up():

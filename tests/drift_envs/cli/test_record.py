@@ -83,7 +83,6 @@ def test_the_sheet_of_the_shop_shows_the_advertisement_and_frames_its_right_butt
     ("arguments", "message"),
     [
         (["--out", "lake.bmp"], "`--out` should end in one of .gif, .mp4, .png. Received 'lake.bmp'"),
-        (["--out", "none/lake.png"], "`--out` should be in a folder that exists. Received 'none/lake.png'"),
         (["--out", "lake.png", "--schedule", "mountain_car/gravity"], "gravity"),
     ],
 )
@@ -121,11 +120,12 @@ def test_any_environment_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    out = tmp_path / "a.png"
+    out = tmp_path / "new" / "a.png"
     assert main(["record", LAKE, "--out", str(out), "--episodes", "19-20", "--steps", "2"]) == 0
     assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 frames, drift-1 episode 20 3 frames\n"
     for wrong in ("20-19", "a-b", "0", "-3"):
         assert main(["record", LAKE, "--out", str(out), f"--episodes={wrong}"]) == 2
+        assert ("should have the earlier episode first: 19-20. " in capsys.readouterr().err) == (wrong == "20-19")
 
 
 def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: object) -> Path:
@@ -174,12 +174,48 @@ def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.Capture
 def test_without_an_oracle_actions_are_random_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["record", "DriftAcrobot-v0", "--phases", "1", "--steps", "2", "--out", str(tmp_path / "a.png")]
+    file = tmp_path / "late.yaml"
+    file.write_text("version: 1\ndrifts: [{at: 1, set: {action_delay: 2}}]\n", encoding="utf-8")
+    words = ["--schedule", str(file), "--phases", "1", "--steps", "2", "--out", str(tmp_path / "a.png")]
+    for env_id in ("DriftAcrobot-v0", LAKE):
+        assert main(["record", env_id, *words]) == 0
+        assert "while its schedule sets `action_delay`: actions are random" in capsys.readouterr().err
+        for policy in ("oracle", "initial"):
+            assert main(["record", env_id, *words, "--policy", policy]) == 1
+            assert "while its schedule sets `action_delay`; use `--policy random`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("env_id", ["DriftCartPole-v0", "DriftAcrobot-v0", "DriftPendulum-v0"])
+@pytest.mark.parametrize("policy", ["oracle", "initial", None])
+def test_a_reference_controller_is_filmed_where_no_optimum_is_known(
+    env_id: str, policy: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["record", env_id, "--phases", "2", "--steps", "30", "--out", str(tmp_path / "a.png")]
+    assert main([*words, *(["--policy", policy] if policy else [])]) == 0
+    shown = capsys.readouterr()
+    assert not shown.err
+    frames = 31 if policy != "initial" or env_id != "DriftCartPole-v0" else 10
+    assert f"source 31 frames, reversed {frames} frames" in shown.out, "the pole falls under the old controller alone"
+
+
+def test_a_controller_that_has_no_answer_in_a_later_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "signs.yaml"
+    file.write_text("version: 1\ndrifts: [{at: 1, set: {reward_sign: '-'}}]\n", encoding="utf-8")
+    words = ["record", "DriftCartPole-v0", "--schedule", str(file), "--steps", "2", "--out", str(tmp_path / "a.png")]
     assert main(words) == 0
-    assert "there is no oracle for DriftAcrobot-v0 with acrobot/explicit: actions are random" in capsys.readouterr().err
-    for policy in ("oracle", "initial"):
-        assert main([*words, "--policy", policy]) == 1
-        assert "use `--policy random`" in capsys.readouterr().err
+    assert "no optimum is known for CartPole; `changed` and `response` are exact: actions" in capsys.readouterr().err
+    assert main([*words, "--policy", "oracle"]) == 1
+    assert main([*words, "--policy", "initial"]) == 0
+
+
+def test_a_file_is_named_where_its_ending_was_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pole.yaml").write_text("version: 1\nenv: DriftCartPole-v0\n", encoding="utf-8")
+    for command in (["record", "pole", "--out", "a.png"], ["play", "pole"], ["dataset", "pole", "--out", "a"]):
+        assert main(command) == 2
+        assert "Did you mean `pole.yaml`?" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_play(

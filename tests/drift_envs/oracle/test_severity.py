@@ -62,5 +62,7 @@ def test_the_command_prints_and_writes(tmp_path, capsys) -> None:
     assert "40.0%" in capsys.readouterr().out
     rows = list(csv.DictReader(out.read_text("utf-8").splitlines()))
     assert [row["visibility"] for row in rows] == ["1", "1", "0", "0"]
-    assert main(["severity", "frozen_lake/explicit", "--out", str(tmp_path / "none" / "a.csv")]) != 0
-    assert "cannot be written" in capsys.readouterr().err
+    assert main(["severity", "frozen_lake/null", "--out", str(tmp_path / "new" / "a.csv")]) == 0
+    assert (tmp_path / "new" / "a.csv").is_file()
+    assert main(["severity", "frozen_lake/explicit", "--out", str(out / "a.csv")]) != 0
+    assert "`--out` should be a file that can be written: " in capsys.readouterr().err
