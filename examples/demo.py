@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
-from drift_agents.analysis.plots import add_legend, draw_means, mark_phases, new_figure
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError, ExperimentError
@@ -28,6 +28,9 @@ from drift_agents.experiment.runner import run_experiment
 
 VERIFIERS = {"none": "plain", "overwrite": "overwrite", "glove": "GLOVE"}
 """The columns of the table, by the verifier's name in the log."""
+
+STYLES = ({"color": "black"}, {"color": "#d55e00", "linestyle": "--"}, {"color": "#0072b2", "linestyle": ":"})
+"""How their lines are drawn."""
 
 WINDOW = 5
 """Episodes over which the scores of the picture are averaged."""
@@ -101,33 +104,33 @@ def draw_scores(rows: Rows, folder: Path) -> Path:
     schedules = list(dict.fromkeys(row["schedule"] for row in rows))
     memories = list(dict.fromkeys(row["memory"] for row in rows))
     path = folder / "scores.png"
-    with new_figure(len(memories), len(schedules)) as (figure, axes):
-        handles: list[Any] = []
-        for line, memory in enumerate(memories):
-            for column, schedule in enumerate(schedules):
-                axis = axes[line, column]
-                mine = [row for row in rows if (row["schedule"], row["memory"]) == (schedule, memory)]
-                handles = [_draw_line(axis, mine, name, number) for number, name in enumerate(VERIFIERS)]
-                mark_phases(axis, mine)
-                axis.set_title(f"{schedule}, {memory}", fontsize=9)
-        for axis in axes[-1]:
-            axis.set_xlabel("episode")
-        for axis in axes[:, 0]:
-            axis.set_ylabel("score, %")
-        add_legend(figure, handles, list(VERIFIERS.values()), len(VERIFIERS))
-        figure.savefig(path, dpi=150)
+    size = (3.6 * len(schedules), 2.6 * len(memories))
+    figure, axes = plt.subplots(len(memories), len(schedules), figsize=size, squeeze=False, layout="constrained")
+    for panels, memory in zip(axes, memories, strict=True):
+        for axis, schedule in zip(panels, schedules, strict=True):
+            mine = [row for row in rows if (row["schedule"], row["memory"]) == (schedule, memory)]
+            starts = {row["phase"]: row["episode"] for row in reversed(mine)}
+            for start in sorted(starts.values())[1:]:
+                axis.axvline(start + 0.5, color="gray", linestyle=":")
+            for number, (verifier, style) in enumerate(zip(VERIFIERS, STYLES, strict=True)):
+                means = _running_means([row for row in mine if row["verifier"] == verifier])
+                shifted = means + 0.5 * (number - 1)  # so that no line hides an equal one
+                axis.plot(range(1, len(means) + 1), shifted, label=VERIFIERS[verifier], **style)
+            axis.set(title=f"{schedule}, {memory}", xlabel="episode", ylabel="score, %")
+            axis.label_outer()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(VERIFIERS))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
     return path
 
 
-def _draw_line(axis: Any, rows: Rows, verifier: str, number: int) -> Any:
-    """One line: the running mean of the scores over all instances."""
+def _running_means(rows: Rows) -> np.ndarray:
+    """The mean over instances of each episode, averaged over the last `WINDOW` episodes."""
     by_episode: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row["verifier"] == verifier:
-            by_episode[row["episode"]].append(100 * row["score"])
-    means = np.array([np.mean(by_episode[episode]) for episode in sorted(by_episode)])
-    smooth = [means[max(0, end - WINDOW) : end].mean() for end in range(1, len(means) + 1)]
-    return draw_means(axis, smooth, number, 0.5)
+        by_episode[row["episode"]].append(100 * row["score"])
+    means = [np.mean(by_episode[episode]) for episode in sorted(by_episode)]
+    return np.array([np.mean(means[max(0, end - WINDOW) : end]) for end in range(1, len(means) + 1)])
 
 
 def main(arguments: list[str] | None = None) -> int:

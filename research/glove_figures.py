@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots import FAMILY_COLOURS, drifts_of, family_of, mark_drifts, series, style_of
+from drift_agents.analysis.plots import FAMILY_COLOURS, drifts_of, family_of, series
 from drift_agents.analysis.runs import (
     Row,
     Runs,
@@ -30,7 +30,7 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment
 
 from drift_envs.metrics import Estimate
-from research.pictures import PlotFile, make_folder, write_panels
+from research.pictures import PlotFile, make_folder, mark_drifts, style_of, write_panels
 from research.verify_map.pages import ROOT, fill_page
 
 RECOVERY, BUDGET = "glove-recovery", "glove-budget"

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots import PlotSeries, style_of
+from drift_agents.analysis.plots import PlotSeries
 from drift_agents.analysis.runs import estimate
 
 from research.experience.following import Execution, Pair, follow_executions, follow_steps, split_by_fate
-from research.pictures import PlotFile, make_folder, write_panels
+from research.pictures import PlotFile, make_folder, style_of, write_panels
 
 KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
 SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))

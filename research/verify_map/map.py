@@ -30,7 +30,6 @@ from drift_agents.analysis.ranking import (
     estimate,
     instance_values,
     price_cells,
-    require_clairvoyant,
 )
 from drift_agents.analysis.table import Table, format_difference, format_plain
 from drift_agents.errors import EvidenceError
@@ -134,7 +133,13 @@ def select_points(evidence: EvidenceTable) -> EvidenceTable:
             + ", ".join(sorted(evidence.schedules))
         )
     evidence = evidence if within.all() else evidence.select(within.to_numpy(bool))
-    require_clairvoyant(evidence)
+    lacking = evidence.cells[price_cells(evidence)[0, MEASURES[0]].isna()]
+    if len(lacking):
+        schedule, seed = lacking.iloc[0][["schedule", "seed"]]
+        raise EvidenceError(
+            f"{schedule}, seed {seed}: the reference `clairvoyant` should play every instance, since budgets are "
+            "multiples of its interactions"
+        )
     return evidence
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots import FAMILY_COLOURS, OTHER, style_of
+from drift_agents.analysis.plots import FAMILY_COLOURS, OTHER
 from drift_agents.analysis.ranking import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate
-from research.pictures import PlotFile, make_folder, write_panels
+from research.pictures import PlotFile, make_folder, style_of, write_panels
 from research.verify_map.map import MapPoint
 from research.verify_map.rules import RATES, RuleBook
 

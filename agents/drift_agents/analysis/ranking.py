@@ -421,21 +421,6 @@ def instance_values(evidence: EvidenceTable, values: pd.Series | np.ndarray) -> 
     return pd.DataFrame(table, pd.Index(agents, tupleize_cols=False), instances)
 
 
-def require_clairvoyant(evidence: EvidenceTable) -> None:
-    """Check that every instance has a budget.
-
-    Raises:
-        EvidenceError: if the clairvoyant did not play one.
-    """
-    lacking = evidence.cells[_clairvoyant_cells(evidence) < 0]
-    if len(lacking):
-        schedule, seed = lacking.iloc[0][["schedule", "seed"]]
-        raise EvidenceError(
-            f"{schedule}, seed {seed}: the reference `{CLAIRVOYANT}` should play every instance, since budgets are "
-            "multiples of its interactions"
-        )
-
-
 def _number_episodes(evidence: EvidenceTable) -> tuple[np.ndarray, np.ndarray]:
     """The cell of every episode, and whether it counts."""
     cell = np.repeat(np.arange(len(evidence.cells)), evidence.cells["episodes"])

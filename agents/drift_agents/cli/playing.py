@@ -104,14 +104,6 @@ def _run(
     policy: Annotated[
         object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.", rich_help_panel=PLAYED)
     ] = None,
-    no_references: Annotated[
-        bool,
-        typer.Option(
-            "--no-references",
-            help="Leave out the file's references, whose lines are there already.",
-            rich_help_panel=PLAYED,
-        ),
-    ] = False,
     model: Annotated[
         object,
         typer.Option(
@@ -131,8 +123,8 @@ def _run(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Any other value of the file, as policy.temperature=.5, recall.k=3, controller=adamem or "
-            "models.budget_tokens=100000; may be given several times.",
+            help="Any other value of the file, as policy.temperature=.5, recall.k=3, controller=adamem, "
+            "references=[] or models.budget_tokens=100000; may be given several times.",
             rich_help_panel=PLAYED,
         ),
     ] = None,
@@ -210,8 +202,6 @@ def _run(
         overrides |= {"rounds": rounds, "episodes": None}
     if isinstance(schedules, tuple):
         overrides["schedules"] = schedules
-    if no_references:
-        overrides["references"] = []
     axes = {"memory": memory, "verifier": verifier, "policy": policy}
     played = read_experiment(
         experiment,

@@ -156,14 +156,14 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
 ) -> None:
     (folder / "short.yaml").write_text(f"{EXPERIMENT}references: [clairvoyant]\n")
     own = ("--memory", "vanilla", "--verifier", "mine.py:Trusting")
-    for more, cells, episodes in (((), 4, 24), (("--no-references",), 2, 12)):
+    for more, cells, episodes in (((), 4, 24), (("--set", "references=[]"), 2, 12)):
         assert run(*own, *more, "--dry-run") == 0
         text, progress = capsys.readouterr()
         assert re.search(r" (\d)/\1 elapsed", progress), "it takes minutes with many agents"
         assert re.search(rf"^ all +{cells} +{episodes} +\d+\.\d *$", text, re.MULTILINE)
         assert re.search(r"^minutes  \d+\.\d on \d+ cores? ", text, re.MULTILINE)
         assert not (folder / "run").exists()
-    assert run(*own, "--no-references") == 0
+    assert run(*own, "--set", "references=[]") == 0
     assert {row["verifier"] for row in read_rows(folder / "run" / "episodes.jsonl")} == {hashed("Trusting")}
 
 

@@ -66,7 +66,16 @@ def stop_run(folder: Path, options: list[str], moment: float, number: int) -> No
     """Start a run in a terminal, stop it after so many seconds, and check what is left."""
     out = folder / "run"
     (folder / "slow.py").write_text(MEMORY)
-    command = ["run", "glove-quick", "--schedules", "frozen_lake/explicit", "--verifier", "none", "--no-references"]
+    command = [
+        "run",
+        "glove-quick",
+        "--schedules",
+        "frozen_lake/explicit",
+        "--verifier",
+        "none",
+        "--set",
+        "references=[]",
+    ]
     command += ["--seeds", "4", "--rounds", "20", "--out", str(out), *options]
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
