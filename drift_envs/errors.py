@@ -14,13 +14,15 @@
 * `NoOracleError` - no oracle is known for this environment
 * `HiddenError` - an attribute for evaluators alone was read through a twin
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
+* `needs_extra` - names the extra where an import fails
 * `load_all` - loads several optional dependencies, with one error for all that is missing
 * `DriftWarning` - something that works but is probably unintended
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -190,6 +192,25 @@ class MissingDependencyError(DriftEnvsError, ImportError):
         names, verb = ", ".join(f"`{name}`" for name in packages), "is" if len(packages) == 1 else "are"
         install = f'pip install "drift-envs[{",".join(extras)}]"'
         return cls(f"{names} {verb} not installed, run `{install}`", packages, extras)
+
+
+@contextmanager
+def needs_extra(package: str, extra: str) -> Iterator[None]:
+    """Name the extra of a package whose imports stand within.
+
+    Raises:
+        MissingDependencyError: if an import fails.
+
+    Example:
+        >>> with needs_extra("imageio", "video"):
+        ...     import an_image_library
+        Traceback (most recent call last):
+        drift_envs.errors.MissingDependencyError: `imageio` is not installed, run `pip install "drift-envs[video]"`
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError.of([package], [extra]) from error
 
 
 def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:

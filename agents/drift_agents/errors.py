@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from drift_envs.errors import ArgumentError as ArgumentError
 from drift_envs.errors import DriftEnvsError
 from drift_envs.errors import MissingDependencyError as MissingDependencyError
+from drift_envs.errors import needs_extra as needs_extra
 
 _MANY = 8
 """Above so many names a message names the nearest ones only."""

@@ -148,6 +148,29 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
     return factory(**options)
 
 
+def read_named(part: str, given: Any, forms: str = "a name") -> tuple[str, Mapping[str, Any]]:
+    """A part as the option of another part: its name and its options.
+
+    Args:
+        part: the option's name, for the error message.
+        given: a name, or a mapping of one name to its options.
+        forms: what else the option takes, for the error message.
+
+    Raises:
+        ArgumentError: if it is neither.
+
+    Example:
+        >>> read_named("store", "chroma"), read_named("store", {"chroma": {"path": "here"}})
+        (('chroma', {}), ('chroma', {'path': 'here'}))
+    """
+    if isinstance(given, str):
+        return given, {}
+    if not isinstance(given, Mapping) or len(given) != 1:
+        raise ArgumentError(f"`{part}` should be {forms}, or one name with its options. Received {given!r}")
+    ((name, options),) = given.items()
+    return name, {} if options is None else options
+
+
 class Registry:
     """The names of one kind of part.
 

@@ -12,7 +12,7 @@ from typing import Any
 from drift_agents.analysis.evidence import AXES, read_evidence
 from drift_agents.analysis.leaderboard import name_of
 from drift_agents.analysis.ranking import BOARD, Standing, rank_agents
-from drift_agents.analysis.runs import Runs, ScheduleRuns, estimate, group, part_of, read_run, sum_of
+from drift_agents.analysis.runs import Runs, ScheduleRuns, estimate, parts_of, read_run, sum_of
 from drift_agents.analysis.tables import write_headline
 from drift_envs.metrics import Estimate
 
@@ -30,7 +30,7 @@ def describe_run(folder: Path) -> dict[str, Any]:
         ExperimentError: if the folder holds no finished run.
     """
     manifest, rows = read_run(folder)
-    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    parts = parts_of(manifest, rows)
     return {
         "name": manifest["name"],
         "versions": manifest["versions"],

@@ -110,11 +110,6 @@ class KindResult(NamedTuple):
     rates: Mapping[str, tuple[float, float, float]]
 
 
-def _as_mapping(rate: tuple[float, float, float]) -> dict[str, float]:
-    mean, low, high = rate
-    return {"mean": mean, "low": low, "high": high}
-
-
 class MemoryCheck(NamedTuple):
     """The result of a service.
 
@@ -147,7 +142,8 @@ class MemoryCheck(NamedTuple):
     def as_data(self) -> dict[str, Any]:
         """The result as plain data, without single questions."""
         rows = {
-            kind: {"n": row.n, **{name: _as_mapping(row.rates[name]) for name in RATES}}
+            kind: {"n": row.n}
+            | {name: dict(zip(("mean", "low", "high"), row.rates[name], strict=True)) for name in RATES}
             for kind, row in self.rows.items()
         }
         times = {"add_ms": self.add_ms, "search_ms": self.search_ms, "entries": self.entries}
@@ -238,9 +234,7 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int,
             if number is not None:
                 said[number].append((day, text))
             more = {"metadata": {"day": day}} if takes_metadata else {}
-            if not edits or number is None:
-                calls.call("add", partial(_add, service, text, more))
-            elif number not in ids or _corrects(text, model, number):
+            if edits and number is not None and (number not in ids or _corrects(text, model, number)):
                 ids[number] = _correct(calls, service, text, more, ids.get(number))
             else:
                 calls.call("add", partial(_add, service, text, more))

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from drift_agents.errors import EvidenceError, ExperimentError, MissingDependencyError
-from drift_agents.experiment.folder import EPISODES, MANIFEST, check_merged, read_manifest
+from drift_agents.errors import EvidenceError, ExperimentError, needs_extra
+from drift_agents.experiment.folder import MANIFEST, check_merged, finished_lines, read_manifest
 from drift_agents.experiment.logs import TEST, iterate_rows
 from drift_agents.types import SUPERVISION
 
@@ -179,12 +179,10 @@ def read_evidence(sources: Sequence[Path]) -> EvidenceTable:
 
 
 def _read_run(folder: Path) -> EvidenceTable:
-    if not (folder / EPISODES).exists():
-        raise EvidenceError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     try:
-        manifest = read_manifest(folder)
+        manifest, lines = read_manifest(folder), finished_lines(folder)
         check_merged(folder, manifest)
-        return gather_evidence(manifest, iterate_rows(folder / EPISODES))
+        return gather_evidence(manifest, iterate_rows(lines))
     except ExperimentError as error:  # lines of another version: the wrong source, not failed work
         raise EvidenceError(str(error)) from error
 
@@ -334,9 +332,7 @@ def _codes(column: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _import_pyarrow() -> tuple[Any, Any]:
-    try:
+    with needs_extra("pyarrow", "parquet"):
         import pyarrow
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError('`pyarrow` is not installed, run `pip install "drift-envs[parquet]"`') from error
     return pyarrow, parquet

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, read_evidence
 from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
-from drift_agents.analysis.runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
+from drift_agents.analysis.runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES, display_name
 from drift_agents.analysis.table import (
     MISSING,
     Table,
@@ -115,20 +115,15 @@ def name_of(key: Key) -> str:
     memory, verifier, controller, team, policy = key
     if policy in ALONE:
         return ALONE[policy]
-    text = _called(memory, MEMORY_NAMES)
+    text = display_name(memory, MEMORY_NAMES)
     if verifier in REFERENCE_NAMES:
         text += f", {REFERENCE_NAMES[verifier]}"
     elif verifier != DEFAULTS["verifier"]:
-        text += f" + {_called(verifier, VERIFIER_NAMES)}"
+        text += f" + {display_name(verifier, VERIFIER_NAMES)}"
     for axis, part in (("controller", controller), ("team", team)):
         if part != DEFAULTS[axis]:
             text += f", {axis} {part}"
     return text
-
-
-def _called(label: str, names: Mapping[str, str]) -> str:
-    name, mark, options = label.partition("(")
-    return f"{names.get(name, name)}{mark and ' ('}{options}"
 
 
 def join_names(names: Sequence[str]) -> str:

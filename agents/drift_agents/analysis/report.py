@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, ScheduleRuns, group, part_of, read_run
+from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, ScheduleRuns, parts_of, read_run
 from drift_agents.analysis.table import Table, escape_html, format_seeds, print_table, to_markdown
 from drift_agents.analysis.tables import (
     CellGroup,
@@ -152,7 +152,7 @@ def _height(console: Console, table: Table) -> int:
 
 def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Report:
     """The report as tables."""
-    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    parts = parts_of(manifest, rows)
     sections = [
         ReportSection(
             part.schedule,

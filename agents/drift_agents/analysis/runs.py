@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.analysis.table import MISSING
-from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES, check_merged, read_manifest
+from drift_agents.experiment.folder import check_merged, finished_lines, read_manifest
 from drift_agents.experiment.logs import TRAIN, LoggedRow, read_rows
 from drift_agents.experiment.own_lines import OWN_LOOP
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
@@ -112,9 +111,7 @@ def read_run(folder: Path) -> tuple[dict[str, Any], list[LoggedRow]]:
         ExperimentError: if the folder holds no finished run, or its lines were changed.
     """
     manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
-    rows = read_rows(folder / EPISODES)
+    rows = read_rows(finished_lines(folder))
     check_merged(folder, manifest)
     return manifest, rows
 
@@ -267,14 +264,24 @@ ALONE = {"clairvoyant": "Clairvoyant"}
 """Players without memory and verifier, by policy."""
 
 
+def display_name(label: str, names: Mapping[str, str]) -> str:
+    """A part's label with the display name of the part in the place of its name.
+
+    Example:
+        >>> display_name("glove(budget=2)", VERIFIER_NAMES), display_name("mine", VERIFIER_NAMES)
+        ('GLOVE (budget=2)', 'mine')
+    """
+    name, mark, options = label.partition("(")
+    return f"{names.get(name, name)}{mark and ' ('}{options}"
+
+
 _DIGEST = re.compile(r"\(sha256=\w+\)")
 """Which file a part of one's own came from: `run.json` and the list of cells say it."""
 
 
 def memory_name(player: Player) -> str:
     """The display name of a player's memory, without the digest of its file."""
-    memory, mark, options = _DIGEST.sub("", player.memory).partition("(")
-    return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
+    return display_name(_DIGEST.sub("", player.memory), MEMORY_NAMES)
 
 
 class Measure(NamedTuple):
@@ -340,8 +347,7 @@ class PlayerIndex:
             return f"{memory}{policy}"
         if player.verifier in REFERENCE_NAMES:
             return f"  {REFERENCE_NAMES[player.verifier]}{policy}"
-        verifier, mark, options = player.verifier.partition("(")
-        return f"  + {VERIFIER_NAMES.get(verifier, verifier)}{mark and ' ('}{options}{policy}"
+        return f"  + {display_name(player.verifier, VERIFIER_NAMES)}{policy}"
 
     def full_name(self, player: Player) -> str:
         """The display name without a memory's row above it: `Vanilla + GLOVE`."""
@@ -375,6 +381,16 @@ class ScheduleRuns(NamedTuple):
     def after(self, run: Runs) -> Runs:
         """The rows after the first drift; all rows where none came."""
         return run if len(self.phases) < 2 else run.without(self.phases[0])
+
+
+def parts_of(manifest: Mapping[str, Any], rows: Iterable[Row]) -> list[ScheduleRuns]:
+    """All schedules of a run.
+
+    Args:
+        manifest: what was played.
+        rows: of all players.
+    """
+    return [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
 
 
 def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> ScheduleRuns:

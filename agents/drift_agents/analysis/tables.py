@@ -205,7 +205,7 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
         dollars = sum(run.per_instance(sum_of("cost"))) / len(run.rows)
         table.add(
             name,
-            format_count(_estimate_training(test)) if trains else MISSING,
+            format_count(estimate([interactions(rows) for rows in test.training])) if trains else MISSING,
             count("steps"),
             count("probe_steps"),
             count("steps", "probe_steps"),
@@ -219,10 +219,6 @@ def tabulate_costs(part: ScheduleRuns) -> Table:
             reference=reference,
         )
     return table.used(EMPTY)
-
-
-def _estimate_training(run: Runs) -> Estimate:
-    return estimate([interactions(rows) for rows in run.training])
 
 
 def tabulate_verification(part: ScheduleRuns) -> list[Table]:
@@ -412,13 +408,13 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
         for part in parts:
             for _, run in part.players.agents():
                 other = part.players.runs.get(run.player._replace(verifier=baseline))
-                if run.player.verifier.partition("(")[0] != GLOVE or other is None or len(part.phases) < 2:
+                if _verifier_of(run.player.verifier) != GLOVE or other is None or len(part.phases) < 2:
                     continue
                 change = difference(part.after(run), part.after(other), part.measure.of)
                 changes += [change] if change.n else []
         if changes:
             above, below = (sum(_differs(change, sign) for change in changes) for sign in (1, -1))
-            low, high = (_signed(pick(changes, key=_by_mean)) for pick in (min, max))
+            low, high = (_signed(pick(changes, key=lambda change: change.mean)) for pick in (min, max))
             span = low if low == high else f"from {low} to {high}"
             clause = f"GLOVE minus {called} after the drifts: {span} points"
             if changes[0].n > 1 and len(changes) > 1:
@@ -451,10 +447,6 @@ def _differs(change: Estimate, sign: int) -> bool:
 
 def _estimate(part: ScheduleRuns, run: Runs) -> Estimate:
     return estimate(run.per_instance(part.measure.of), one_run=run.is_one_run)
-
-
-def _by_mean(value: Estimate) -> float:
-    return value.mean
 
 
 def _signed(value: Estimate) -> str:

@@ -16,7 +16,7 @@ from drift_agents.analysis.table import Table, print_table
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import ContextLengthError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.episode import CellSetup, make_setup, play
+from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells, read_members
 from drift_agents.experiment.players import needs_model, prices_of, takes_model
 from drift_agents.experiment.runner import Progress
@@ -28,7 +28,6 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import POLICIES
-from drift_agents.types import Episode
 from drift_envs.command_line import Verbosity
 from drift_envs.schedule.yaml import split_suffix
 
@@ -73,19 +72,14 @@ def measure(experiment: Experiment, progress: Progress | None = None) -> list[Pl
 def _measure_file(
     experiment: Experiment, file: str, players: Sequence[Sequence[Cell]], progress: Progress
 ) -> PlayingTime:
-    total = PlayingTime(file, 0, 0, 0.0)
+    episodes, seconds = 0, 0.0
     _play(experiment, players[0][0])  # modules, catalogues and tables, which a process loads once
     for cells in players:
         begin = _processor_time()
-        episodes = _play(experiment, cells[len(cells) // 2])
-        total = PlayingTime(
-            file,
-            total.cells + len(cells),
-            total.episodes + episodes * len(cells),
-            total.seconds + (_processor_time() - begin) * len(cells),
-        )
+        episodes += _play(experiment, cells[len(cells) // 2]) * len(cells)
+        seconds += (_processor_time() - begin) * len(cells)
         progress.advance(file, 1)
-    return total
+    return PlayingTime(file, sum(map(len, players)), episodes, seconds)
 
 
 def _play(experiment: Experiment, cell: Cell) -> int:
@@ -286,16 +280,13 @@ def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Se
         setup = make_setup(player, settings, service)
         spec = setup.env.env.spec
         training = 0 if setup.training_phase is None else len(setup.training_phase.tasks)
-        played: list[Episode] = []
-
-        def keep(_: CellSetup, __: int, episode: Episode, played: list[Episode] = played) -> None:
-            played.append(episode)
-
-        for _ in islice(play(player, settings, keep, service), SAMPLE):
-            if sum(episode.steps for episode in played) >= SAMPLE_STEPS:
+        played: list[int] = []
+        for row in islice(play(player, settings, service=service), SAMPLE):
+            played.append(row["steps"])
+            if sum(played) >= SAMPLE_STEPS:
                 break
         service.close()
-        steps = sum(episode.steps for episode in played) / len(played)
+        steps = sum(played) / len(played)
         limit = steps if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
         first = setup.episodes[0].phase
         source = sum(one.phase == first for one in setup.episodes) if first is not None else 0

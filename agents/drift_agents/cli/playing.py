@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,8 +11,8 @@ from typer.core import TyperCommand
 
 from drift_agents.cli.root import app, make_console, read_summaries, refuse, verbosity_of
 
-PLAYED, HOW = "What is played", "How it is played"
-"""Headings of options in the help."""
+_played = partial(typer.Option, rich_help_panel="What is played")
+_how = partial(typer.Option, rich_help_panel="How it is played")
 
 
 class _HelpWithHeadings(TyperCommand):
@@ -34,6 +35,9 @@ def _parse_names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise typer.BadParameter(f"should be names separated by commas. Received {text!r}")
     return names
+
+
+_names = partial(_played, metavar="A,B", parser=_parse_names)
 
 
 def _parse_trackers(text: str) -> tuple[str, ...]:
@@ -64,125 +68,82 @@ def _run(
         ),
     ],
     seeds: Annotated[
-        int | None,
-        typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.", rich_help_panel=PLAYED),
+        int | None, _played(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.", rich_help_panel=PLAYED
-        ),
+        int | None, _played(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")
     ] = None,
     schedules: Annotated[
         object,
-        typer.Option(
-            metavar="A,B",
-            parser=_parse_names,
-            help="Of the file's schedules these alone; a name without its suffix stands for all of its variants.",
-            rich_help_panel=PLAYED,
-        ),
+        _names(help="Of the file's schedules these alone; a name without its suffix stands for all of its variants."),
     ] = None,
     memory: Annotated[
         object,
-        typer.Option(
-            metavar="A,B",
-            parser=_parse_names,
+        _names(
             help="Memories, in every block of the file; mine.py:MyMemory for a class or function of your own, or a "
-            "memory service with `add` and `search`.",
-            rich_help_panel=PLAYED,
+            "memory service with `add` and `search`."
         ),
     ] = None,
-    verifier: Annotated[
-        object,
-        typer.Option(
-            metavar="A,B",
-            parser=_parse_names,
-            help="Verifiers, likewise; mine.py:MyRule for your own.",
-            rich_help_panel=PLAYED,
-        ),
-    ] = None,
-    policy: Annotated[
-        object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.", rich_help_panel=PLAYED)
-    ] = None,
-    model: Annotated[
-        object,
-        typer.Option(
-            metavar="M,N", parser=_parse_names, help="Language models, with `--policy llm`.", rich_help_panel=PLAYED
-        ),
-    ] = None,
+    verifier: Annotated[object, _names(help="Verifiers, likewise; mine.py:MyRule for your own.")] = None,
+    policy: Annotated[object, _names(metavar="P,Q", help="Policies.")] = None,
+    model: Annotated[object, _names(metavar="M,N", help="Language models, with `--policy llm`.")] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(
+        _played(
             metavar="URL",
             help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OPENAI_BASE_URL, or OpenAI's).",
-            rich_help_panel=PLAYED,
         ),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        _played(
             "--set",
             metavar="KEY=VALUE",
             help="Any other value of the file, as policy.temperature=.5, recall.k=3, controller=adamem, "
             "references=[] or models.budget_tokens=100000; may be given several times.",
-            rich_help_panel=PLAYED,
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).", rich_help_panel=HOW)
-    ] = None,
+    out: Annotated[Path | None, _how(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
+        _how(
             min=1,
             max=4096,
             metavar="N",
             help="Cells played at the same time (default: the number of cores; with language models, 8).",
-            rich_help_panel=HOW,
         ),
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option(
+        _how(
             metavar="ADDRESS",
             help="Play cells on workers of Ray (extra `ray`): a running cluster, as 10.0.0.1:6379, or `local`: that of "
             "RAY_ADDRESS, or one that is started on this machine.",
-            rich_help_panel=HOW,
         ),
     ] = None,
     trace: Annotated[
         Literal["all", "failures", "none"] | None,
-        typer.Option(
-            help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none).",
-            rich_help_panel=HOW,
-        ),
+        _how(help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none)."),
     ] = None,
     log_to: Annotated[
         object,
-        typer.Option(
+        _how(
             metavar="A,B",
             parser=_parse_trackers,
             help="Log to tensorboard, wandb, mlflow (an extra each) in the run's folder `tracking`.",
-            rich_help_panel=HOW,
         ),
     ] = None,
     replay: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Send no request: all replies come from this record.", rich_help_panel=HOW),
+        Path | None, _how(metavar="FILE", help="Send no request: all replies come from this record.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in the folder.", rich_help_panel=HOW)
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the run in the folder and start again.", rich_help_panel=HOW)
-    ] = False,
+    resume: Annotated[bool, _how("--resume", help="Continue the run in the folder.")] = False,
+    fresh: Annotated[bool, _how("--fresh", help="Delete the run in the folder and start again.")] = False,
     dry_run: Annotated[
         bool,
-        typer.Option(
+        _how(
             "--dry-run",
             help="Print what the run would cost, and write nothing: minutes, or of language models decisions, tokens, "
             "price and hours, where the planner decides; a model's decisions may differ.",
-            rich_help_panel=HOW,
         ),
     ] = False,
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
-from drift_agents.registry import EMBEDDINGS
+from drift_agents.registry import EMBEDDINGS, read_named
 from drift_envs.checks import check_count
 
 Vectors = NDArray[np.float64]
@@ -92,11 +92,8 @@ def resolve_embedding(given: Any) -> Embedding:
     """
     if isinstance(given, Embedding):
         return given
-    named = {given: None} if isinstance(given, str) else given
-    if not isinstance(named, Mapping) or len(named) != 1:
-        raise ArgumentError(f"`embedding` should be a name, or one name with its options. Received {given!r}")
-    ((name, options),) = named.items()
-    return make_embedding(name, **({} if options is None else options))
+    name, options = read_named("embedding", given)
+    return make_embedding(name, **options)
 
 
 LETTERS = 3

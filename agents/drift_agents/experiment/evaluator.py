@@ -176,20 +176,6 @@ class GroundTruth:
         return false
 
 
-class AuditedItem(NamedTuple):
-    """What an audit needs of an item.
-
-    Args:
-        id: its number, as it stands among what was retrieved.
-        owner: the member in whose private bank it stands; empty for the shared bank.
-        evidence: the records that it rests on.
-    """
-
-    id: RecordId
-    owner: str
-    evidence: tuple[RecordId, ...]
-
-
 class ItemCounts(NamedTuple):
     """What an audit says about an episode.
 
@@ -232,22 +218,22 @@ class ItemAudit:
         """
         if not isinstance(memory, AuditedMemory):
             return ItemCounts(None, None, 0, 0)
-        items = [AuditedItem(*one) for one in memory.audited()]
+        items = list(memory.audited())
         read = [[self._owners.get(number) for number in step.retrieved] for step in episode.trace]
         shared = sum("" in owners for owners in read)
         private = sum(any(owners) for owners in read)
-        self._owners.update((item.id, item.owner) for item in items)
-        return ItemCounts(len(items), self._truth(items, memory), shared, private)
+        self._owners.update((number, owner) for number, owner, _ in items)
+        return ItemCounts(len(items), self._truth([evidence for *_, evidence in items], memory), shared, private)
 
-    def _truth(self, items: Sequence[AuditedItem], memory: Memory) -> float | None:
-        """The share of the items that are true."""
+    def _truth(self, items: Sequence[Sequence[RecordId]], memory: Memory) -> float | None:
+        """The share of the items that are true, by the records that each rests on."""
         oracle, tick = self._env.oracle, self._env.tick
         if oracle is None or not items:
             return None
         values = self._env.knobs(tick)
         if values != self._values:
             self._true, self._values = {}, values
-        cited = {number for item in items for number in item.evidence}
+        cited = {number for evidence in items for number in evidence}
         missing = cited - set(self._true)
         if missing:
             for record in memory.records():
@@ -256,7 +242,7 @@ class ItemAudit:
                         oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
                         for outcome, _ in record.outcomes
                     )
-        return sum(all(self._true.get(number, True) for number in item.evidence) for item in items) / len(items)
+        return sum(all(self._true.get(number, True) for number in evidence) for evidence in items) / len(items)
 
 
 class DetectionResult(NamedTuple):

@@ -32,6 +32,7 @@ from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.config import hash_content, without_prices
 from drift_agents.part_file import part_files
 from drift_envs._version import __version__
+from drift_envs.schedule.model import Schedule
 
 MANIFEST, CELLS, EPISODES, REPORT = "run.json", "cells", "episodes.jsonl", "report.md"
 EPISODES_HASH = "episodes.sha256"
@@ -296,6 +297,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return data
 
 
+def describe_schedule(schedule: Schedule, episodes: int | None) -> dict[str, Any]:
+    """What `run.json` says of a schedule.
+
+    Args:
+        schedule: the schedule, with the value that a sweep sets.
+        episodes: how many are played; `None` where only playing shows it.
+    """
+    return {
+        "env": schedule.env,
+        "hash": schedule.content_hash(),
+        "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
+        "visibility": schedule.visibility,
+        "clock": schedule.clock,
+        "control": schedule.control,
+        "description": schedule.description,
+        "episodes": episodes,
+    }
+
+
 def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
     """Write a text file.
 
@@ -310,6 +330,17 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def finished_lines(folder: Path) -> Path:
+    """The file with all lines of a run.
+
+    Raises:
+        ExperimentError: if the run is not finished.
+    """
+    if not (folder / EPISODES).exists():
+        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
+    return folder / EPISODES
 
 
 def check_merged(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -21,12 +21,15 @@ from drift_agents.experiment.folder import (
     EPISODES_HASH,
     RunFolder,
     check_merged,
+    describe_schedule,
+    finished_lines,
     read_manifest,
     versions,
     write_text,
 )
 from drift_agents.experiment.logs import FIELDS, SUCCESS, TEST, read_rows, to_line
 from drift_agents.types import NO_USAGE
+from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import DriftEnvsError, NoOracleError
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
@@ -145,11 +148,9 @@ def _read_beside(folder: Path | None) -> tuple[dict[str, Any], Sequence[Mapping[
     if folder is None:
         empty = {"schedules": {}, "players": [], "experiment": {"imported": True}}
         return {"name": "", "config_hash": IMPORTED, "versions": versions(), **empty}, ()
-    manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
+    manifest, lines = read_manifest(folder), finished_lines(folder)
     check_merged(folder, manifest)
-    return {**manifest, "config_hash": IMPORTED}, read_rows(folder / EPISODES)
+    return {**manifest, "config_hash": IMPORTED}, read_rows(lines)
 
 
 def _read_lines(logs: Sequence[Path], schedule: str | None, seed: int | None) -> Iterator[_Line]:
@@ -197,14 +198,13 @@ def _read_line(text: str, where: str, schedule: str | None, seed: int | None) ->
 
 def _check_value(value: object, kind: type, field: str, where: str) -> None:
     if kind is str:
-        if isinstance(value, str):
-            return
-        raise ExperimentError(f"{where}: `{field}` should be a text. Received {value!r}")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind is float and field == "score" and is_number:
-        return
-    if not is_number or not value >= 0 or (kind is int and not isinstance(value, int)):  # type: ignore[operator]
-        what = "a whole number of at least 0" if kind is int else "a number"
+        what, is_right = "a text", isinstance(value, str)
+    elif kind is int:
+        what, is_right = "a whole number of at least 0", is_integer(value) and value >= 0
+    else:
+        what = "a number"
+        is_right = is_number(value) and math.isfinite(value) and (field == "score" or value >= 0)
+    if not is_right:
         raise ExperimentError(f"{where}: `{field}` should be {what}. Received {value!r}")
 
 
@@ -238,11 +238,7 @@ def _rows_of(
     elif manifest["players"] and others:
         raise ExperimentError(f"{where}: {name} was not played by the run; it has {', '.join(known)}")
     else:
-        known[name] = {
-            "env": schedule.env, "hash": schedule.content_hash(), "content": json.loads(json.dumps(schedule.to_dict())),
-            "visibility": schedule.visibility, "clock": schedule.clock, "control": schedule.control,
-            "description": schedule.description, "episodes": len({line.data["episode"] for line in lines}),
-        }  # fmt: skip
+        known[name] = describe_schedule(schedule, len({line.data["episode"] for line in lines}))
         optima = _find_optima(schedule, lines)
     rounds: dict[tuple[int, str], int] = {}
     for line in sorted(lines, key=lambda line: (line.seed, line.data["episode"])):

@@ -11,7 +11,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -88,6 +88,12 @@ class Cell:
     decision: DecisionSetup = DEFAULT_DECISION
 
     @property
+    def who(self) -> dict[str, str]:
+        """The label of every part."""
+        labels = (*self.labels, *self.decision.labels)
+        return dict(zip(("memory", "verifier", "policy", "controller", "team"), labels, strict=True))
+
+    @property
     def place(self) -> str:
         """What is played there: the schedule, and what a sweep makes of it."""
         return self.schedule if self.change is None else f"{self.schedule}/{self.change.label}"
@@ -121,22 +127,10 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
     """
     _check_size(experiment)
     cells = [
-        Cell(
-            schedule,
-            memory,
-            verifier,
-            policy,
-            seed,
-            labels,
-            reference,
-            change,
-            decision,
-        )
+        replace(player, change=change, seed=seed)
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
-        for memory, verifier, policy, labels, reference, decision in _players(
-            experiment, experiment.settings_of(schedule)
-        )
+        for player in _players(experiment, schedule)
         for seed in experiment.seeds_of(schedule)
     ]
     seen: dict[str, Cell] = {}
@@ -167,21 +161,11 @@ def _check_size(experiment: Experiment) -> None:
         )
 
 
-class _Player(NamedTuple):
-    """An agent or a reference, with fields as `Cell` has them."""
-
-    memory: PartSpec
-    verifier: PartSpec
-    policy: PartSpec
-    labels: tuple[str, str, str]
-    reference: str | None
-    decision: DecisionSetup
-
-
-def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player]:
-    """All players of a schedule: each memory's agents and its references, then those without memory."""
+def _players(experiment: Experiment, schedule: str) -> list[Cell]:
+    """A cell of each player: each memory's agents and its references, then those without memory."""
+    settings, seed = experiment.settings_of(schedule), experiment.seeds_of(schedule)[0]
     beside = {axis: parts_of(experiment.agents, axis) for axis in Agents.model_fields}
-    players: dict[tuple[str, ...], _Player] = {}
+    players: dict[tuple[str, ...], Cell] = {}
 
     def add(
         memory: PartSpec, verifier: PartSpec, policy: PartSpec, reference: str | None, decision: DecisionSetup
@@ -191,15 +175,13 @@ def _players(experiment: Experiment, settings: ScheduleSettings) -> list[_Player
             verifier.label(beside["verifier"]),
             policy.label(beside["policy"]),
         )
-        player = _Player(
+        parts = (
             with_overrides(memory, settings.memory, labels[0]),
             with_overrides(verifier, settings.verifier, labels[1]),
             with_overrides(policy, settings.policy, labels[2]),
-            labels,
-            reference,
-            decision,
         )
-        players.setdefault((*labels, *decision.labels), player)
+        cell = Cell(schedule, *parts, seed, labels, reference, decision=decision)
+        players.setdefault((*labels, *decision.labels), cell)
 
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):

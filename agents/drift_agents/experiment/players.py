@@ -224,21 +224,17 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
     """
     if service is None or not takes_model(POLICIES, policy.name):
         return make_policy(policy.name, **policy.options), None
-    model = _find_model(policy, service)
-    rest = {key: value for key, value in policy.options.items() if key not in MODEL_OPTIONS}
-    made = make_policy(policy.name, **{**rest, "model": model})
-    adapt = getattr(service, "adapt", None)  # of a service that sends nothing: a dry run
-    return (made if adapt is None else adapt(made)), model
-
-
-def _find_model(policy: PartSpec, service: Service) -> Model:
     name = policy.options.get("model", service.default_model)
     if not isinstance(name, str) or not name:
         raise ModelNameError(
             f"the policy {policy.name!r} needs the name of a model: --model NAME, or "
             f"`policy: {{{policy.name}: {{model: NAME}}}}` in the file"
         )
-    return service.model(name, **{key: policy.options[key] for key in MODEL_OPTIONS if key in policy.options})
+    model = service.model(name, **{key: policy.options[key] for key in MODEL_OPTIONS if key in policy.options})
+    rest = {key: value for key, value in policy.options.items() if key not in MODEL_OPTIONS}
+    made = make_policy(policy.name, **{**rest, "model": model})
+    adapt = getattr(service, "adapt", None)  # of a service that sends nothing: a dry run
+    return (made if adapt is None else adapt(made)), model
 
 
 def make_player(

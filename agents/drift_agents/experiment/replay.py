@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from drift_agents.experiment.folder import (
     RunFolder,
     check_merged,
     compare_manifests,
+    finished_lines,
     list_differences,
     read_manifest,
 )
@@ -27,7 +28,6 @@ from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import WorkPlace, describe, play_cells
 from drift_agents.llm.service import ReplyStore, Service
-from drift_agents.types import Episode
 from drift_envs.checks import check_count
 
 
@@ -64,10 +64,7 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
         raise ExperimentError(
             f"{folder / EPISODES}: should have lines of {len(planned)} cells. Received those of {len(there)}"
         )
-    service = None
-    if needs_model(experiment):
-        service = Service(replies=ReplyStore(folder / REPLIES, read_only=True))
-    try:
+    with _recorded_replies(experiment, folder) as service:
         here, _ = describe(experiment, planned, service)
         played, with_versions = compare_manifests(manifest, here)
         if played or with_versions:
@@ -80,9 +77,6 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
         left = [cell for cell in planned if cell.key in chosen]
         with closing(play_cells(experiment, left, WorkPlace(jobs), "none", service)) as again:
             found = {cell.key: parse_rows(lines, cell.key) for cell, lines, *_ in again}
-    finally:
-        if service is not None:
-            service.close()
     for key, rows in chosen.items():
         if difference := _first_difference(rows, found[key]):
             raise ExperimentError(f"{folder / EPISODES}: {key}, {difference}")
@@ -91,11 +85,8 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
 
 def _read_cells(folder: Path) -> list[list[dict[str, Any]]]:
     """The rows of each cell: every cell begins with episode 0."""
-    path = folder / EPISODES
-    if not path.exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
     cells: list[list[dict[str, Any]]] = []
-    for row in iterate_rows(path):
+    for row in iterate_rows(finished_lines(folder)):
         if row["episode"] == 0 or not cells:
             cells.append([])
         cells[-1].append(row)
@@ -132,9 +123,9 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
     if not cells:
         raise ExperimentError(f"{folder}: no cell's name contains {name!r}; the first is {planned[0].key!r}")
     with _recorded_replies(experiment, folder) as service:
+        setups = deque[CellSetup](maxlen=1)
         for cell in cells:
-            setups: list[CellSetup] = []
-            rows = play(cell, experiment.settings_of(cell.schedule), partial(_keep, setups), service)
+            rows = play(cell, experiment.settings_of(cell.schedule), lambda setup, *_: setups.append(setup), service)
             lines = b"".join(to_line(row).encode() + b"\n" for row in rows)
             if lines != RunFolder(folder).read_cell(cell.key):
                 raise ExperimentError(
@@ -151,10 +142,6 @@ def list_records(folder: Path, name: str = "") -> Iterator[dict[str, Any]]:
                     "n": record.n,
                     "verified": record.verified,
                 }
-
-
-def _keep(setups: list[CellSetup], setup: CellSetup, index: int, episode: Episode) -> None:
-    setups[:] = [setup]
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import packages_distributions, version
@@ -18,7 +17,7 @@ from drift_agents.experiment.clusters import BACKENDS, RequestedService, answer_
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.environments import EvaluationWrapper, read_schedule
 from drift_agents.experiment.episode import CellSetup, has_training, make_setup, play
-from drift_agents.experiment.folder import REPLIES, RunFolder, find_differences, versions
+from drift_agents.experiment.folder import REPLIES, RunFolder, describe_schedule, find_differences, versions
 from drift_agents.experiment.logs import TEST, parse_rows, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
@@ -31,7 +30,6 @@ from drift_agents.registry import REGISTRIES
 from drift_agents.types import Episode
 from drift_envs.checks import check_choice, check_count
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker
-from drift_envs.schedule.model import Schedule
 
 Row = Mapping[str, Any]
 
@@ -175,10 +173,7 @@ def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None
     """Log the test of a cell that has been played."""
     if not trackers:
         return
-    memory, verifier, policy = cell.labels
-    controller, team = cell.decision.labels
-    about = {"schedule": cell.place, "memory": memory, "verifier": verifier, "policy": policy}
-    series = EpisodeSeries(trackers, cell.key, {**about, "controller": controller, "team": team, "seed": cell.seed})
+    series = EpisodeSeries(trackers, cell.key, {"schedule": cell.place, **cell.who, "seed": cell.seed})
     for row in rows:
         if row["stage"] == TEST:
             values = {name: row[field] for name, field in TRACKED.items()}
@@ -352,20 +347,10 @@ def describe(
                 if schedule.name in schedules:
                     raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
                 lengths[cell.place] = len(player.episodes)
-                schedules[schedule.name] = describe_schedule(experiment, cell, schedule, len(player.episodes))
-            memory, verifier, policy = cell.labels
-            players.append(
-                {
-                    "schedule": schedule.name,
-                    "memory": memory,
-                    "verifier": verifier,
-                    "policy": policy,
-                    "controller": cell.decision.labels[0],
-                    "team": cell.decision.labels[1],
-                    "reference": cell.reference,
-                    "supervision": player.supervision,
-                }
-            )
+                about = describe_schedule(schedule, len(player.episodes)) | _describe_stages(experiment, cell)
+                schedules[schedule.name] = about
+            about = {"schedule": schedule.name, **cell.who}
+            players.append({**about, "reference": cell.reference, "supervision": player.supervision})
     manifest = {
         "name": experiment.name,
         "config_hash": experiment.config_hash(),
@@ -376,6 +361,19 @@ def describe(
         "cells": len(cells),
     }
     return manifest, {cell.key: lengths[cell.place] + _training_episodes(experiment, cell) for cell in cells}
+
+
+def _describe_stages(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    """What is not the default on a schedule: a training phase, a frozen memory, a sweep."""
+    settings, described = experiment.settings_of(cell.schedule), dict[str, Any]()
+    if settings.training is not None and settings.training.episodes:
+        described["train"] = settings.training.model_dump(mode="json", exclude_defaults=True)
+    if settings.learning == "frozen":
+        described["learning"] = "frozen"
+    if cell.change is not None:
+        name = read_schedule(cell.schedule).name
+        described["sweep"] = {"of": name, "path": cell.change.path, "value": cell.change.value}
+    return described
 
 
 def _training_episodes(experiment: Experiment, cell: Cell) -> int:
@@ -402,36 +400,6 @@ def _part_versions(experiment: Experiment) -> dict[str, str]:
 
 _OURS = ("", "drift_envs", "gymnasium")
 """Modules whose versions every run holds; no module where a function makes the environment."""
-
-
-def describe_schedule(experiment: Experiment, cell: Cell, schedule: Schedule, episodes: int | None) -> dict[str, Any]:
-    """What `run.json` says of a schedule.
-
-    Args:
-        experiment: the experiment.
-        cell: one of its cells there.
-        schedule: the schedule, with the value that a sweep sets.
-        episodes: how many are played; `None` where only playing shows it.
-    """
-    settings = experiment.settings_of(cell.schedule)
-    described = {
-        "env": schedule.env,
-        "hash": schedule.content_hash(),
-        "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
-        "visibility": schedule.visibility,
-        "clock": schedule.clock,
-        "control": schedule.control,
-        "description": schedule.description,
-        "episodes": episodes,
-    }
-    if settings.training is not None and settings.training.episodes:
-        described["train"] = settings.training.model_dump(mode="json", exclude_defaults=True)
-    if settings.learning == "frozen":
-        described["learning"] = "frozen"
-    if cell.change is not None:
-        name = read_schedule(cell.schedule).name
-        described["sweep"] = {"of": name, "path": cell.change.path, "value": cell.change.value}
-    return described
 
 
 def _make(cell: Cell, settings: ScheduleSettings, service: Service | None, env: EvaluationWrapper | None) -> CellSetup:

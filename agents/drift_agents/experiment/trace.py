@@ -105,7 +105,10 @@ class CellTrace:
         """
         if not self._is_begun:
             self._is_begun = True
-            self._write(self._header(setup)._asdict())
+            schedule, cell = setup.schedule, self._cell
+            about = (str(schedule.env), schedule.name, *cell.labels, cell.seed, self._kept, schedule.to_dict())
+            header = TraceHeader(*about, FORMAT, *cell.decision.labels)
+            self._write(header._asdict())
         kept = self._kept == "all" or episode.score < SUCCESS
         steps = []
         for step in episode.trace:
@@ -125,19 +128,6 @@ class CellTrace:
         """The content of the file."""
         self._file.close()
         return self._content.getvalue()
-
-    def _header(self, setup: CellSetup) -> TraceHeader:
-        schedule, (controller, team) = setup.schedule, self._cell.decision.labels
-        return TraceHeader(
-            str(schedule.env),
-            schedule.name,
-            *self._cell.labels,
-            seed=self._cell.seed,
-            kept=self._kept,
-            content=schedule.to_dict(),
-            controller=controller,
-            team=team,
-        )
 
     def _write(self, data: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n")

@@ -13,7 +13,7 @@ import numpy as np
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.part_file import describe_error, is_interruption
-from drift_agents.registry import STORES
+from drift_agents.registry import STORES, read_named
 
 Hit: TypeAlias = "tuple[str, str, float]"
 """The id of an entry, its text, and its similarity to the query; higher means more similar."""
@@ -96,13 +96,8 @@ def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
                 f"`embedding` should be given with a store's name: a store has its own. Received {embedding!r}"
             )
         return store
-    named = {given: None} if isinstance(given, str) else given
-    if not isinstance(named, Mapping) or len(named) != 1:
-        raise ArgumentError(f"`store` should be a store, a name, or one name with its options. Received {given!r}")
-    ((name, options),) = named.items()
-    made = STORES.make(
-        name, **({} if embedding is None else {"embedding": embedding}), **({} if options is None else options)
-    )
+    name, options = read_named("store", given, "a store, a name")
+    made = STORES.make(name, **({} if embedding is None else {"embedding": embedding}), **options)
     store = _as_store(made)
     if store is None:
         raise PartError(f"the store {name!r} should have `add` and `search`. Received {type(made).__name__}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from drift_agents.embedding.base import DIGITS, Embedding, HashedEmbedding
-from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, needs_extra
 from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
 
 COLLECTION = "drift_agents"
@@ -54,13 +54,9 @@ class ChromaStore:
         self._next = 1 + max((int(entry) for entry, _, _ in self.entries()), default=-1)
 
     def _open(self, path: str | os.PathLike[str] | None) -> Any:
-        try:
+        with needs_extra("chromadb", "chroma"):
             import chromadb
-        except ImportError as error:
-            raise MissingDependencyError(
-                '`chromadb` is not installed, run `pip install "drift-envs[chroma]"`'
-            ) from error
-        from chromadb.errors import ChromaError
+            from chromadb.errors import ChromaError
 
         settings = chromadb.Settings(anonymized_telemetry=False)
         # One thread: the index, and so what it returns, depends on the order in which entries are added.

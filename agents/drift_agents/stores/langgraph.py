@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from drift_agents.embedding.base import DIGITS, Embedding, HashedEmbedding
-from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, MissingDependencyError, needs_extra
 from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
 
 NAMESPACE = ("drift_agents",)
-EXTRA = 'run `pip install "drift-envs[langgraph]"`'
+EXTRA = "langgraph"
 EVERY = 2**31 - 1
 """A limit of a search that no store reaches."""
 
@@ -46,10 +46,8 @@ class LangGraphStore:
         self._next = 1 + max((int(entry) for entry, _, _ in self.entries()), default=-1)
 
     def _make(self) -> Any:
-        try:
+        with needs_extra("langgraph-checkpoint", EXTRA):
             from langgraph.store.memory import InMemoryStore
-        except ImportError as error:
-            raise MissingDependencyError(f"`langgraph-checkpoint` is not installed, {EXTRA}") from error
         return InMemoryStore(index=self._index())
 
     def _index(self) -> Any:
@@ -129,10 +127,8 @@ class LangGraphSqliteStore(LangGraphStore):
         super().__init__(embedding)
 
     def _make(self) -> Any:
-        try:
+        with needs_extra("langgraph-checkpoint-sqlite", EXTRA):
             from langgraph.store.sqlite import SqliteStore
-        except ImportError as error:
-            raise MissingDependencyError(f"`langgraph-checkpoint-sqlite` is not installed, {EXTRA}") from error
         connection, errors = _connect(self.path)
         store = SqliteStore(connection, index=self._index())
         try:
@@ -166,7 +162,8 @@ def _connect(path: str | None) -> tuple[Any, Any]:
             module = import_module("pysqlite3.dbapi2")
         except ImportError as error:
             raise MissingDependencyError(
-                f"this Python's `sqlite3` cannot load extensions and `pysqlite3-binary` is not installed, {EXTRA}"
+                f"this Python's `sqlite3` cannot load extensions and `pysqlite3-binary` is not installed, run "
+                f'`pip install "drift-envs[{EXTRA}]"`'
             ) from error
     try:
         connection = module.connect(path or ":memory:", check_same_thread=False, isolation_level=None)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from drift_agents.embedding.base import DIGITS, Embedding, HashedEmbedding
-from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, needs_extra
 from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
 
 USER = {"user_id": "drift_agents"}
@@ -121,12 +121,10 @@ def _open(encoder: _Encoder, path: Path | None) -> Any:
     if "MEM0_DIR" not in os.environ:
         os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
         atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
-    try:
+    with needs_extra("mem0ai", "mem0"):
         from mem0 import Memory
         from mem0.memory import main, telemetry
         from qdrant_client import QdrantClient
-    except ImportError as error:
-        raise MissingDependencyError('`mem0ai` is not installed, run `pip install "drift-envs[mem0]"`') from error
     telemetry.MEM0_TELEMETRY = main.MEM0_TELEMETRY = False  # where mem0 was imported before
     # It warns at the first entry that spaCy and fastembed, which are not used, are missing.
     for name in ("mem0.utils.spacy_models", "mem0.vector_stores.qdrant"):

@@ -7,8 +7,8 @@ Vega-Lite's (`curve.json`, `curve.js`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import count, pairwise
 from math import isnan
@@ -36,14 +36,13 @@ from drift_agents.analysis.runs import (
     PlayerIndex,
     Runs,
     ScheduleRuns,
-    group,
     memory_name,
-    part_of,
+    parts_of,
     read_run,
 )
 from drift_agents.analysis.table import Table, format_seeds
 from drift_agents.analysis.tables import tabulate_cells
-from drift_agents.errors import MissingDependencyError
+from drift_agents.errors import needs_extra
 from drift_agents.experiment.folder import PAGE, REPORT_PAGE, write_text
 from drift_agents.experiment.own_lines import OWN_LOOP
 
@@ -63,7 +62,7 @@ def write_html(folder: Path) -> Path:
     """
     manifest, rows = read_run(folder)
     report = make_report(manifest, rows)
-    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    parts = parts_of(manifest, rows)
     write_page(folder)
     text = (
         _templates()
@@ -143,39 +142,30 @@ def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
         Plain data: `schedule`, `memory`, `measure`, `percent` (whether values are; else they are counts of an episode),
         `drifts` (the episode after which each begins, and its name) and `lines`.
     """
-    curves = []
-    for part in parts:
-        read = _Series()
-        for title, lines in _lines_by_memory(part.players).items():
-            about = {"schedule": part.schedule, "memory": title, "drifts": drifts_of(part.players)}
-            measure = f"{part.measure.name}, mean of up to {WINDOW} episodes"
-            found = [(name, run, read(run, part.measure.field)) for name, run in lines]
-            curves.append({**about, "measure": measure, "percent": True, "lines": _style(found)})
-            found = [
-                (name, run, read(run, "surprises", scale=1, window=1))
-                for name, run in lines
-                if run.player.memory != "none" and run.player.policy != OWN_LOOP
-            ]
-            if any(any(data.middle) for _, _, data in found):
-                curves.append({**about, "measure": CONFLICTS, "percent": False, "lines": _style(found)})
-            found = [(name, run, read(run, "still_believed", window=1)) for name, run in lines]
-            found = [one for one in found if not all(map(isnan, one[2].middle))]
-            if found:
-                curves.append({**about, "measure": BELIEVED, "percent": True, "lines": _style(found)})
-    return curves
+    return [curve for part in parts for curve in _curves_of(part)]
 
 
-class _Series:
-    """`series`, computed once for each player and field: a line stands in several curves."""
+def _curves_of(part: ScheduleRuns) -> Iterator[dict[str, Any]]:
+    @cache
+    def read(player: Player, field: str, scale: float = 100, window: int = WINDOW) -> PlotSeries:
+        return series(part.players.runs[player], field, scale=scale, window=window)
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[Player, str], PlotSeries] = {}
-
-    def __call__(self, run: Runs, field: str, **options: Any) -> PlotSeries:
-        key = run.player, field
-        if key not in self._found:
-            self._found[key] = series(run, field, **options)
-        return self._found[key]
+    for title, lines in _lines_by_memory(part.players).items():
+        about = {"schedule": part.schedule, "memory": title, "drifts": drifts_of(part.players)}
+        measure = f"{part.measure.name}, mean of up to {WINDOW} episodes"
+        found = [(name, run, read(run.player, part.measure.field)) for name, run in lines]
+        yield {**about, "measure": measure, "percent": True, "lines": _style(found)}
+        found = [
+            (name, run, read(run.player, "surprises", 1, 1))
+            for name, run in lines
+            if run.player.memory != "none" and run.player.policy != OWN_LOOP
+        ]
+        if any(any(data.middle) for _, _, data in found):
+            yield {**about, "measure": CONFLICTS, "percent": False, "lines": _style(found)}
+        found = [(name, run, read(run.player, "still_believed", 100, 1)) for name, run in lines]
+        found = [one for one in found if not all(map(isnan, one[2].middle))]
+        if found:
+            yield {**about, "measure": BELIEVED, "percent": True, "lines": _style(found)}
 
 
 def _style(lines: Sequence[tuple[str, Runs, PlotSeries]]) -> list[dict[str, Any]]:
@@ -285,11 +275,8 @@ def bundle_chart(script: str) -> str:
     Raises:
         MissingDependencyError: without vl-convert.
     """
-    try:
+    with needs_extra("vl-convert-python", "agents"):
         import vl_convert
-    except ImportError as error:
-        message = '`vl-convert-python` is not installed, run `pip install "drift-envs[agents]"`'
-        raise MissingDependencyError(message) from error
     source = read_part("chart.js") + script
     return str(vl_convert.javascript_bundle(source)).replace("</script", "<\\/script")
 
