@@ -273,7 +273,7 @@ def _has_model(cell: Cell, experiment: Experiment) -> bool:
 
 
 def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Sequence[Sequence[Cell]]) -> CostEstimate:
-    total = CostEstimate(place, memory, 0, 0, 0, 0, 0, 0)
+    counts: list[tuple[int, ...]] = []
     for cells in agents:
         service = CountingService()
         player, settings = replace(cells[0], verifier=NO_PART), experiment.settings_of(cells[0].schedule)
@@ -295,17 +295,10 @@ def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Se
         decisions, others, tokens = (
             value / len(played) for value in (service.decisions, service.others, service.tokens)
         )
-        total = CostEstimate(
-            place,
-            memory,
-            total.cells + len(cells),
-            total.episodes + count,
-            total.decisions + round(sent * decisions),
-            total.most + round(count * decisions * max(1.0, limit / max(steps, 1))),
-            total.others + round(sent * others),
-            total.tokens_in + round(sent * tokens),
-        )
-    return total
+        most = round(count * decisions * max(1.0, limit / max(steps, 1)))
+        expected = (round(sent * decisions), most, round(sent * others), round(sent * tokens))
+        counts.append((len(cells), count, *expected))
+    return CostEstimate(place, memory, *map(sum, zip(*counts, strict=True)))
 
 
 def print_cost(experiment: Experiment, jobs: int | None, console: Console, verbosity: Verbosity) -> None:

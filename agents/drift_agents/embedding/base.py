@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -96,6 +96,21 @@ def resolve_embedding(given: Any) -> Embedding:
     return make_embedding(name, **options)
 
 
+def embed_each(texts: Sequence[str], dimension: int, embed: Callable[[str], NDArray[np.float64]]) -> Vectors:
+    """One vector for each text.
+
+    Args:
+        dimension: of a vector.
+        embed: makes the vector of a text.
+
+    Raises:
+        ArgumentError: if `texts` is one text instead of a sequence of them.
+    """
+    if isinstance(texts, str):
+        raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
+    return np.stack([embed(text) for text in texts]) if texts else np.zeros((0, dimension))
+
+
 LETTERS = 3
 """The length of a run of letters."""
 CACHED = 8192
@@ -135,11 +150,7 @@ class HashedEmbedding:
         Raises:
             ArgumentError: if `texts` is one text instead of a sequence of them.
         """
-        if isinstance(texts, str):
-            raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
-        if not texts:
-            return np.zeros((0, self.dimension))
-        return np.stack([_embed(text, self.dimension) for text in texts])
+        return embed_each(texts, self.dimension, lambda text: _embed(text, self.dimension))
 
 
 @lru_cache(maxsize=CACHED)

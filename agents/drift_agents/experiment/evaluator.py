@@ -19,22 +19,6 @@ from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import Phase
 
 
-class Evaluation(NamedTuple):
-    """All measurements of an episode.
-
-    Args:
-        truth: regret, false realignments, and how much of memory is still true.
-        items: the audit of written items.
-        detection: whether and when a drift was detected.
-        still_believed: the share of changed facts that memory still believes (`BeliefTracker`).
-    """
-
-    truth: EpisodeTruth
-    items: ItemCounts
-    detection: DetectionResult
-    still_believed: float | None
-
-
 class EpisodeEvaluator:
     """Measures the episodes of one agent, in the order in which they are played.
 
@@ -49,17 +33,20 @@ class EpisodeEvaluator:
         self._beliefs = BeliefTracker(env, matching, self._truth.share_of)
         self._detection = DetectionTracker(env)
 
-    def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
+    def evaluate(self, episode: Episode, memory: Memory) -> dict[str, Any]:
         """Measure an episode that has just ended.
 
         Args:
             episode: the episode, with its steps.
             memory: the agent's memory after it.
+
+        Returns:
+            Fields of a row: those of `EpisodeTruth`, `ItemCounts` and `DetectionResult`, and `still_believed`, the
+            share of changed facts that memory still believes (`BeliefTracker`).
         """
-        items = self._audit.evaluate(episode, memory)
-        truth, detection = self._truth.evaluate(episode, memory), self._detection.evaluate(episode, memory)
+        parts = [part.evaluate(episode, memory)._asdict() for part in (self._audit, self._truth, self._detection)]
         now = episode.trace[-1].experience.now if episode.trace else AgentClock()
-        return Evaluation(truth, items, detection, self._beliefs.evaluate(memory, now))
+        return {**parts[0], **parts[1], **parts[2], "still_believed": self._beliefs.evaluate(memory, now)}
 
 
 class EpisodeTruth(NamedTuple):
@@ -181,16 +168,16 @@ class ItemCounts(NamedTuple):
 
     Args:
         items: how many items there are after it; `None` for a memory without any.
-        truth: the share of them whose evidence the environment could still answer, all of it; `None` without
+        item_truth_rate: the share of them whose evidence the environment could still answer, all of it; `None` without
             items or oracle.
-        shared: steps at which an item of the shared bank stood in the prompt.
-        private: the same of private banks.
+        shared_hits: steps at which an item of the shared bank stood in the prompt.
+        private_hits: the same of private banks.
     """
 
     items: int | None
-    truth: float | None
-    shared: int
-    private: int
+    item_truth_rate: float | None
+    shared_hits: int
+    private_hits: int
 
 
 class ItemAudit:
@@ -249,14 +236,14 @@ class DetectionResult(NamedTuple):
     """What an episode showed of the drift that began its phase.
 
     Args:
-        delay: the agent's own interactions from the drift to the first realignment that touched what
+        detection_delay: the agent's own interactions from the drift to the first realignment that touched what
             it had changed, that one included, if it came in this episode; else `None`.
-        phase: the phase of the drift that was noticed: that of the episode, or a later one where a
+        detected: the phase of the drift that was noticed: that of the episode, or a later one where a
             drift came within the episode.
     """
 
-    delay: int | None = None
-    phase: str | None = None
+    detection_delay: int | None = None
+    detected: str | None = None
 
 
 class _Written(NamedTuple):

@@ -328,7 +328,9 @@ def read_members(team: PartSpec) -> tuple[MemberSpec, ...]:
     """
     entries = team.options.get(MEMBERS, [])
     if isinstance(entries, str):
-        entries = find_pool(entries)
+        if entries not in POOLS:
+            raise UnknownNameError("pool of members", entries, POOLS)
+        entries = POOLS[entries]
     if not isinstance(entries, (list, tuple)):
         raise ArgumentError(f"`members` of the team {team.name!r} should be a list. Received {entries!r}")
     plain = [entry if is_spec(entry) else {"policy": entry} for entry in entries]
@@ -397,21 +399,3 @@ errs with probability `ERRS`. `alike`: four that share every failure (EDV, appen
 
 DEFAULT_POOL = "planners"
 """The pool of a team that names no members, where the policy is the planner."""
-
-
-def find_pool(name: str) -> list[dict[str, Any]]:
-    """The members of a pool.
-
-    Args:
-        name: one of `POOLS`.
-
-    Raises:
-        UnknownNameError: if there is none of that name.
-
-    Example:
-        >>> [member["name"] for member in find_pool("weak")]
-        ['bold', 'careful', 'newest', 'weak']
-    """
-    if name not in POOLS:
-        raise UnknownNameError("pool of members", name, POOLS)
-    return POOLS[name]

@@ -173,7 +173,7 @@ def gather(folder: Path) -> InspectData:
         files[tuple(getattr(header, field) for field in _WHO)] = path, header.kept
     chunks: list[Path] = []
     cells: list[dict[str, Any]] = []
-    references = _references(manifest)
+    references = {(one["schedule"], *Player.of(one)): one.get("reference") for one in manifest["players"]}
     for who, rows in _by_cell(lines).items():
         cell: dict[str, Any] = dict(zip(_WHO, who, strict=True))
         cell["reference"] = references.get(who[1:7])
@@ -196,10 +196,6 @@ def gather(folder: Path) -> InspectData:
         "cells": cells,
     }
     return InspectData(index, tuple(chunks))
-
-
-def _references(manifest: Mapping[str, Any]) -> dict[tuple[Any, ...], str | None]:
-    return {(one["schedule"], *Player.of(one)): one.get("reference") for one in manifest["players"]}
 
 
 def _by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
