@@ -20,7 +20,7 @@ async function draw() {
   const color = { ...line.encoding.color, scale: { domain: names, range: curve.lines.map(one => one.colour) } };
   color.legend = { ...color.legend, columns: innerWidth < 700 ? 2 : 6 };
   const strokeDash = { ...line.encoding.strokeDash, scale: { domain: names, range: curve.lines.map(one => one.dash) } };
-  const strokeWidth = { ...line.encoding.strokeWidth, scale: { domain: names, range: curve.lines.map(one => one.width) } };
+  const strokeWidth = { ...line.encoding.strokeWidth, scale: { type: 'ordinal', domain: names, range: curve.lines.map(one => one.width) } };
   const [shown, ...others] = line.params;
   const layer = [
     { ...band, encoding: { ...band.encoding, color: { ...band.encoding.color, scale: color.scale } } },
