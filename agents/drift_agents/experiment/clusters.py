@@ -43,9 +43,11 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
 
     Raises:
         MissingDependencyError: if Ray is not installed.
-        ExperimentError: if no cluster is at the address.
+        ExperimentError: if no cluster is at the address, or none can be started.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+    # Ray's core, which takes a second to connect, would end a process at SIGTERM with a stack trace of its own.
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
     try:
         import ray
     except ImportError as error:
@@ -61,7 +63,9 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
     try:
         with interruptible(), _kept_handlers():
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a plain `Exception` where the processes of a busy machine start too slowly
+        if own:
+            raise ExperimentError(f"Ray cannot start on this machine: {error}") from error
         raise ExperimentError(f"`address` should name a running Ray. Received {address!r}: {error}") from error
     try:
         yield _RayCluster(ray)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _signal
 import asyncio
+import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os.path import basename
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +24,7 @@ from drift_agents.experiment.clusters import Request, _Requests, check_reachable
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.workers import play_in_pool
+from drift_agents.interruption import stopped_by_signals, uninterrupted
 
 from tests.drift_agents.experiment.cells import forget_cell, read_cells
 from tests.drift_agents.experiment.cluster_of_threads import Threads
@@ -102,6 +107,68 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch,
     words = ["run", "glove-quick", "--seeds", "1", "--rounds", "1", "--memory", "none"]
     assert main([*words, "--ray", "local", "--out", str(tmp_path / "run")]) == 1
     assert "drift-envs[ray]" in capsys.readouterr().err
+
+
+class TestHandlers:
+    """The handlers of signals while Ray starts, and after: here by a module of its name that does what Ray does."""
+
+    @pytest.fixture
+    def ray(self, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+        """What Ray sets on SIGTERM: in Python a handler that exits, in C++ one that `signal.signal` does not show."""
+        monkeypatch.delenv("RAY_ADDRESS", raising=False)
+        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_DISABLE_FAILURE_SIGNAL_HANDLER"):
+            monkeypatch.setenv(name, "")  # so that what is set here is forgotten
+            monkeypatch.delenv(name)
+
+        def start(*_: Any, **__: Any) -> None:
+            assert os.environ["RAY_DISABLE_FAILURE_SIGNAL_HANDLER"] == "1"
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(15))
+            for number in module.sent:
+                signal.raise_signal(number)
+            _signal.signal(signal.SIGTERM, _signal.SIG_DFL)
+
+        module = SimpleNamespace(is_initialized=lambda: False, init=start, sent=(), ended=[])
+        module.shutdown = lambda: module.ended.append(True)
+        monkeypatch.setitem(sys.modules, "ray", module)
+        return module
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_while_ray_starts_is_this_commands(self, ray: SimpleNamespace, number: signal.Signals) -> None:
+        ray.sent = (number,)
+        with stopped_by_signals(), uninterrupted(), pytest.raises(KeyboardInterrupt), open_cluster():
+            pytest.fail("the run goes on")
+
+    def test_a_signal_after_the_start_is_too_and_ray_ends_itself_at_exit(self, ray: SimpleNamespace) -> None:
+        def receive() -> None:
+            assert signal.getsignal(signal.SIGTERM) is signal.getsignal(signal.SIGINT)  # both are this command's
+            signal.raise_signal(signal.SIGTERM)
+
+        with stopped_by_signals(), pytest.raises(KeyboardInterrupt), open_cluster():
+            receive()
+        assert not ray.ended
+        with stopped_by_signals(), open_cluster():
+            pass
+        assert ray.ended == [True]
+
+    def test_handlers_are_set_again_as_they_were(self, ray: SimpleNamespace) -> None:
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        set_handler = signal.signal
+        with open_cluster():
+            pass
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+        assert signal.signal is set_handler
+
+    def test_a_machine_on_which_ray_does_not_start(self, ray: SimpleNamespace) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise Exception("The current node timed out during startup")  # as Ray does, of no other class
+
+        ray.init = fail
+        message = "Ray cannot start on this machine: The current node timed out"
+        with pytest.raises(ExperimentError, match=message), open_cluster():
+            pass
+        message = "`address` should name a running Ray. Received 'auto': The current node timed out"
+        with pytest.raises(ExperimentError, match=message), open_cluster("auto"):
+            pass
 
 
 @pytest.mark.integration

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
@@ -44,30 +45,66 @@ def address() -> Iterator[str]:
     cluster.shutdown()
 
 
+@pytest.fixture
+def sessions() -> Iterator[Path]:
+    """A folder for the sessions of Ray: a short name, since it holds sockets."""
+    with TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def begun(tmp_path: Path, sessions: Path) -> Iterator[tuple[subprocess.Popen[str], Path, dict[str, Any]]]:
+    """A run with a cluster of its own on this machine."""
+    data = make_data(tmp_path, seeds=30, rounds=8)
+    file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
+    file.write_text(json.dumps(data))
+    words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--ray", "local"]
+    environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "drift_agents", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment, "RAY_TMPDIR": str(sessions)},
+    )
+    yield process, folder, data
+    for pid in children_of(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_core_of_ray_connects(
+    begun: tuple[subprocess.Popen[str], Path, dict[str, Any]], sessions: Path, number: signal.Signals
+) -> None:
+    """The call in C is over after about a second; what it sets on SIGTERM must not end the process in its own way."""
+    process, folder, _ = begun
+    log = "ray/session_2*/logs/python-core-driver-*"  # the core's, which begins when it connects
+    assert wait_until(lambda: any(sessions.glob(log)) or process.poll() is not None, 120)
+    assert process.poll() is None, process.communicate()[1]
+    started = children_of(process.pid)
+    process.send_signal(number)
+    errors = process.communicate(timeout=120)[1]
+    assert process.returncode == 130, errors
+    assert "What is done is kept; continue with: drift-agents run" in errors
+    assert "Traceback" not in errors
+    assert "***" not in errors  # a stack trace of C++
+    assert not (folder / "held-by.json").exists()
+    assert wait_until(lambda: not any(map(is_alive, started)), 10)
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 class TestRay:
     @pytest.fixture
-    def started(self, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, dict[str, Any]]]:
-        """A run with a cluster of its own on this machine, which has finished a cell."""
-        data = make_data(tmp_path, seeds=30, rounds=8)
-        file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
-        file.write_text(json.dumps(data))
-        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--ray", "local"]
-        environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "drift_agents", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+    def started(
+        self, begun: tuple[subprocess.Popen[str], Path, dict[str, Any]]
+    ) -> tuple[subprocess.Popen[str], Path, dict[str, Any]]:
+        """A run that has finished a cell."""
+        process, folder, _ = begun
         assert wait_until(lambda: cell_files(folder) or process.poll() is not None, 120)
         assert process.poll() is None, process.communicate()[1]
-        yield process, folder, data
-        for pid in children_of(process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.kill()
-        process.communicate()
+        return begun
 
     def workers_of(self, process: subprocess.Popen[str]) -> list[int]:
         """Both worker processes."""
