@@ -24,8 +24,8 @@ MAX_TICKS = 100_000
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
 MAX_PHASES = 6
-TAIL = 20
-"""Ticks shown of a last phase that never ends."""
+TAIL, SHARE = 20, 4
+"""Of a last phase that never ends: the fewest ticks that are shown, and those before it for each tick that is shown."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,14 @@ def default_stop(scheduled: ScheduledEnv) -> int:
     """
     phases = scheduled.phases(MAX_PHASES)
     last = phases[-1]
-    stop = last.stop if last.stop != NEVER else scheduled.full_tick(last) + TAIL
-    later = [scheduled.full_tick(phase) + TAIL for phase in scheduled.main_phases(MAX_PHASES)[len(phases) :]]
+    stop = last.stop if last.stop != NEVER else _show_end(scheduled.full_tick(last))
+    later = [_show_end(scheduled.full_tick(phase)) for phase in scheduled.main_phases(MAX_PHASES)[len(phases) :]]
     return min(max([stop, *later]), MAX_TICKS)
+
+
+def _show_end(tick: int) -> int:
+    """Where a plot ends whose last change is at a tick: a fifth of its width shows what follows."""
+    return tick + max(TAIL, tick // SHARE)
 
 
 def _series(label: str, values: list[Any]) -> KnobSeries:

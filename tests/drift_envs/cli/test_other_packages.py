@@ -228,7 +228,7 @@ def test_check_reaches_drifts_behind_many_phases(
     shown = capsys.readouterr().out
     assert "late " in shown
     assert "left out: phases from tick" in shown
-    for command, expected in (("show", "late "), ("plot", "ticks 0 to 9019")):
+    for command, expected in (("show", "late "), ("plot", "ticks 0 to 11249")):
         assert main([command, str(tmp_path / "Tank.yaml")]) == 0
         assert expected in capsys.readouterr().out
 
@@ -250,7 +250,7 @@ def test_show_plot_and_check_go_beyond_the_last_change_of_the_file(
     for change in ("reward_scale 1 -> 2", "reward_scale 2 -> 1", "reward_scale 3 -> 1", " 1710 - ", "slip 0 -> 0.4"):
         assert change in shown
     assert main(["plot", str(file)]) == 0
-    assert "ticks 0 to 2519" in capsys.readouterr().out
+    assert "ticks 0 to 3124" in capsys.readouterr().out
     assert main(["check", str(file), "--episodes", "2", "--steps", "30"]) == 0
     shown = capsys.readouterr().out
     assert "slip 0 -> 0.4" in shown
