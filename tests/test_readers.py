@@ -39,7 +39,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drift_envs  # noqa: F401 - registers the ids
-from drift_envs.cli.check import _Tables
+from drift_envs.cli.check import _find_tables
 from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule import Timeline, load_schedule
@@ -123,7 +123,7 @@ def shipped(pattern: str) -> list[str]:
 
 
 def schedules(folder: Path) -> Reader:
-    tables = _Tables(may_import=False)
+    tables = _find_tables(may_import=False)
 
     def table_for(content: Any) -> Any:
         # other environments would be imported and made

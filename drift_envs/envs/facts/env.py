@@ -48,7 +48,11 @@ MAX_LENGTH = 16_384
 MAX_ACTION = 100
 
 
-QUESTIONS = NumberedTasks("world", lambda world: range(FACTS_OF_A_WORLD), "question")
+def _list_questions(world: int) -> range:
+    return range(FACTS_OF_A_WORLD)
+
+
+QUESTIONS = NumberedTasks("world", _list_questions, "question")  # a named function, since environments are pickled
 
 _TASK = (
     "{} Answer with the value that holds today. `ask` tells it and costs {:g}; `pass` gives no answer. "

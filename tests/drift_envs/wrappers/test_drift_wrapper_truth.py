@@ -135,7 +135,7 @@ def test_schedules_that_do_not_fit(schedule, error, message):
 def test_arguments_that_do_not_fit():
     with pytest.raises(ArgumentError, match=r"`notify` should be one of none, change, full\. Received 'all'"):
         car(None, notify="all")
-    with pytest.raises(ArgumentError, match=r"`env` should be a `gymnasium\.Env`\. Received int"):
+    with pytest.raises(ArgumentError, match=r"`env` should be a single environment, a `gymnasium\.Env`\. Received 3"):
         DriftWrapper(3)
 
 
