@@ -97,7 +97,9 @@ def test_infos_of_notify_reach_each_environment():
 
 
 def test_other_environments_are_refused():
-    with pytest.raises(ArgumentError, match=re.escape("`env_id` should be one of DriftFrozenLake-v0")):
+    with pytest.raises(
+        ArgumentError, match=re.escape("`env_id` should have a native vector environment: one of DriftFrozenLake-v0")
+    ):
         make_vec_env("DriftWebShop-v0")
     with pytest.raises(ArgumentError, match=r"^`envs` should be a native vector environment"):
         VecEnv(gym.make_vec("CartPole-v1", num_envs=2))
