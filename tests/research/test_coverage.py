@@ -29,6 +29,8 @@ PROGRAMS = {
     "drift-agents": (agents_app, agents_main),
     "python -m research": (research_app, research_main),
 }
+PACKAGES = {"alfworld": "textworld", "tau2": "tau2"}
+"""The package behind an environment's extra, by the folder of its schedules."""
 SHORT = {"study": ["--seeds", "1"], "experience": ["--seeds", "1"]}
 """The options with which a command of `python -m research` is short."""
 
@@ -92,6 +94,9 @@ def test_every_command_runs_at_its_smallest_size(
         experiment = load_experiment(parse(program, words)["experiment"])
         if needs_model(experiment):
             pytest.skip("needs a language model")
+        extra = experiment.schedules[0].partition("/")[0]
+        if extra in PACKAGES:
+            pytest.importorskip(PACKAGES[extra], reason=f"needs the extra `{extra}`")
         if "--schedules" not in words:
             words += ["--schedules", experiment.schedules[0]]
         size = ["--set", "episodes=1"] if experiment.rounds is None else ["--rounds", "1"]
