@@ -24,7 +24,7 @@ from drift_envs.envs.frozen_lake.functional import FunctionalLake
 from drift_envs.envs.frozen_lake.knobs import draw_map
 from drift_envs.envs.frozen_lake.model import Map, breaks_shortest_paths
 from drift_envs.envs.mountain_car.functional import FunctionalCar
-from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError
+from drift_envs.errors import ArgumentError, KnobError, needs_extra
 from drift_envs.functional import drift
 
 LANES = 8
@@ -226,10 +226,8 @@ def _hold_pole(sign: Any, seen: Any) -> Any:
 
 def cart_pole() -> BoardEnv:
     """CartPole of gymnax with episodes of 200 steps; the sign of the force drifts."""
-    try:
+    with needs_extra("gymnax", "baselines"):
         import gymnax
-    except ImportError as error:
-        raise MissingDependencyError('`gymnax` is not installed, run `pip install "drift-envs[baselines]"`') from error
     own = gymnax.make("CartPole-v1")[0]
     functional = drift(own, None, ["force_mag"])
     params = own.default_params.replace(max_steps_in_episode=POLE_LIMIT)

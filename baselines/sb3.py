@@ -13,14 +13,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.errors import MissingDependencyError
+from drift_envs.errors import needs_extra
 
-try:
+with needs_extra("stable_baselines3", "rl"):
     from stable_baselines3 import DQN, PPO
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.vec_env import VecEnv
-except ImportError as error:
-    raise MissingDependencyError('`stable_baselines3` is not installed, run `pip install "drift-envs[rl]"`') from error
 
 
 class LaneVecEnv(VecEnv):  # type: ignore[misc]
@@ -142,11 +140,8 @@ def _make_dqn(params: Any, key: int, ticks: int, **options: Any) -> Any:
 
 def recurrent_ppo(params: Any, key: int) -> Any:
     """PPO with an LSTM, of sb3-contrib, with the width, rollout and epochs of `baselines.recurrent_ppo`."""
-    try:
+    with needs_extra("sb3_contrib", "baselines"):
         from sb3_contrib import RecurrentPPO
-    except ImportError as error:
-        message = '`sb3_contrib` is not installed, run `pip install "drift-envs[baselines]"`'
-        raise MissingDependencyError(message) from error
     network = {"net_arch": [], "lstm_hidden_size": 32, "shared_lstm": True, "enable_critic_lstm": False}
     return RecurrentPPO("MlpLstmPolicy", **_ppo_options(params, key), policy_kwargs=network)
 

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_integer, check_number
-from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError, UnknownChoiceError
+from drift_envs.errors import ArgumentError, DriftWarning, UnknownChoiceError, needs_extra
 from drift_envs.schedule import Phase, Timeline
 from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
 
@@ -99,11 +99,9 @@ def returns(
         >>> axes.get_xlabel(), len(axes.get_lines())
         ('episode', 3)
     """
-    try:
+    with needs_extra("matplotlib", "plots"):
         from matplotlib import pyplot
         from matplotlib.backend_bases import FigureCanvasBase
-    except ImportError as error:
-        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     check_integer("bins", bins, 1)
     if out is not None:
         known = FigureCanvasBase.get_supported_filetypes()

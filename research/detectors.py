@@ -18,7 +18,7 @@ from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.verifier.evidence import change_statistic
 
 from drift_envs.datasets import STREAMS, open_dataset, read_streams
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.metrics import Cusum, DetectorSummary, DriftDetector, Estimate, score_detector
 
 
@@ -99,10 +99,8 @@ class SurpriseTest:
 
 def _river(name: str, **settings: Any) -> Callable[[], DriftDetector]:
     def make() -> DriftDetector:
-        try:
+        with needs_extra("river", "drift"):
             found: DriftDetector = getattr(import_module("river.drift"), name)(**settings)
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError.of(["river"], ["drift"]) from error
         return found
 
     return make

@@ -18,7 +18,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.errors import ExperimentError, needs_extra
 
 DPI = 120
 
@@ -222,11 +222,9 @@ def new_figure(rows: int, columns: int, *, width: float = 3.6, height: float = 2
     Raises:
         MissingDependencyError: without matplotlib.
     """
-    try:
+    with needs_extra("matplotlib", "plots"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns, squeeze=False)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from drift_envs.cli.options import prepare_file
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.schedule import NEVER, Phase, Timeline
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -207,10 +207,8 @@ def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> None:
         MissingDependencyError: without matplotlib.
         ArgumentError: if there is nothing to draw.
     """
-    try:
+    with needs_extra("matplotlib", "plots"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     ticks = list(range(stop))
     curves = collect_series(scheduled.timeline, ticks)
     if not curves:

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import ArgumentError, StateError, needs_extra
 
 EXTRA = "dataset"
 _LISTS = (gym.spaces.Box, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
@@ -179,10 +179,8 @@ def load_pyarrow() -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    try:
+    with needs_extra("pyarrow", EXTRA):
         import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingDependencyError.of(["pyarrow"], [EXTRA]) from error
     return import_module("pyarrow")
 
 

@@ -30,7 +30,7 @@ from drift_envs.datasets.folder import (
     pick,
 )
 from drift_envs.datasets.recorder import make_dataset_env
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.metrics.adaptation import Stream
 
 STREAMS = ("returns", "rewards", "errors")
@@ -217,10 +217,8 @@ def load_minari() -> Any:
         MissingDependencyError: if it is not installed.
     """
     for name in ("minari", "h5py", "PIL"):
-        try:
+        with needs_extra("pillow" if name == "PIL" else name, EXTRA):
             import_module(name)
-        except ImportError as error:
-            raise MissingDependencyError.of(["pillow" if name == "PIL" else name], [EXTRA]) from error
     return import_module("minari")
 
 

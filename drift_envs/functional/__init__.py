@@ -1,11 +1,9 @@
 """Drifting environments as pure functions for JAX (`jit`, `vmap`, `scan`); needs the extra `jax`."""
 
-from drift_envs.errors import MissingDependencyError
+from drift_envs.errors import needs_extra
 
-try:
+with needs_extra("jax", "jax"):
     import jax  # noqa: F401
-except ImportError as error:
-    raise MissingDependencyError('`jax` is not installed, run `pip install "drift-envs[jax]"`') from error
 
 from drift_envs.functional.base import FunctionalEnv, Lifetime
 from drift_envs.functional.compiler import (

@@ -13,19 +13,15 @@ import gymnasium as gym
 from drift_envs.checks import check_integer
 from drift_envs.chromium import FLAGS, find_chromium
 from drift_envs.envs.webshop.served import ServerBackend
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.registration import IDS
 from drift_envs.wrappers.drift import Source
 from webshop_server.settings import Settings
 
-try:
+with needs_extra("browsergym-core", "browsergym"):
     import browsergym.core as core
     from browsergym.core.registration import register_task
     from browsergym.core.task import AbstractBrowserTask
-except ImportError as error:
-    raise MissingDependencyError(
-        '`browsergym-core` is not installed, run `pip install "drift-envs[browsergym]"`'
-    ) from error
 
 SHOP = "DriftWebShop-v0"
 MOST_EPISODES = 100_000

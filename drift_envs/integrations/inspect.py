@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from drift_envs.checks import check_integer
-from drift_envs.errors import MissingDependencyError
+from drift_envs.errors import needs_extra
 from drift_envs.integrations.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
 from drift_envs.wrappers.drift import Source
 
-try:
+with needs_extra("inspect_ai", "inspect"):
     import inspect_ai as inspect
     from inspect_ai import dataset, model, scorer, solver
-except ImportError as error:
-    raise MissingDependencyError('`inspect_ai` is not installed, run `pip install "drift-envs[inspect]"`') from error
 
 ROUNDS = 5
 """Episodes of every phase, if neither `rounds` nor `episodes` is given."""

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import ArgumentError, StateError, needs_extra
 from drift_envs.integrations.lifetime import OWN, TextLifetime
 from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen, refuse
 from drift_envs.wrappers.drift import Source
@@ -50,7 +50,7 @@ _SHOWN = {
 _ACTION = _TEXT | {"description": "one of `actions`, or another action of the environment, as text"}
 
 
-try:
+with needs_extra("mcp", "mcp"):
     import anyio
     from mcp import types as types  # handed on to the server of tools
     from mcp.server.lowlevel import NotificationOptions, Server
@@ -59,8 +59,6 @@ try:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
     from starlette.routing import Route
-except ImportError as error:
-    raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
 
 class _Server(Server[Any, Any]):  # type: ignore[misc, unused-ignore]

@@ -17,19 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from drift_envs.checks import check_choice
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import ArgumentError, StateError, needs_extra
 from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.integrations.mcp import LifetimeServer, describe, make_result, open_log, types
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Schedule
 from drift_envs.wrappers.drift import Source
 
-try:
+with needs_extra("mcp", "mcp"):
     import anyio
     from mcp.server.lowlevel.helper_types import ReadResourceContents
     from pydantic import AnyUrl
-except ImportError as error:
-    raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
 
 EVALUATOR_VARIABLE = "DRIFT_ENVS_MCP_EVALUATOR"
 """The environment variable with the evaluator's token; without it one is drawn and printed at each start."""

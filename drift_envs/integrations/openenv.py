@@ -12,19 +12,17 @@ from typing import Any
 from pydantic import Field
 
 from drift_envs.checks import check_integer
-from drift_envs.errors import MissingDependencyError, StateError
+from drift_envs.errors import StateError, needs_extra
 from drift_envs.integrations.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
 from drift_envs.integrations.loopback import LOOPBACK, MAX_BODY, HostRule, guard, listen
 from drift_envs.wrappers.drift import Source
 
-try:
+with needs_extra("openenv-core", "openenv"):
     import uvicorn
     from fastapi.responses import JSONResponse
     from openenv.core.env_server.http_server import create_fastapi_app
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
-except ImportError as error:
-    raise MissingDependencyError('`openenv-core` is not installed, run `pip install "drift-envs[openenv]"`') from error
 
 
 class LifetimeAction(Action):  # type: ignore[misc, unused-ignore]

@@ -13,17 +13,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
+from drift_envs.errors import ArgumentError, DriftWarning, needs_extra
 from drift_envs.registration import IDS
 from drift_envs.schedule import Timeline
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.wrappers.records import HeldClock, PhaseReturn, group_by_phase
 
-try:
+with needs_extra("stable_baselines3", "rl"):
     from stable_baselines3.common import callbacks, vec_env
     from stable_baselines3.common.monitor import Monitor
-except ImportError as error:
-    raise MissingDependencyError('`stable_baselines3` is not installed, run `pip install "drift-envs[rl]"`') from error
 
 
 def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **arguments: Any) -> VecEnv:

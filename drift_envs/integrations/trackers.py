@@ -17,7 +17,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice
-from drift_envs.errors import MissingDependencyError
+from drift_envs.errors import needs_extra
 from drift_envs.wrappers.records import PhaseReturn, PhaseReturns
 
 Plain = str | int | float | bool | None
@@ -49,10 +49,8 @@ def _load(module: str, extra: str) -> Any:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    try:
+    with needs_extra(extra, extra):
         return import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError.of([extra], [extra]) from error
 
 
 class TensorBoardTracker:

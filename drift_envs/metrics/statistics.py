@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drift_envs.checks import LARGEST_COUNT, check_integer
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, needs_extra
 
 RESAMPLES = 4000
 """Bootstrap resamples."""
@@ -427,8 +427,6 @@ def _scipy_stats() -> Any:
     Raises:
         MissingDependencyError: if SciPy is not installed.
     """
-    try:
+    with needs_extra("scipy", "agents"):
         from scipy import stats
-    except ImportError as error:
-        raise MissingDependencyError('`scipy` is not installed, run `pip install "drift-envs[agents]"`') from error
     return stats

@@ -19,7 +19,7 @@ from itertools import count
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
-from drift_agents.errors import ContextLengthError, ExperimentError, MissingDependencyError
+from drift_agents.errors import ContextLengthError, ExperimentError, needs_extra
 from drift_agents.experiment.workers import LostWorkerError, Pool, await_threads
 from drift_agents.interruption import interruptible, is_interrupted
 from drift_agents.llm.base import Completion, Message, Model
@@ -48,10 +48,8 @@ def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterato
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     # Ray's core, which takes a second to connect, would end a process at SIGTERM with a stack trace of its own.
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
-    try:
+    with needs_extra("ray", "ray"):
         import ray
-    except ImportError as error:
-        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[ray]"`') from error
     if ray.is_initialized():
         if address is not None:
             raise ExperimentError(f"`address` should not be given where Ray is connected already. Received {address!r}")

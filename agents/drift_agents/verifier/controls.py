@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.errors import MissingDependencyError
+from drift_agents.errors import needs_extra
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, Removed, Verdict
@@ -337,7 +337,5 @@ def _river() -> Any:
     Raises:
         MissingDependencyError: if River is not installed.
     """
-    try:
+    with needs_extra("river", "drift"):
         return import_module("river.drift")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError('`river` is not installed, run `pip install "drift-envs[drift]"`') from error

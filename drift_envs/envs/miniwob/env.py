@@ -27,7 +27,7 @@ from drift_envs.envs.miniwob.page import (
     list_actions,
     write_state,
 )
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import ArgumentError, StateError, needs_extra
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import ORDERS, RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
@@ -172,12 +172,8 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
             MissingDependencyError: the package is not installed.
         """
         if self._form is None:
-            try:
+            with needs_extra("miniwob", "miniwob"):
                 from drift_envs.envs.miniwob.package_form import PackageForm
-            except ImportError as error:
-                raise MissingDependencyError(
-                    '`miniwob` is not installed, run `pip install "drift-envs[miniwob]"`'
-                ) from error
             self._form = PackageForm(self.task_name, self._preset)
         return self._form
 

@@ -21,7 +21,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
 from drift_envs.chromium import Chromium
-from drift_envs.errors import MissingDependencyError, StateError
+from drift_envs.errors import StateError, needs_extra
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -46,10 +46,8 @@ def find_pages() -> Traversable:
     Raises:
         MissingDependencyError: the package is not installed.
     """
-    try:
+    with needs_extra("miniwob", "miniwob"):
         return resources.files("miniwob") / "html"
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError('`miniwob` is not installed, run `pip install "drift-envs[miniwob]"`') from error
 
 
 class TaskServer:
