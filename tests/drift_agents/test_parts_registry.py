@@ -11,6 +11,9 @@ from drift_agents import registry as module
 from drift_agents.cli.app import main
 from drift_agents.environment import find_environment
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
+from drift_agents.experiment.folder import read_manifest
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.registry import MEMORIES, REGISTRIES, Registry, make_part
 
 SHORT = """\
@@ -179,3 +182,23 @@ def test_a_plug_in_that_exits_while_it_is_made_is_refused(broken: str, tmp_path:
     message = f"the memory 'raises' of the package {broken} cannot be made: {error}: 3"
     with pytest.raises(PartError, match=re.escape(message)):
         MEMORIES.make("raises")
+
+
+@pytest.mark.parametrize("kind", ["memory", "verifier", "policy"])
+def test_a_run_holds_the_version_of_a_package_whose_part_it_names(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "other-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-parts\nVersion: 7.1\n")
+    made = {
+        "memory": "memory.base:NoMemory",
+        "verifier": "verifier.base:NoVerifier",
+        "policy": "policy.base:RandomPolicy",
+    }
+    (about / "entry_points.txt").write_text(f"[{REGISTRIES[kind].group}]\nother = drift_agents.{made[kind]}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    agents = {"memory": "vanilla", "verifier": "none", "policy": "random", kind: "other"}
+    data = {"name": "short", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}
+    run_experiment(parse_experiment(data), tmp_path / "run")
+    assert read_manifest(tmp_path / "run")["versions"]["other-parts"] == "7.1"

@@ -387,8 +387,8 @@ def _part_versions(experiment: Experiment) -> dict[str, str]:
     Every text of the experiment that is the name of another package's part counts, since options name parts too.
     """
     words = {text for _, text in texts_in(experiment.to_dict())}
-    found = {word: registry.entry_point(word) for registry in REGISTRIES.values() for word in words}
-    named = {point.dist.metadata["Name"]: point.dist.version for point in found.values() if point and point.dist}
+    points = [registry.entry_point(word) for registry in REGISTRIES.values() for word in words]
+    named = {point.dist.metadata["Name"]: point.dist.version for point in points if point and point.dist}
     for source in experiment.schedules:
         spec = gym.registry.get(str(read_schedule(source).env))
         target = "" if spec is None or spec.entry_point is None else spec.entry_point
