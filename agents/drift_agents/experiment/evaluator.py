@@ -304,8 +304,8 @@ class DetectionTracker:
             last = episode.trace[-1].experience
             tick = env.tick_of(last.now.step)
             self._noticed = any(self._touches(last, verdict, tick) for verdict in episode.closing)
-            if self._noticed:
-                delay = self._since
+            if self._noticed and delay is None:
+                delay, noticed = self._since, self._phase.id
         self._written = {
             record.id: self._written.get(record.id)
             or _Written(record.state, record.action, env.tick_of(record.now.step))

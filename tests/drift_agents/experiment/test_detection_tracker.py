@@ -83,6 +83,18 @@ def test_a_delay_goes_on_over_episodes_and_comes_once(env: EvaluationWrapper) ->
     assert found == [DetectionResult(3, "turn"), DetectionResult()]
 
 
+def test_a_realignment_after_the_episode_notices_too(env: EvaluationWrapper) -> None:
+    """Probes in the agent's own environment come when the episode is over."""
+    noticing, _ = follow(env, step(2, UP, STILL))
+    memory = VanillaMemory()
+    memory.observe(Experience(START, RIGHT, ICE, 0.0, AgentClock(0, 1)), AgentClock(0, 1))
+    env.step(2)
+    env.reset(options={"drift_tick": 5})
+    verdict = Verdict(surprise=True, realigned=True, about=(START, RIGHT))
+    episode = Episode("", 0.0, 1, True, trace=(step(3, RIGHT, FELL),), closing=(verdict,))
+    assert noticing.evaluate(episode, memory) == DetectionResult(2, "turn")
+
+
 def test_glove_notices_a_lake_at_its_first_changed_step() -> None:
     parts = PartSpec(name="vanilla"), PartSpec(name="glove"), PartSpec(name="planner")
     rows = list(
