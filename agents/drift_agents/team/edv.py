@@ -343,9 +343,7 @@ class EDV(Solo):
             held = [item.content for item in memory.held(voter.name)]
             yes = vote(self._mind(voter), attempts, listed, own, held, self._vote_parameters(voter))
             if voter.errs:
-                together = self._rng.random(len(candidates)) < self.correlation
-                draws = np.where(together, common, self._rng.random(len(candidates)))
-                yes ^= set(np.flatnonzero(draws < voter.errs).tolist())
+                yes ^= draw_errors(common, voter.errs, self.correlation, self._rng)
             if voter is group.distiller:
                 yes |= {place for place, (_, is_own) in enumerate(candidates) if is_own}
             accepted.append(yes)
@@ -391,6 +389,18 @@ class EDV(Solo):
     def report(self) -> dict[str, Any]:
         """What was proposed and accepted so far, and the ability matrix, as plain data."""
         return {**self.tally, "ability": self.ability.rows()}
+
+
+def draw_errors(common: np.ndarray, errs: float, correlation: float, rng: np.random.Generator) -> set[int]:
+    """The places of the candidates about which a voter errs.
+
+    Args:
+        common: a number in [0, 1) for each candidate, the same for all voters.
+        errs: the probability of an error, in [0, 1].
+        correlation: the probability that two voters both err by `common`, in [0, 1]; else errors are independent.
+    """
+    is_common = rng.random(len(common)) < np.sqrt(correlation)
+    return set(np.flatnonzero(np.where(is_common, common, rng.random(len(common))) < errs).tolist())
 
 
 def _forge(claims: Sequence[Transition], lines: Mapping[str, Record]) -> ProposedItem:

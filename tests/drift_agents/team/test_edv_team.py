@@ -13,7 +13,7 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import RandomPolicy
 from drift_agents.registry import TEAMS
 from drift_agents.team.base import Member, Team, make_team
-from drift_agents.team.edv import EDV, PARADIGMS
+from drift_agents.team.edv import EDV, PARADIGMS, draw_errors
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 from tests.drift_agents.llm.scripted import ScriptedModel
@@ -229,6 +229,16 @@ def test_voters_who_err_together_agree_more_often_on_what_is_wrong() -> None:
     """One minus (1 - e)^2 of what is wrong passes for independent errors, e for common ones."""
     assert wrong_rates("full", 0.3, 0.0)["kept"] == pytest.approx(0.51, abs=0.1)
     assert wrong_rates("full", 0.3, 1.0)["kept"] == pytest.approx(0.30, abs=0.1)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.25, 1.0])
+def test_the_errors_of_two_voters_are_equal_with_the_stated_probability(correlation: float) -> None:
+    rng, errs, count = np.random.default_rng(0), 0.3, 20_000
+    common = rng.random(count)
+    one, other = (draw_errors(common, errs, correlation, rng) for _ in range(2))
+    assert len(one) / count == pytest.approx(errs, abs=0.02)
+    differing = (1 - correlation) * 2 * errs * (1 - errs)
+    assert len(one ^ other) / count == pytest.approx(differing, abs=0.02)
 
 
 def test_wrong_candidates_are_put_before_the_vote_and_rejected_by_who_reads() -> None:
