@@ -102,9 +102,18 @@ class TextLifetime:
         self._env = _make_env(env_id, schedule)
         self._env.set_wrapper_attr("warns_of_end", False)  # a client may leave at any time
         self._on_episode, self._log = on_episode, log
-        self._ticks = None if rounds is None else _first_ticks(self._env, self._seed, rounds)
-        self._length = len(self._ticks) if self._ticks is not None else episodes
-        self.planned = self._plan_phases()
+        self._ticks: list[int] | None = None
+        self._length = episodes
+        self.planned: tuple[str, ...] = ()
+        schedule = self._env.get_wrapper_attr("schedule")
+        counts_episodes = schedule is None or schedule.clock == "episode"
+        if rounds is not None or (episodes is not None and counts_episodes):
+            self._env.reset(seed=self._seed)  # the first episode rewinds again
+            timeline = self._env.get_wrapper_attr("timeline")
+            if rounds is not None:
+                self._ticks = [tick for _, tick in timeline.rounds(rounds)]
+                self._length = len(self._ticks)
+            self.planned = tuple(timeline.phase(tick).id for tick in self._ticks or range(self._length or 0))
         self._episode = -1
         self._step = 0
         self._going = False
@@ -224,14 +233,6 @@ class TextLifetime:
         self._finish("abandoned")
         self._env.close()
 
-    def _plan_phases(self) -> tuple[str, ...]:
-        schedule = self._env.get_wrapper_attr("schedule")
-        if self._length is None or (schedule is not None and schedule.clock != "episode"):
-            return ()
-        self._env.reset(seed=self._seed)  # the first episode rewinds again
-        timeline = self._env.get_wrapper_attr("timeline")
-        return tuple(timeline.phase(tick).id for tick in self._ticks or range(self._length))
-
     def _finish(self, ended: str) -> None:
         if not self._going:
             return
@@ -309,32 +310,6 @@ def _spell(action: Any) -> str:
     except OverflowError:
         number = math.inf
     return str(int(number)) if number.is_integer() else str(number)
-
-
-def _first_ticks(env: gym.Env[Any, Any], seed: int, rounds: int) -> list[int]:
-    """The ticks of the first episodes of every phase.
-
-    Raises:
-        ArgumentError: the phases have no fixed episodes, or one has fewer.
-    """
-    schedule = env.get_wrapper_attr("schedule")
-    if schedule is None:
-        return list(range(rounds))
-    moving = [drift.name for drift in schedule.drifts if drift.at is None or drift.every or drift.duration]
-    if schedule.clock != "episode" or moving:
-        raise ArgumentError(
-            f"`rounds` needs `clock: episode` and drifts with a plain `at`; give `episodes` instead. "
-            f"Received {schedule.name}, {f'drift {moving[0]}' if moving else f'clock {schedule.clock}'}"
-        )
-    env.reset(seed=seed)
-    phases = env.get_wrapper_attr("timeline").phases(max((drift.at for drift in schedule.drifts), default=0) + 1)
-    for phase in phases:
-        if phase.stop - phase.start < rounds:
-            raise ArgumentError(
-                f"`rounds` should be at most the episodes of the shortest phase. Received {rounds}, phase "
-                f"{phase.id!r} has {phase.stop - phase.start}"
-            )
-    return [phase.start + index for phase in phases for index in range(rounds)]
 
 
 def spread_lifetimes(schedules: Sequence[str], lifetimes: int, first_seed: int = 0) -> list[tuple[str, int]]:

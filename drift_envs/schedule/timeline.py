@@ -226,6 +226,45 @@ class Timeline:
         """The first phases, at most `most`."""
         return self._phases.first(check_integer("most", most, 1, LONGEST_LIST))
 
+    def rounds(self, count: int) -> list[tuple[Phase, int]]:
+        """The first episodes of every phase, so that long phases can be played in part.
+
+        Args:
+            count: how many of each phase.
+
+        Returns:
+            Phase and tick of each episode.
+
+        Raises:
+            ArgumentError: if phases have no fixed episodes, or one has fewer.
+
+        Example:
+            >>> from drift_envs.schedule.loader import load_schedule
+            >>> table = KnobTable((Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"),))
+            >>> thaw = {"version": 1, "drifts": [{"at": 10, "set": {"slip": 0.5}}]}
+            >>> [tick for _, tick in Timeline(load_schedule(thaw, table=table), table, seed=0).rounds(2)]
+            [0, 1, 10, 11]
+        """
+        drifts = self.schedule.drifts
+        moved = [f"its clock is `{self.schedule.clock}`"] if self.schedule.clock != "episode" else []
+        for drift in drifts:
+            times = {"every": drift.every, "rate": drift.rate, "for": drift.duration, "jitter": drift.jitter or None}
+            keys = " and ".join(f"`{key}`" for key, value in times.items() if value is not None)
+            moved += [f"the drift {drift.name!r} has {keys}"] if keys else []
+        if moved:
+            raise ArgumentError(
+                "`rounds` needs phases with fixed episodes, that is `clock: episode` and drifts with a plain `at`; "
+                f"give `episodes` instead. Received {self.schedule.name}, where {moved[0]}"
+            )
+        phases = self.phases(max((drift.at or 0 for drift in drifts), default=0) + 1)
+        for phase in phases:
+            if phase.stop - phase.start < count:
+                raise ArgumentError(
+                    f"`rounds` should be at most the episodes of the shortest phase. Received {count}, phase "
+                    f"{phase.id!r} holds {phase.stop - phase.start}"
+                )
+        return [(phase, phase.start + number) for phase in phases for number in range(count)]
+
     def first_tick(self, phase_id: str) -> int:
         """The first tick of a phase at which its drift has its full weight.
 

@@ -112,7 +112,7 @@ def make_setup(
     if env is None:
         env = make_env(schedule)
         env.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
-    episodes = plan_episodes(schedule, env.timeline, settings)
+    episodes = plan_episodes(env.timeline, settings)
     if cell.reference is not None and env.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
     training, training_phase = settings.training, None

@@ -28,7 +28,6 @@ from drift_agents.experiment.config import (
     ScheduleSettings,
     SweptValue,
 )
-from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
 NO_PART = PartSpec(name="none")
@@ -247,13 +246,14 @@ class PlannedEpisode(NamedTuple):
     tick: int | None = None
 
 
-def plan_episodes(schedule: Schedule, timeline: Timeline, settings: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
+def plan_episodes(timeline: Timeline, settings: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
     """The episodes of a schedule.
 
     With `rounds` the first so many episodes of every phase are played; each is jumped to, so that a
     phase of fifty episodes can be played for twenty. With `episodes` time goes on as it does.
 
     Args:
+        timeline: of the schedule.
         settings: says how long it is played.
 
     Raises:
@@ -261,31 +261,14 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, settings: ScheduleSett
     """
     if settings.episodes is not None:
         return tuple(PlannedEpisode(episode) for episode in range(settings.episodes))
-    rounds = settings.rounds or 0
-    odd = [f"its clock is `{schedule.clock}`"] if schedule.clock != "episode" else []
-    odd += [f"the drift {drift.name!r} has {_odd_keys(drift)}" for drift in schedule.drifts if _odd_keys(drift)]
-    if odd:
-        raise ExperimentError(
-            f"{schedule.name}: `rounds` needs phases with fixed episodes, that is `clock: episode` and drifts with "
-            f"a plain `at`, but {odd[0]}. Give this schedule `episodes` instead: "
-            f"environments: {{{schedule.name}: {{episodes: N}}}}"
-        )
-    stop = max((drift.at or 0 for drift in schedule.drifts), default=0) + 1
-    planned: list[PlannedEpisode] = []
-    for phase in timeline.phases(stop):
-        if phase.stop - phase.start < rounds:
-            raise ExperimentError(
-                f"{schedule.name}: `rounds` should be at most the episodes of the shortest phase. "
-                f"Received {rounds}, phase {phase.id!r} holds {phase.stop - phase.start}"
-            )
-        for index in range(rounds):
-            planned.append(PlannedEpisode(len(planned), index + 1, phase.id, phase.start + index))
-    return tuple(planned)
-
-
-def _odd_keys(drift: Any) -> str:
-    keys = [("every", drift.every), ("rate", drift.rate), ("for", drift.duration), ("jitter", drift.jitter or None)]
-    return " and ".join(f"`{name}`" for name, value in keys if value is not None)
+    try:
+        found = timeline.rounds(settings.rounds or 0)
+    except ArgumentError as error:
+        name = timeline.schedule.name
+        raise ExperimentError(f"{name}: {error}. In the file: environments: {{{name}: {{episodes: N}}}}") from error
+    return tuple(
+        PlannedEpisode(number, 1 + tick - phase.start, phase.id, tick) for number, (phase, tick) in enumerate(found)
+    )
 
 
 MEMBERS = "members"

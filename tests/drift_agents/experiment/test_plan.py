@@ -17,7 +17,7 @@ from drift_agents.experiment.plan import PlannedEpisode, plan_cells, plan_episod
 def episodes(source: str, settings: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
     watched = make_env(read_schedule(source))
     watched.reset(seed=0)
-    return plan_episodes(read_schedule(source), watched.timeline, settings)
+    return plan_episodes(watched.timeline, settings)
 
 
 def test_everybody_plays_in_the_order_of_the_file(data: dict[str, Any]) -> None:
@@ -128,6 +128,8 @@ def test_rounds_need_the_clock_of_episodes(tmp_path: Path) -> None:
     path.write_text(
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\ndrifts: [{at: 9, set: {slip: 0.1}}]\n"
     )
-    with pytest.raises(ExperimentError, match=re.escape("its clock is `step`. Give this schedule `episodes` instead")):
+    with pytest.raises(
+        ExperimentError, match=re.escape("where its clock is `step`. In the file: environments: {steps: {episodes: N}}")
+    ):
         episodes(str(path), ScheduleSettings(rounds=2))
     assert len(episodes(str(path), ScheduleSettings(episodes=2))) == 2

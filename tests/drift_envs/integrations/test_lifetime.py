@@ -77,6 +77,7 @@ def test_episodes_that_were_not_played_score_zero():
         ({"rounds": 1, "episodes": 1}, "exclude each other"),
         ({"schedule": "frozen_lake/explicit:mid-episode", "rounds": 1}, "give `episodes` instead"),
         ({"schedule": "frozen_lake/tides", "rounds": 1}, "give `episodes` instead"),
+        ({"schedule": {**TURN, "drifts": [{"at": 2, "rate": 0.1, "walk": {"slip": 0.1}}]}, "rounds": 1}, "has `rate`"),
     ],
 )
 def test_a_plan_that_cannot_be_played_is_refused(arguments, message):
