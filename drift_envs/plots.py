@@ -1,11 +1,13 @@
 """Pictures of what happened around a drift; needs the extra `plots`.
 
 * `returns` - returns or success of the episodes that environments stored, with the drifts
+* `stagger`, `write_names` - names of phases that stand close together, in rows
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,8 +25,8 @@ from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
 MOST_POINTS = 5_000
 """Single episodes that are drawn; more would hide the mean."""
 
-MOST_NAMES = 12
-"""Drifts whose names are written."""
+NAME_ROWS = 3
+"""Rows of names; those that find no room in one are left out."""
 
 MOST_MARKS = 1_000
 """Drifts that get a line; so many would fill a picture."""
@@ -156,20 +158,62 @@ def returns(
         axes.plot(time, score, ".", color=colour, markersize=4, alpha=0.3, markeredgewidth=0, zorder=1)
     if is_new:
         end = float(time.max())
-        for start, full, name in marks:
+        for start, full, _ in marks:
             axes.axvline(start, linestyle="--", color="gray", linewidth=1, zorder=0)
             if start < min(full, end):
                 axes.axvspan(start, min(full, end), color="gray", alpha=0.12, linewidth=0, zorder=0)
-            if len(marks) <= MOST_NAMES:
-                axes.annotate(
-                    name, (start, 1), xycoords=("data", "axes fraction"), xytext=(3, 2),
-                    textcoords="offset points", fontsize=8, color="gray",
-                )  # fmt: skip
+        left, right = axes.get_xlim()
+        write_names(axes, [(start, name) for start, _, name in marks], right - left)
     if label is not None:
         axes.legend(frameon=False)
     if out is not None:
         axes.figure.savefig(out)
     return axes
+
+
+def stagger(marks: Sequence[tuple[float, float]]) -> list[int | None]:
+    """The row of each mark, from 0, so that no two overlap, and a line up to a mark crosses no other.
+
+    Args:
+        marks: where each begins, in ascending order, and its width.
+
+    Returns:
+        The rows; `None` where none of `NAME_ROWS` has room.
+
+    Example:
+        >>> stagger([(0, 5), (3, 5), (6, 5), (11, 5)])
+        [2, 1, 0, 0]
+    """
+    rows: list[int | None] = []
+    free = [math.inf] * NAME_ROWS  # where the next mark to the right begins, in this row or above it
+    for start, width in reversed(marks):
+        row = next((row for row, end in enumerate(free) if start + width <= end), None)
+        if row is not None:
+            free[: row + 1] = [start] * (row + 1)
+        rows.append(row)
+    return rows[::-1]
+
+
+def write_names(axes: Any, names: Sequence[tuple[float, str]], span: float) -> int:
+    """Write names above axes that are about as wide as a page, each with a line to its place.
+
+    Args:
+        axes: Matplotlib's.
+        names: the place of each name on the horizontal axis, in ascending order, and the name.
+        span: from the left to the right end of that axis.
+
+    Returns:
+        How many had no room.
+    """
+    rows = stagger([(start, span * (0.011 * len(name) + 0.02)) for start, name in names])
+    for (start, name), row in zip(names, rows, strict=True):
+        if row is not None:
+            axes.annotate(
+                f" {name}", (start, 1), xycoords=("data", "axes fraction"), xytext=(0, 2 + 11 * row),
+                textcoords="offset points", fontsize=8, color="0.45", annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": "0.7", "relpos": (0, 0), "shrinkA": 0, "shrinkB": 0},
+            )  # fmt: skip
+    return rows.count(None)
 
 
 def _lifetimes(envs: Any) -> Iterator[_Lifetime]:

@@ -307,6 +307,7 @@ IDS: dict[str, EnvParts] = {
         "cart_pole",
         arguments={"sutton_barto_reward": None},
         text=".env:describe",
+        marks=".env:CartMarks",
         controls=Controls({"left": 0, "right": 1, "a": 0, "d": 1}, None, f"{_PUSH}, one step each", has_goal=False),
     ),
     "DriftAcrobot-v0": _physics(

@@ -29,11 +29,15 @@ from drift_agents.experiment.runner import run_experiment
 VERIFIERS = {"none": "plain", "overwrite": "overwrite", "glove": "GLOVE"}
 """The columns of the table, by the verifier's name in the log."""
 
-STYLES = ({"color": "black"}, {"color": "#d55e00", "linestyle": "--"}, {"color": "#0072b2", "linestyle": ":"})
-"""How their lines are drawn."""
+STYLES = (
+    {"color": "0.7", "linewidth": 5},
+    {"color": "#d55e00", "linewidth": 2.5, "linestyle": "--"},
+    {"color": "#0072b2", "linewidth": 1.2},
+)
+"""How their lines are drawn: a later one is thinner, so that equal ones are all seen."""
 
 WINDOW = 5
-"""Episodes over which the scores of the picture are averaged."""
+"""Episodes of a phase over which the scores of the picture are averaged."""
 
 COLUMNS = """\
 before     before any drift; all scores are percent of the highest possible
@@ -112,11 +116,11 @@ def draw_scores(rows: Rows, folder: Path) -> Path:
             starts = {row["phase"]: row["episode"] for row in reversed(mine)}
             for start in sorted(starts.values())[1:]:
                 axis.axvline(start + 0.5, color="gray", linestyle=":")
-            for number, (verifier, style) in enumerate(zip(VERIFIERS, STYLES, strict=True)):
+            for verifier, style in zip(VERIFIERS, STYLES, strict=True):
                 means = _running_means([row for row in mine if row["verifier"] == verifier])
-                shifted = means + 0.5 * (number - 1)  # so that no line hides an equal one
-                axis.plot(range(1, len(means) + 1), shifted, label=VERIFIERS[verifier], **style)
-            axis.set(title=f"{schedule}, {memory}", xlabel="episode", ylabel="score, %")
+                axis.plot(range(1, len(means) + 1), means, label=VERIFIERS[verifier], **style)
+            axis.set(title=f"{schedule.partition('/')[2]}, {memory}", xlabel="episode", ylabel="score, %")
+            axis.title.set_size("medium")
             axis.label_outer()
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(VERIFIERS))
     figure.savefig(path, dpi=150)
@@ -125,12 +129,18 @@ def draw_scores(rows: Rows, folder: Path) -> Path:
 
 
 def _running_means(rows: Rows) -> np.ndarray:
-    """The mean over instances of each episode, averaged over the last `WINDOW` episodes."""
+    """The mean over instances of each episode, averaged over the last `WINDOW` episodes of its phase."""
     by_episode: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
+    starts: dict[str, int] = {}
+    found = []
+    for row in sorted(rows, key=lambda row: row["episode"]):
         by_episode[row["episode"]].append(100 * row["score"])
-    means = [np.mean(by_episode[episode]) for episode in sorted(by_episode)]
-    return np.array([np.mean(means[max(0, end - WINDOW) : end]) for end in range(1, len(means) + 1)])
+        starts.setdefault(row["phase"], row["episode"])
+    for episode in by_episode:
+        first = max(start for start in starts.values() if start <= episode)  # no mean spans a drift
+        last = [np.mean(by_episode[one]) for one in range(max(first, episode - WINDOW + 1), episode + 1)]
+        found.append(np.mean(last))
+    return np.array(found)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -157,7 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     print(*make_table(rows), "", COLUMNS, "", sep="\n")
-    print(f"Scores over time, drifts marked: {picture}")
+    print(f"Scores over time (means of {WINDOW} episodes), drifts marked: {picture}")
     print(f"More tables: drift-agents report {given.out}")
     print("All environments and references, about 5 minutes: make demo-full")
     return 0

@@ -13,7 +13,8 @@ from rich.console import Console
 from drift_envs.cli.options import prepare_file
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, needs_extra
-from drift_envs.schedule import NEVER, Phase, Timeline
+from drift_envs.plots import stagger, write_names
+from drift_envs.schedule import NEVER, Timeline
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ROWS = 4
@@ -82,8 +83,10 @@ def plot_schedule(
         for line in draw_text(scheduled, stop, console.width):
             print(line)
     else:
-        draw_picture(scheduled, stop, out)
+        left_out = draw_picture(scheduled, stop, out)
         print(f"wrote {out}")
+        if left_out:
+            print(_more(left_out))
 
 
 def collect_series(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]:
@@ -161,7 +164,7 @@ def draw_text(scheduled: ScheduledEnv, stop: int, width: int) -> Iterator[str]:
     starts = [(phase, phase.start * wide // step) for phase in scheduled.timeline.phases(stop)]
     columns = len(ticks)
     yield _ruler(margin, columns, [(column, str(phase.start)) for phase, column in starts])
-    yield _names(margin, columns, [(column, phase.id) for phase, column in starts])
+    yield from _names(margin, columns, [(column, phase.id) for phase, column in starts])
 
 
 def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
@@ -187,21 +190,38 @@ def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
     return " " * margin + line
 
 
-def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
-    """A bar at the start of each phase, and its name if it fits before the next bar."""
-    line = ""
-    for (column, name), (following, _) in zip(marks, [*marks[1:], (columns + 1, "")], strict=True):
-        line = line[:column].ljust(column) + "|" + (name if len(name) < following - column - 1 else "")
-    return " " * margin + line
+def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> Iterator[str]:
+    """A bar at the start of each phase with its name, in rows where they stand close together."""
+    shown = [
+        (column, name if len(name) <= columns - column else f"{name[: columns - column - 1]}…")
+        for column, name in marks
+    ]
+    rows = stagger([(column, len(name) + 2) for column, name in shown])
+    for row in sorted({row for row in rows if row is not None}):
+        line = ""
+        for (column, name), own in zip(shown, rows, strict=True):
+            if own == row:
+                line = f"{line.ljust(column)}|{name}"
+        yield " " * margin + line
+    if None in rows:
+        yield _more(rows.count(None))
 
 
-def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> None:
+def _more(count: int) -> str:
+    """What is said of phases whose names have no room."""
+    return f"{count} more: `drift-envs show`"
+
+
+def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> int:
     """The plot as a file.
 
     Args:
         scheduled: the schedule.
         stop: ticks from 0 up to this one, excluded.
         path: the file; its ending decides the format.
+
+    Returns:
+        The number of phases whose names had no room.
 
     Raises:
         MissingDependencyError: without matplotlib.
@@ -218,7 +238,7 @@ def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> None:
     axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     phases = scheduled.timeline.phases(stop)
     for axis, series in zip(axes, curves, strict=True):
-        axis.set_ylabel(series.label, rotation=0, ha="right", va="center")
+        axis.set_ylabel(series.label, rotation=0, ha="right", va="center", labelpad=10)
         for phase in phases[1:]:
             axis.axvline(phase.start, color="0.8", linewidth=1, zorder=0)
         axis.spines[["top", "right"]].set_visible(False)
@@ -229,21 +249,13 @@ def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> None:
             axis.ticklabel_format(axis="y", useOffset=False)
         else:
             _draw_bars(axis, series, stop)
-    for phase in _select_labelled(phases, stop):
-        axes[0].annotate(
-            phase.id,
-            (phase.start, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(2, 3),
-            textcoords="offset points",
-            fontsize=9,
-            color="0.35",
-        )
+    left_out = write_names(axes[0], [(phase.start, phase.id) for phase in phases], stop)
     axes[-1].set_xlabel(
         {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[scheduled.schedule.clock]
     )
     figure.suptitle(scheduled.schedule.name, fontsize=12)
     figure.savefig(path, dpi=150)
+    return left_out
 
 
 def _draw_bars(axis: Any, series: KnobSeries, stop: int) -> None:
@@ -259,12 +271,3 @@ def _draw_bars(axis: Any, series: KnobSeries, stop: int) -> None:
     axis.spines["left"].set_visible(False)
     axis.set_yticks([])
     axis.set_ylim(0, 1)
-
-
-def _select_labelled(phases: list[Phase], stop: int) -> Iterator[Phase]:
-    """The phases whose names do not overlap."""
-    free = 0.0
-    for phase in phases:
-        if phase.start >= free:
-            yield phase
-            free = phase.start + stop * (0.012 * len(phase.id) + 0.02)

@@ -433,6 +433,8 @@ class Effects(InternalWrapper):
         self.knobs = effect_knobs(env)
         self._values: dict[str, Value] = {knob.name: knob.default for knob in self.knobs}
         self._done: deque[Any] = deque(maxlen=LONGEST_DELAY + 1)
+        self.carried_out: Any = None
+        """The action of the last step as the environment got it; `None` before the first one."""
         self._random: np.random.Generator | None = None
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
@@ -472,7 +474,8 @@ class Effects(InternalWrapper):
             action = values["action_permutation"].get(str(int(action) if is_array else action), action)
         self._done.append(np.copy(action) if isinstance(action, np.ndarray) else action)
         late = min(values["action_delay"], len(self._done) - 1)
-        observation, reward, terminated, truncated, info = self.env.step(self._done[-1 - late])
+        self.carried_out = self._done[-1 - late]
+        observation, reward, terminated, truncated, info = self.env.step(self.carried_out)
         if values["reward_scale"] != 1.0:
             reward = reward * values["reward_scale"]
         if values["reward_sign"] == "-":

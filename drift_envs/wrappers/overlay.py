@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -17,8 +17,9 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.registration import parts_of
 from drift_envs.schedule import NEVER, Phase, Timeline
+from drift_envs.wrappers.binding import Effects
 from drift_envs.wrappers.drift import find_drift
-from drift_envs.wrappers.internal import InternalWrapper
+from drift_envs.wrappers.internal import InternalWrapper, layers
 
 LINE = 18
 """Height of a line of text, in pixels."""
@@ -42,8 +43,11 @@ NEEDLE = (255, 210, 63)
 LETTERS, SMALLEST, NAMES = 12, 10, 10
 """Sizes of letters, in pixels: of lines, of lines at which they are cut rather than made smaller, of phases' names."""
 
-AROUND = 2
-"""Phases shown before and after the present one."""
+INDENT = 7
+"""Pixels from the left edge of a phase to its name, beside the needle."""
+
+AROUND, NARROW = 2, 400
+"""Phases shown before and after the present one, and the width below which it is one, whose name has room then."""
 
 TAIL = 20
 """Ticks shown of a phase that never ends, behind the present one."""
@@ -51,6 +55,10 @@ TAIL = 20
 TRAIL = (200, 90, 0)
 CHANGED = (200, 30, 90)
 GHOST = (90, 100, 110)
+FORCE = (11, 60, 111)
+
+REACH = 70
+"""Pixels of the arrow of an environment's usual force."""
 
 MOST = 200
 """The largest number of points of a trail."""
@@ -61,8 +69,9 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
 
     The strip has phase, episode, step and score, what changed, and the schedule with the present
     tick, which is the episode or the step, as the clock counts. On the lake tiles that changed have a
-    frame, old holes are dashed rings, and a line shows the agent's way; on the hill an arrow shows the
-    engine's force as it is, and a dashed pole where the flag was. In the shop an advertisement's right
+    frame, old holes are dashed rings, and a line shows the agent's way; on cars and
+    carts an arrow shows the force as it is, a grey one that of the phase before, and on the hill a dashed
+    pole shows where the flag was. In the shop an advertisement's right
     button has a frame, and so have the colours that a task's class means now. With `ansi` the lines
     stand above the text.
 
@@ -94,6 +103,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._drift = drift
+        self._effects = next((layer for layer in layers(env) if isinstance(layer, Effects)), None)
         parts = parts_of(env)
         self._marks: Marks = Marks() if parts is None or parts.marks is None else parts.load("marks")(env.unwrapped)
         self._score: Any = 0.0
@@ -117,7 +127,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
             self._score = self._marks.score(
                 self._score, reward if np.size(reward) > 1 else check_reward(reward), terminated
             )
-        self._marks.note(action)
+        self._marks.note(action if self._effects is None else self._effects.carried_out)
         return result
 
     def lines(self) -> tuple[str, str]:
@@ -216,56 +226,13 @@ def show_value(value: Value) -> str:
     return f"{value:.4g}"
 
 
-class PhaseBlock(NamedTuple):
-    """A phase and where it stands.
-
-    Args:
-        phase: the phase.
-        left: where it begins, as a share of the width.
-        right: where it ends.
-        is_present: whether it holds the present tick.
-    """
-
-    phase: Phase
-    left: float
-    right: float
-    is_present: bool
-
-
-def blocks(timeline: Timeline, tick: int) -> tuple[tuple[PhaseBlock, ...], float]:
-    """The phases around a tick, and where the tick stands between them.
-
-    Returns:
-        The blocks from left to right, and the place of the tick as a share of the width.
-    """
-    shown = [timeline.phase(tick)]
-    for _ in range(AROUND):
-        if shown[0].start > 0:
-            shown.insert(0, timeline.phase(shown[0].start - 1))
-        if shown[-1].stop < NEVER:
-            shown.append(timeline.phase(shown[-1].stop))
-    begin, last = shown[0].start, shown[-1]
-    end = last.stop if last.stop < NEVER else max(last.start, tick) + TAIL
-    width = end - begin
-    found = tuple(
-        PhaseBlock(
-            phase,
-            (phase.start - begin) / width,
-            (min(phase.stop, end) - begin) / width,
-            phase.start <= tick < phase.stop,
-        )
-        for phase in shown
-    )
-    return found, (tick + 0.5 - begin) / width
-
-
 def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) -> np.ndarray:
     """The strip as a picture.
 
     Args:
         width: how wide, in pixels.
         lines: two lines of text; they are made smaller if they do not fit, and cut in the end. The first one begins
-            with the phase, which is left out before the line is cut, since the bar shows it.
+            with the phase, which is left out before the line is cut if the bar shows its whole name.
         timeline: the schedule.
         tick: the present tick.
 
@@ -280,22 +247,47 @@ def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) 
     strip.fill(PAPER)
     top, left, across = 2 * LINE + MARGIN, 2 * MARGIN, width - 4 * MARGIN
     first, second = lines
-    if open_font(SMALLEST).size(first)[0] > across:
-        first = first.partition(", ")[2]
+    font, x = open_font(NAMES), float(left)
+    for phase, ticks, share in _share_bar(timeline, tick, AROUND if width >= NARROW else 1):
+        end = x + share * across
+        is_present, room = phase.start <= tick < phase.stop, round(end - x) - INDENT - 2
+        colour = PRESENT if is_present else PHASES[phase.index % 2]
+        pygame.draw.rect(strip, colour, (round(x), top, max(round(end) - round(x) - 1, 1), BAR))
+        strip.blit(font.render(cut_text(font, phase.id, room), True, INK), (round(x) + INDENT, top + 2))
+        if is_present:
+            needle = round(x + (end - x) * (tick + 0.5 - phase.start) / ticks)
+            if font.size(phase.id)[0] <= room and open_font(SMALLEST).size(first)[0] > across:
+                first = first.partition(", ")[2]
+        x = end
     for number, line in enumerate((first, second)):
         strip.blit(_write(line, across), (left, MARGIN + number * LINE + 1))
-    shown, needle = blocks(timeline, tick)
-    for block in shown:
-        x, end = left + round(block.left * across), left + round(block.right * across)
-        colour = PRESENT if block.is_present else PHASES[block.phase.index % 2]
-        pygame.draw.rect(strip, colour, (x, top, max(end - x - 1, 1), BAR))
-        font = open_font(NAMES)
-        if font.size(block.phase.id)[0] <= end - x - 9:
-            strip.blit(font.render(block.phase.id, True, INK), (x + 7, top + 2))  # beside the needle
-    x = left + round(needle * across)
-    pygame.draw.polygon(strip, NEEDLE, [(x - 4, top + BAR + MARGIN), (x + 4, top + BAR + MARGIN), (x, top + BAR - 4)])
-    pygame.draw.line(strip, NEEDLE, (x, top), (x, top + BAR))
+    foot = top + BAR + MARGIN
+    pygame.draw.polygon(strip, NEEDLE, [(needle - 4, foot), (needle + 4, foot), (needle, top + BAR - 4)])
+    pygame.draw.line(strip, NEEDLE, (needle, top), (needle, top + BAR))
     return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
+
+
+def _share_bar(timeline: Timeline, tick: int, around: int) -> Iterator[tuple[Phase, int, float]]:
+    """The phases around a tick, with the ticks shown of each, and their shares of the bar's width.
+
+    Half of the width is in proportion to time, the other half equal, so that a short phase has room for its name.
+
+    Args:
+        timeline: the schedule.
+        tick: the present tick.
+        around: phases before and after the present one.
+    """
+    shown = [timeline.phase(tick)]
+    for _ in range(around):
+        if shown[0].start > 0:
+            shown.insert(0, timeline.phase(shown[0].start - 1))
+        if shown[-1].stop < NEVER:
+            shown.append(timeline.phase(shown[-1].stop))
+    last = shown[-1]
+    end = last.stop if last.stop < NEVER else max(last.start, tick) + TAIL
+    for phase in shown:
+        ticks = min(phase.stop, end) - phase.start
+        yield phase, ticks, (ticks / (end - shown[0].start) + 1 / len(shown)) / 2
 
 
 def _write(text: str, width: int) -> Any:
@@ -312,7 +304,11 @@ class Marks:
         """An episode has begun."""
 
     def note(self, action: Any) -> None:
-        """A step was made."""
+        """A step was made.
+
+        Args:
+            action: the one that was carried out, where an effect exchanges or delays actions.
+        """
 
     def score(self, before: float, reward: float, terminated: bool) -> float:
         """The score after a transition, for the strip under the picture.
@@ -347,3 +343,65 @@ class DrawnMarks(Marks, ABC):
     @abstractmethod
     def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         """Draw the marks on a surface of pygame."""
+
+
+class ForceMarks(DrawnMarks):
+    """An arrow for the force of the last action, and a grey one for that of the phase before if it differs.
+
+    Args:
+        env: the innermost environment.
+    """
+
+    knob: ClassVar[str]
+    """The knob of the force."""
+    usual: ClassVar[float]
+    """The force whose arrow has the length `REACH`."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._push = 0.0
+
+    def begin(self) -> None:
+        """No force acts."""
+        self._push = 0.0
+
+    def note(self, action: Any) -> None:
+        """Store the push."""
+        self._push = self._push_of(action)
+
+    @abstractmethod
+    def _push_of(self, action: Any) -> float:
+        """The part of the force that an action uses, from -1 (to the left) to 1."""
+
+    def _draw_forces(self, surface: Any, place: tuple[float, float], old: Mapping[str, Value] | None) -> None:
+        """Draw both arrows, that of the phase before above the other.
+
+        Args:
+            surface: pygame's.
+            place: where the present force begins, in pixels.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        x, y = place
+        force = float(getattr(self.env, self.knob))
+        before = force if old is None else float(old.get(self.knob, force))  # type: ignore[arg-type]
+        if before != force:
+            _draw_arrow(surface, (x, y - 16), self._push * before / self.usual, GHOST)
+        _draw_arrow(surface, (x, y), self._push * force / self.usual, FORCE)
+
+
+def _draw_arrow(surface: Any, place: tuple[float, float], force: float, colour: tuple[int, int, int]) -> None:
+    """Draw a horizontal arrow, which ends at the edge of the picture if it is longer.
+
+    Args:
+        surface: pygame's.
+        place: where it begins.
+        force: its length, in `REACH`; nothing is drawn at 0.
+        colour: its colour.
+    """
+    if not force:
+        return
+    pygame = load_pygame()
+    x, y = place
+    tip, side = min(max(x + REACH * force, 0), surface.get_width()), 1 if force > 0 else -1
+    pygame.draw.line(surface, colour, (x, y), (tip - 8 * side, y), 5)
+    pygame.draw.polygon(surface, colour, [(tip, y), (tip - 12 * side, y - 8), (tip - 12 * side, y + 8)])

@@ -53,7 +53,7 @@ def test_the_fall_stands_at_the_drift_and_no_mean_spans_it():
     assert list(y[:1]) == [1.0]
     assert list(y[2:]) == [0.0]
     assert axes.get_lines()[-1].get_xdata()[0] == 5
-    assert axes.texts[0].get_text() == "hole"
+    assert axes.texts[0].get_text() == " hole"
     assert axes.get_xlabel() == "episode"
     assert axes.get_ylabel() == "return"
 

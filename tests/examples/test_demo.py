@@ -45,6 +45,11 @@ def test_the_demo_prints_a_small_table_and_resumes(demo, tmp_path, monkeypatch, 
     assert (out / "episodes.jsonl").read_bytes() == log
 
 
+def test_means_begin_anew_at_a_drift(demo):
+    rows = [{"episode": at, "phase": "old" if at < 6 else "new", "score": at < 6} for at in range(8)]
+    assert demo["_running_means"](rows).tolist() == [100] * 6 + [0, 0]
+
+
 def test_an_interrupted_demo_says_that_the_next_call_continues(demo, tmp_path, monkeypatch, capsys):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from drift_envs.attribute_knobs import ACROBOT, CARTPOLE, PENDULUM, AttributeEnv, AttributeKnob, DerivedAttribute
 from drift_envs.envs.classic_control import ACROBOT_KNOBS, CART_POLE_KNOBS, GAIN, PENDULUM_KNOBS
-from drift_envs.knobs import KnobTable
+from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.wrappers.overlay import ForceMarks
 from drift_envs.wrappers.text import FieldDescriber, FieldText, Numbers
 
 
@@ -213,3 +215,18 @@ def describe(env: Any) -> FieldDescriber:
     """
     name = next(one.__name__ for one in type(env).__mro__ if one.__name__ in TEXTS)
     return FieldDescriber(env, TEXTS[name])
+
+
+class CartMarks(ForceMarks):
+    """Arrows below the cart for the force on it."""
+
+    knob: ClassVar[str] = "force_mag"
+    usual: ClassVar[float] = 10.0
+
+    def _push_of(self, action: Any) -> float:
+        return 2 * int(action) - 1
+
+    def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
+        width, height = surface.get_size()
+        x = width * (0.5 + float(self.env.state[0]) / (2 * self.env.x_threshold))
+        self._draw_forces(surface, (x, height - 45), old)  # Gymnasium draws the cart from 115 to 85 pixels

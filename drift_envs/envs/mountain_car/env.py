@@ -18,7 +18,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
-from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, DrawnMarks
+from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, ForceMarks
 from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
@@ -489,39 +489,36 @@ def describe_continuous_car(env: MountainCarContinuous) -> CarDescriber:
     return CarDescriber(env, forces, "the force of a push, from -1.0 (full left) to 1.0 (full right)")
 
 
-FORCE = (11, 60, 111)
-REACH = 70
-"""Pixels of the arrow at Gymnasium's own force."""
-
-
-class CarMarks(DrawnMarks):
-    """An arrow for what the engine does, a ghost of a flag that has moved, and the car's trajectory.
+class CarMarks(ForceMarks):
+    """Arrows for what the engine does, a ghost of a flag that has moved, and the car's trajectory.
 
     Args:
         env: the car.
     """
 
+    knob: ClassVar[str] = "force"
+    usual: ClassVar[float] = 0.001
+
     def __init__(self, env: Any) -> None:
-        self.env = env
+        super().__init__(env)
         self._places: list[float] = []
-        self._push = 0.0
 
     def begin(self) -> None:
         """Start a new trail; no force acts."""
-        self._places, self._push = [float(self.env.state[0])], 0.0
+        super().begin()
+        self._places = [float(self.env.state[0])]
 
     def note(self, action: Any) -> None:
-        """Extend the trail, and store the force."""
+        """Extend the trail, and store the push."""
+        super().note(action)
         self._places = [*self._places[1 - MOST :], float(self.env.state[0])]
-        self._push = self._force(action)
 
     def score(self, before: float, reward: float, terminated: bool) -> float:
         """One at the flag, as in the text form."""
         return float(terminated)
 
-    def _force(self, action: Any) -> float:
-        """The force of an action, relative to the engine of Gymnasium's car."""
-        return (int(action) - 1) * float(self.env.force) / 0.001
+    def _push_of(self, action: Any) -> float:
+        return int(action) - 1
 
     def _draw_on(self, surface: Any, old: Mapping[str, Value] | None) -> None:
         pygame = load_pygame()
@@ -536,11 +533,8 @@ class CarMarks(DrawnMarks):
             # Above the car, where the way back does not hide the way there behind the hill's line.
             points = [(x, y - 30) for x, y in (self._pixel(place, width, height) for place in self._places)]
             pygame.draw.lines(surface, TRAIL, False, points, 3)
-        if self._push:
-            x, y = self._pixel(self._places[-1], width, height)
-            tip, side = x + REACH * self._push, 1 if self._push > 0 else -1
-            pygame.draw.line(surface, FORCE, (x, y - 50), (tip - 8 * side, y - 50), 5)
-            pygame.draw.polygon(surface, FORCE, [(tip, y - 50), (tip - 12 * side, y - 58), (tip - 12 * side, y - 42)])
+        x, y = self._pixel(self._places[-1], width, height)
+        self._draw_forces(surface, (x, y - 50), old)
 
     def _pixel(self, position: float, width: int, height: int) -> tuple[float, float]:
         """Where Gymnasium draws the ground at a position."""
@@ -556,6 +550,8 @@ class ContinuousCarMarks(CarMarks):
         env: the car.
     """
 
-    def _force(self, action: Any) -> float:
-        """The force of an action, relative to the engine of Gymnasium's car."""
-        return float(np.clip(np.ravel(action)[0], -1, 1)) * float(self.env.power) / 0.0015
+    knob: ClassVar[str] = "power"
+    usual: ClassVar[float] = 0.0015
+
+    def _push_of(self, action: Any) -> float:
+        return float(np.clip(np.ravel(action)[0], -1, 1))

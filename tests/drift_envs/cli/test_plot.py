@@ -41,6 +41,33 @@ def test_a_long_schedule_is_sampled() -> None:
     assert lines[lines.index("map") + 1].strip() == "AABB" * 25
 
 
+NARROW = """\
+version: 1
+name: narrow
+env: DriftCartPole-v0
+drifts:
+  - {name: headwind, at: 50, for: 3, set: {force_mag: -10}}
+  - {name: longer, at: 55, set: {length: 0.7}}
+"""
+
+
+def test_names_of_short_phases_stand_in_rows_and_the_rest_is_counted(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "narrow.yaml"
+    path.write_text(NARROW)
+    assert [line.split() for line in lines_of(str(path), 80)[-3:]] == [
+        ["|source", "|longer"],
+        ["|source#2"],
+        ["|headwind"],
+    ]
+    path.write_text(NARROW + "  - {name: heavy, at: 57, set: {masspole: 0.5}}\n")
+    lines = lines_of(str(path), 80, width=90)
+    assert lines[-1] == "1 more: `drift-envs show`"
+    assert not any("headwind" in line for line in lines)
+    assert max(map(len, lines)) <= 90
+    assert main(["plot", str(path), "--out", str(tmp_path / "narrow.png")]) == 0
+    assert capsys.readouterr().out.endswith("1 more: `drift-envs show`\n")
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_picture_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "new" / f"thaw.{suffix}"

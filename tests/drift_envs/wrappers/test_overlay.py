@@ -8,7 +8,7 @@ import pytest
 
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftOverlay
-from drift_envs.wrappers.overlay import STRIP
+from drift_envs.wrappers.overlay import FORCE, GHOST, PRESENT, REACH, STRIP, draw_strip
 from tests.core_ids import CORE_IDS
 
 
@@ -140,6 +140,40 @@ def test_the_arrow_shows_what_the_engine_does(env_id, action, force):
         assert len(columns) > 20
         assert (columns.mean() > car) == (sign > 0)
         env.close()
+
+
+def span(picture, colour):
+    """The first and the last column with a colour."""
+    columns = np.flatnonzero((picture[:-STRIP] == colour).all(axis=2).any(axis=0))
+    return None if len(columns) == 0 else (columns[0], columns[-1])
+
+
+@pytest.mark.parametrize(
+    ("knob", "after", "pushed", "ghost"),
+    [("force_mag", 5, 0.5, 1), ("force_mag", -10, -1, 1), ("action_permutation", [1, 0], -1, None)],
+)
+def test_arrows_show_the_force_on_a_cart_and_that_of_the_phase_before(knob, after, pushed, ghost):
+    schedule = {"version": 1, "name": "f", "drifts": [{"at": 1, "set": {knob: after}}]}
+    env = gym.make("DriftCartPole-v0", schedule=schedule, render_mode="rgb_array", overlay=True)
+    for phase, (present, before) in enumerate(((1, None), (pushed, ghost))):
+        env.reset(seed=0 if phase == 0 else None)
+        assert span(env.render(), FORCE) is None, "nothing pushes before the first step"
+        env.step(1)
+        picture, cart = env.render(), 300 + env.unwrapped.state[0] * 600 / 4.8
+        for force, colour in ((present, FORCE), (before, GHOST)):
+            expected = None if force is None else sorted((cart, cart + force * REACH))
+            assert span(picture, colour) == (None if expected is None else pytest.approx(expected, abs=4))
+    env.close()
+
+
+def test_a_short_phase_is_wide_enough_for_its_name():
+    schedule = {"version": 1, "name": "s", "drifts": [{"name": "gust", "every": 500, "for": 2, "set": {"slip": 0.5}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule)
+    env.reset(seed=0)
+    for width, least in ((256, 35), (600, 50)):
+        strip = draw_strip(width, ("phase gust", ""), env.get_wrapper_attr("timeline"), 1001)
+        present = np.flatnonzero((strip == PRESENT).all(axis=2).any(axis=0))
+        assert len(present) >= least
 
 
 def test_a_flag_that_moved_leaves_a_ghost():
