@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from drift_agents.analysis.plots import FAMILY_COLOURS, REFERENCES
 
 from baselines import measures
 from baselines.environments import ENVIRONMENTS, REGIMES
@@ -26,10 +27,18 @@ from drift_envs.metrics import bootstrap, paired_difference
 
 ALONE = "ppo_told"
 """The row that is trained on each phase alone."""
-SHOWN = ("ppo", "ppo_told", "ppo_page_hinkley", "shrink_and_perturb", "recurrent_ppo", "rl_squared", "dqn_short")
+SHOWN = {
+    "ppo": ("keep", "-"),
+    "ppo_told": (REFERENCES, "-"),
+    "ppo_page_hinkley": ("detectors", "-"),
+    "shrink_and_perturb": ("patience", "-"),
+    "recurrent_ppo": ("belief", "-"),
+    "rl_squared": ("belief", "--"),
+    "dqn_short": ("newest", "-"),
+}
+"""The learners of the curves, with the family of rules whose colour each has, and the dash."""
 COLUMNS = 2
 """Panels side by side."""
-COLORS = ("#333333", "#1f6f8b", "#7fb7be", "#c8553d", "#8f5aa8", "#e0a030", "#5a8f3c")
 AROUND = {"late": 20, "recurring": 12, "rush": 5, "forty": 5}
 """Bins on each side of a drift that the curves show."""
 PRIVILEGED = frozenset(row.name for row in ROWS if row.privileged)
@@ -316,13 +325,14 @@ def draw_curves(cells: Cells, path: Path) -> None:
     environments = [name for name in ENVIRONMENTS if any(key[:2] == (name, "recurring") for key in cells)]
     figure, axes = _axes(len(environments))
     for axis, environment in zip(axes, environments, strict=True):
-        for learner, color in zip(SHOWN, COLORS, strict=True):
+        for learner, (family, dash) in SHOWN.items():
             cell = cells.get((environment, "recurring", learner))
             if cell is None:
                 continue
             bins = AROUND["recurring"]
             curve = measures.around_drifts(cell, bins).mean(axis=0)
-            axis.plot((np.arange(-bins, bins) + 0.5) * cell.regime.bin, curve, color=color, label=LABELS[learner])
+            rounds = (np.arange(-bins, bins) + 0.5) * cell.regime.bin
+            axis.plot(rounds, curve, dash, color=FAMILY_COLOURS[family], label=LABELS[learner])
         axis.axvline(0, color="black", linewidth=1, linestyle="--")
         axis.set(title=environment, xlabel="rounds since the drift", ylim=(0, 1.02))
         axis.set_ylabel("score" if _is_left(axis) else "")

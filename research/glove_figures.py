@@ -307,7 +307,8 @@ def draw_budget(schedules: Sequence[Figures], folder: Path) -> PlotFile:
 
     def draw(axes: Sequence[Any]) -> None:
         for number, line in enumerate(schedules[0]["lines"]):
-            look, label = style_of(number), _label(line["name"])
+            look = style_of(number)._replace(colour=FAMILY_COLOURS[family_of(line["name"])])
+            label = _label(line["name"])
             for axis, kind in zip(axes, ("success", "probes"), strict=True):
                 spans = [one["lines"][number][kind] for one in schedules]
                 if kind == "probes" and not any(mean for mean, _, _ in spans):

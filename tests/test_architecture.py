@@ -101,7 +101,7 @@ GUESTS = {
     "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server.command_line"},
     "research": {"drift_agents", "drift_envs", "webshop_server"},
-    "baselines": {"drift_envs"},
+    "baselines": {"drift_envs", "drift_agents.analysis.plots"},
 }
 OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "research", "baselines"}
 FILES = sorted(

@@ -35,6 +35,7 @@ _FAMILIES = {
     "adwin": "detectors",
     "page_hinkley": "detectors",
     "window": "detectors",
+    "clairvoyant": REFERENCES,
 }
 _PROBING = "glove"
 _ORACLE = "oracle_"

@@ -22,6 +22,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from drift_agents.analysis.plots import FAMILY_COLOURS
 from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PAGE, TRACES
@@ -194,6 +195,7 @@ def gather(folder: Path) -> InspectData:
             for name, about in manifest["schedules"].items()
         },
         "cells": cells,
+        "probing": FAMILY_COLOURS["probing"],
     }
     return InspectData(index, tuple(chunks))
 

@@ -106,8 +106,8 @@ function verdictBlock(title, verdict) {
   for (const gone of verdict.removed || []) facts.push(['removed', goneText(gone)]);
   if (verdict.removed_notes) facts.push(['removed notes', verdict.removed_notes.join(', ')]);
   const heading = make('h3', {}, title), flags = make('p', { class: 'flags' });
-  if (verdict.surprise) flags.append(make('span', { class: 'flag surprise' }, 'surprise'));
-  if (verdict.realigned) flags.append(make('span', { class: 'flag realigned' }, verdict.contradicted ? 'memory rewritten' : 'memory confirmed'));
+  if (verdict.surprise) flags.append(make('span', { class: 'flag' }, 'surprise'));
+  if (verdict.realigned) flags.append(make('span', { class: 'flag' }, verdict.contradicted ? 'memory rewritten' : 'memory confirmed'));
   return [heading, ...(flags.childNodes.length ? [flags] : []), list(facts, 'verdict')];
 }
 

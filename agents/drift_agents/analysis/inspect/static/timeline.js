@@ -4,7 +4,7 @@ const ROW = 36, LABEL_GAP = 12;
 const DARK = window.matchMedia('(prefers-color-scheme: dark)').matches;
 // cividis: its grey rises too; on a dark page it begins brighter than the page
 const RAMP = [...(DARK ? [[70, 90, 140], [96, 104, 126]] : [[0, 32, 77], [66, 78, 108]]), [124, 123, 120], [188, 175, 111], [255, 234, 70]];
-const SURPRISE = '#d55e00', PROBE = DARK ? '#4aa5e0' : '#0072b2', INK = getComputedStyle(document.documentElement).getPropertyValue('--ink');
+const PROBE = index.probing, INK = getComputedStyle(document.documentElement).getPropertyValue('--ink');
 const FIELDS = [['env', 'environment'], ['schedule', 'schedule'], ['memory', 'memory'], ['verifier', 'verifier'], ['controller', 'controller'], ['team', 'team'], ['policy', 'policy'], ['seed', 'seed']];
 
 function scoreColour(score) {
@@ -145,7 +145,7 @@ class Timeline {
 
 function drawMark(pen, kind, x, y, size) {
   if (kind === 'probe') { pen.fillStyle = PROBE; pen.fillRect(x - 5 * size, y - 2, 10 * size, 4); }
-  if (kind === 'surprise') { pen.fillStyle = SURPRISE; pen.beginPath(); pen.arc(x, y, Math.max(1.2, 3.2 * size), 0, 7); pen.fill(); }
+  if (kind === 'surprise') { pen.fillStyle = INK; pen.beginPath(); pen.arc(x, y, Math.max(1.2, 3.2 * size), 0, 7); pen.fill(); }
   if (kind === 'realigned') { const r = Math.max(1.5, 3.5 * size); pen.fillStyle = INK; pen.beginPath(); pen.moveTo(x, y - r); pen.lineTo(x + r, y + r); pen.lineTo(x - r, y + r); pen.fill(); }
 }
 
