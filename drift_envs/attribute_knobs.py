@@ -184,11 +184,11 @@ class AttributeKnobs:
             return True
         return False
 
-    def refuse_lost(self, at: str = "") -> None:
+    def refuse_lost(self, tick: int | None = None) -> None:
         """Refuse that an attribute does not have the value that was set. A changed part of what is derived is taken.
 
         Args:
-            at: when it was lost, as ` at tick 3`.
+            tick: when it was lost, if that is known.
 
         Raises:
             DrivenKnobError: if it has another one; names the possible causes.
@@ -196,9 +196,8 @@ class AttributeKnobs:
         if not self.has_changed():
             return
         for name, path in self._lost():
-            found = self._parsed[path].read(self._env)
-            set_to = self._set.get(name, self._expected[path])
-            raise DrivenKnobError.lost(name, set_to, self._value(name) if name in self._set else found, at)
+            found = self._value(name) if name in self._set else self._parsed[path].read(self._env)
+            raise DrivenKnobError.lost(name, repr(self._set.get(name, self._expected[path])), repr(found), tick)
         self._follow()
 
     def set_again(self) -> bool:

@@ -108,6 +108,9 @@ class DrivenKnobError(DriftEnvsError, AttributeError):
 or build the environment with `schedule=None`
     """
 
+    loss: tuple[str, str, str, int | None] | None = None
+    """The knob, the value that was set, the one that was found, and the tick; `None` if it was set from outside."""
+
     @classmethod
     def of(cls, name: str, value: object) -> DrivenKnobError:
         """Build the error from the knob and the value.
@@ -122,20 +125,26 @@ or build the environment with `schedule=None`
         )
 
     @classmethod
-    def lost(cls, name: str, value: object, found: object, at: str = "") -> DrivenKnobError:
-        """Build the error for a value that did not stay.
+    def lost(
+        cls, name: str, value: str, found: str, tick: int | None = None, phase: str | None = None
+    ) -> DrivenKnobError:
+        """Build the error for a value that did not stay; its `loss` is the first four arguments.
 
         Args:
             name: the knob, or the path of an attribute that is derived from knobs.
-            value: the value that was set.
-            found: the value that the environment has.
-            at: when it was lost, as ` at tick 3`.
+            value: the value that was set, as text.
+            found: the value that the environment has, as text.
+            tick: when it was lost, if that is known.
+            phase: its phase, which the message names instead.
         """
-        return cls(
-            f"`{name}` is driven by the schedule and should keep its value. It was set to {value!r} and is {found!r} "
+        at = f" in the phase {phase}" if phase is not None else "" if tick is None else f" at tick {tick}"
+        error = cls(
+            f"`{name}` is driven by the schedule and should keep its value. It was set to {value} and is {found} "
             f"now; it was lost{at}. Possible causes: the environment's own `reset` or `step` sets it, the environment "
             "is a copy made by its constructor, or it was set from outside"
         )
+        error.loss = (name, value, found, tick)
+        return error
 
 
 class ArgumentError(DriftEnvsError, ValueError):

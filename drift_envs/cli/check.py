@@ -261,8 +261,11 @@ def _findings(opened: ScheduledEnv, phases: Sequence[Phase], comparison: KnobCom
                 continue
             try:
                 step, unlike = comparison.play(old, new, knob)
-            except DrivenKnobError as error:  # its tick is that of the comparison, which holds time there
-                raise DrivenKnobError(str(error).replace(f" at tick {LATE}", f" in the phase {after.id}")) from error
+            except DrivenKnobError as error:
+                if error.loss is None or error.loss[3] != LATE:
+                    raise
+                # the comparison holds time at this tick, which says nothing about the schedule
+                raise DrivenKnobError.lost(*error.loss, phase=after.id) from error
             within = None
             if unlike is None and step is not None and opened.schedule.clock != "episode" and knob not in tried:
                 tried.add(knob)

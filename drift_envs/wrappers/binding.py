@@ -109,16 +109,16 @@ class KnobBinder:
         """Whether a driven knob may have been lost; `None` where steps cannot lose one."""
         return self._keeper.has_changed if self.is_foreign else None
 
-    def refuse_lost(self, at: str) -> None:
+    def refuse_lost(self, tick: int) -> None:
         """Refuse that a driven knob does not have the value that was set last.
 
         Args:
-            at: when it was lost, as ` at tick 3`.
+            tick: when it was lost, if that is known.
 
         Raises:
             DrivenKnobError: if it has another one.
         """
-        self._keeper.refuse_lost(at)
+        self._keeper.refuse_lost(tick)
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Let the environment's own knobs be afterwards what they were before."""
@@ -280,17 +280,17 @@ class DeclaredKnobs:
         """Whether a knob does not have the value that was set."""
         return bool(self._lost())
 
-    def refuse_lost(self, at: str = "") -> None:
+    def refuse_lost(self, tick: int | None = None) -> None:
         """Refuse that a knob does not have the value that was set.
 
         Args:
-            at: when it was lost, as ` at tick 3`.
+            tick: when it was lost, if that is known.
 
         Raises:
             DrivenKnobError: if it has another one.
         """
         for name, (value, found) in self._lost().items():
-            raise DrivenKnobError.lost(name, value, found, at)
+            raise DrivenKnobError.lost(name, repr(value), repr(found), tick)
 
     def set_again(self) -> bool:
         """Set again what the environment has lost by a reset, or by being a copy that its constructor made."""

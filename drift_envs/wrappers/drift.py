@@ -460,7 +460,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         """
         tick = (self._leader or self)._clock.tick
         try:
-            self._binder.refuse_lost(f" at tick {tick}")
+            self._binder.refuse_lost(tick)
         except DrivenKnobError:
             self._lost.update((tick, name) for name in self._timeline.names)
             raise
