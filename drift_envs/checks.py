@@ -5,7 +5,7 @@
 * `check_flag`, `check_choice` - return a truth value, or one of several strings
 * `check_single` - refuses what is no single environment
 * `check_reward`, `check_action`, `check_force` - rewards and actions of spaces
-* `describe_invalid`, `broken_rule` - what is wrong with data that a pydantic model refuses
+* `broken_rule`, `describe_invalid` - what is wrong with data that a pydantic model refuses
 * `key_path`, `show`, `nearest` - keys, values and known names as messages write them
 """
 
@@ -386,27 +386,6 @@ def check_force(action: Any) -> Any:
     return action
 
 
-def describe_invalid(error: Any) -> str:
-    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
-
-    Example:
-        >>> from pydantic import TypeAdapter, ValidationError
-        >>> try:
-        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, "two"]}')
-        ... except ValidationError as error:
-        ...     print(describe_invalid(error))
-        `goals.1` should be a valid integer, unable to parse string as an integer. Received 'two'
-    """
-    first = error.errors(include_url=False)[0]
-    place, rule = ".".join(map(str, first["loc"])), first["msg"]
-    if first["type"] == "missing":
-        return f"`{place}` is missing"
-    is_value = rule.startswith("Input should ")
-    rule = rule.removeprefix("Input ") if is_value else rule[0].lower() + rule[1:]
-    received = "" if first["type"] == "json_invalid" else f". Received {_show(first['input'])[:60]}"
-    return f"{f'`{place}`' if place else ''}{' ' if is_value else ': ' if place else ''}{rule}{received}".strip()
-
-
 def _show(value: object) -> str:
     """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
@@ -420,6 +399,7 @@ _RULES = {
     "bool_type": "should be true or false",
     "string_type": "should be a text",
     "dict_type": "should be a mapping",
+    "extra_forbidden": "is no key that belongs here",
     "model_type": "should be a mapping",
     "model_attributes_type": "should be a mapping",
     "tuple_type": "should be a list",
@@ -445,14 +425,34 @@ def broken_rule(found: Mapping[str, Any]) -> str:
         'should be at least 1. Received 0'
     """
     kind, received, context = found["type"], found["input"], found.get("ctx", {})
+    if kind == "missing":
+        return "is missing"
     message = found["msg"].removeprefix("Input ")
     rule = _RULES[kind].format_map(context) if kind in _RULES else message[0].lower() + message[1:]
+    if kind == "json_invalid":  # the message says where; the value is the whole text
+        return rule
     text = f"{rule}. Received {len(received) if kind in ('too_short', 'too_long') else show(received)}"
     if kind == "literal_error" and isinstance(received, str):
         options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
         close = difflib.get_close_matches(received, options, n=1)
         text += f". Did you mean '{close[0]}'?" if close else ""
     return text
+
+
+def describe_invalid(error: Any) -> str:
+    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
+
+    Example:
+        >>> from pydantic import TypeAdapter, ValidationError
+        >>> try:
+        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, null]}')
+        ... except ValidationError as error:
+        ...     print(describe_invalid(error))
+        `goals[1]` should be a whole number. Received null
+    """
+    first = error.errors(include_url=False)[0]
+    place = key_path(first["loc"])
+    return f"{f'`{place}` ' if place else ''}{broken_rule(first)}"
 
 
 def key_path(path: Iterable[str | int]) -> str:
@@ -480,7 +480,7 @@ def show(value: Any) -> str:
     """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value)
+    text = _show(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
 
 

@@ -262,8 +262,6 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
         return path, f"{_UNKNOWN_KEY} {nearest(str(path[-1]), _known_keys(path[:-1]))}"
     if kind == "missing" and isinstance(path[-1], int):  # a pair with one entry
         return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
-    if kind == "missing":
-        return path, "is missing"
     if kind in ("too_short", "too_long") and ("swap" in path or "bounds" in path):
         return path, f"should be a list of two. Received {show(found['input'])}"
     text = broken_rule(found)

@@ -334,7 +334,7 @@ def _explain(details: ErrorDetails) -> str:
     if details["type"] == "extra_forbidden":
         model = next((_MODELS[step] for step in reversed(path[:-1]) if step in _MODELS), Experiment)
         return str(UnknownNameError("key", str(path[-1]), keys_of(model)))
-    return "is missing" if details["type"] == "missing" else broken_rule(details)
+    return broken_rule(details)
 
 
 def _place(path: KeyPath, data: Any) -> KeyPath:
