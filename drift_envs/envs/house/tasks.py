@@ -2,7 +2,7 @@
 
 There are six types of tasks, as in ALFWorld. The search for shortest plans is exact: it leaves out only what no
 shortest plan contains, namely things that are neither wanted nor keys, furniture without a use for the task, and
-commands that change nothing.
+commands that change nothing. A task that cannot be done is not searched for, since that would visit every state.
 """
 
 from __future__ import annotations
@@ -172,10 +172,64 @@ def solve_task(model: HouseModel, task: HouseholdTask, start: HouseState = START
     def rate(command: Command, after: HouseState) -> float | None:
         return score_task(model, task, after) if command.verb in (Verb.PUT, Verb.USE) else None
 
-    plans = find_plans(start, limit, follow, rate)
-    if plans.score or task.is_light or all(model.is_tidy(0, place) for place in model.shown):
-        return plans
-    return find_plans(start, limit, follow, rate, UNTIDY)
+    for wanted in (1.0, UNTIDY):
+        if may_score(model, task, start, wanted):
+            plans = find_plans(start, limit, follow, rate, wanted)
+            if plans.score:
+                return plans
+        if task.is_light or all(model.is_tidy(0, place) for place in model.shown):
+            break
+    return Plans(0.0, limit, {}, start)
+
+
+def may_score(model: HouseModel, task: HouseholdTask, start: HouseState, wanted: float) -> bool:
+    """Whether a task could be done if nothing had to be put down or left first; if not, no plan does it.
+
+    Args:
+        model: the house.
+        task: the task.
+        start: the state in which plans begin.
+        wanted: the least score that counts.
+
+    Example:
+        >>> from drift_envs.knobs import freeze
+        >>> reversed_house = make_model(7, freeze({"effects": {"microwave": "cool", "fridge": "heat"}}))
+        >>> cool = HouseholdTask("pick_cool_then_place_in_recep", "lettuce", "drawer")
+        >>> [may_score(house, cool, START, 1.0) for house in (make_model(7, {}), reversed_house)]
+        [True, False]
+    """
+    kind = model.words.get(task.thing, task.thing)
+    reached = {place for place in model.shown if model.furniture[place].room not in model.shut_rooms} | {start.at}
+    got = {NOWHERE, start.held}
+
+    def is_open(place: int) -> bool:
+        has_key = model.keys.get(place, NOWHERE) in got
+        return model.is_accessible(start, place) or (has_key and place not in model.locked)
+
+    def is_target(thing: int, place: int) -> bool:
+        is_kind = place != NOWHERE and model.furniture[place].kind == task.target
+        return is_kind and (wanted < 1.0 or model.is_tidy(thing, place))
+
+    useful = {thing for thing, one in enumerate(model.things) if one.kind == kind} | set(model.keys.values())
+    useful -= {NOWHERE}
+    while found := {
+        thing for thing in useful - got if (place := model.place_of(start, thing)) in reached and is_open(place)
+    }:
+        got |= found
+    things = [thing for thing in useful if model.things[thing].kind == kind]
+    if task.is_light:
+        lamps = [model.starts[lamp] for lamp, one in enumerate(model.things) if one.kind == task.target]
+        return not got.isdisjoint(things) and not reached.isdisjoint(lamps)
+    placed = {thing for thing, place in start.moved if is_target(thing, place)}
+    ready = [
+        thing
+        for thing in things
+        if thing in placed or (thing in got and any(is_target(thing, place) and is_open(place) for place in reached))
+    ]
+    if task.mark is None:
+        return len(ready) >= task.number
+    useful_verbs = {TREATMENTS[model.verbs[place]] for place in reached if model.effects.get(place) == task.need}
+    return any(task.mark in start.marks_of(thing) or useful_verbs & model.takes[thing] for thing in ready)
 
 
 class _Choices:

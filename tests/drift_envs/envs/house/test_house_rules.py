@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.envs import House
-from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, draw_house
+from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, ROOMS, draw_house
 from drift_envs.envs.house.model import HouseState, make_model
 from drift_envs.envs.house.tasks import (
     UNTIDY,
@@ -22,7 +22,7 @@ from drift_envs.envs.house.tasks import (
 )
 from drift_envs.errors import KnobError
 from drift_envs.households import TASK_TYPES, HouseholdTask
-from drift_envs.knobs import FrozenMapping
+from drift_envs.knobs import FrozenMapping, freeze
 
 HOUSE = 7
 
@@ -253,6 +253,22 @@ def test_plans_are_as_short_as_those_of_an_exhaustive_search(name):
     assert plan.score == 1.0
     assert brute_force(model, task, plan.length) == plan.length
     assert plan.length >= 4
+
+
+@pytest.mark.parametrize(
+    ("knobs", "task"),
+    [
+        ({"effects": {"microwave": "cool", "fridge": "heat"}}, HouseholdTask(TASK_TYPES[4], "lettuce", "drawer")),
+        ({"locked": ["drawer"]}, HouseholdTask(TASK_TYPES[0], "mug", "drawer")),
+        ({"locked": ["bedroom"]}, HouseholdTask(TASK_TYPES[0], "mug", "bed")),
+        ({"words": {"mug": "statue"}, "locked": list(ROOMS)}, HouseholdTask(TASK_TYPES[1], "mug", "desklamp")),
+    ],
+    ids=["no appliance", "locked furniture", "locked room", "out of reach"],
+)
+def test_what_cannot_be_done_is_not_searched_for(knobs, task, monkeypatch):
+    monkeypatch.setattr("drift_envs.envs.house.tasks.find_plans", lambda *_: pytest.fail("a search over all states"))
+    plans = solve_task(make_model(HOUSE, freeze(knobs)), task)
+    assert (plans.score, plans.best) == (0.0, {})
 
 
 @given(st.integers(1, 40), st.integers(0, 10_000), st.integers(0, 3))
