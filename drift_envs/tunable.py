@@ -212,7 +212,7 @@ class PoisonedEnv(TunableEnv):
     def _clear_visits(self) -> None:
         """Begin an episode: forget all visits, unless they are another instance's."""
         if not self._shares_visits:
-            self._visits = VisitCounts()
+            self.__dict__.pop("_visits", None)
 
     def share_visits(self, leader: TunableEnv) -> None:
         """Count the visits of another instance from now on, instead of own ones.

@@ -159,8 +159,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
             The start state and `info`.
         """
         gym.Env.reset(self, seed=seed)
-        if self._poison_after:
-            self._clear_visits()
+        self._clear_visits()
         starts = self._tables.starts
         chance = self.np_random.random()
         self.s = starts[0][0]

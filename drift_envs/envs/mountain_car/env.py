@@ -88,7 +88,7 @@ class _KnobCar(PoisonedEnv):
     def _begin_visits(self) -> None:
         """Begin an episode in the present cell, which counts when it is entered again."""
         self._clear_visits()
-        self._cell = _find_cell(self.state)
+        self._cell = _find_cell(self.state) if self._poison_after else None
 
     def _is_dead(self) -> bool:
         """Whether the engine has no effect in the present cell, which is visited if it was just entered."""
@@ -193,8 +193,7 @@ class MountainCar(_KnobCar, MountainCarEnv):
         low, high = read_bounds(options)
         gym.Env.reset(self, seed=seed)
         self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
-        if self._poison_after:
-            self._begin_visits()
+        self._begin_visits()
         if self.render_mode == "human":
             self.render()
         return np.array(self.state, dtype=np.float32), {}
@@ -296,8 +295,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         """Start an episode in the valley at velocity 0, as Gymnasium does."""
         read_bounds(options)
         start, info = Continuous_MountainCarEnv.reset(self, seed=seed, options=options)
-        if self._poison_after:
-            self._begin_visits()
+        self._begin_visits()
         return start, info
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:

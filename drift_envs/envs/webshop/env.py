@@ -361,8 +361,8 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
         self.goal_index = self._tasks.next() if index is None else index
+        self._clear_visits()
         if self._poison_after:
-            self._clear_visits()
             self._sell_out()
         self.backend.start(self.goal_index)
         self._score, self._error = 0.0, None
@@ -451,9 +451,11 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         Args:
             values: canonical values, by knob.
         """
+        poisoned = self._poison_after
         super().set_knobs(values)
         settings = to_settings(self.read_knobs())
-        if settings != self._settings:
+        # where nothing sells out any more, the backend still has what did
+        if settings != self._settings or (poisoned and not self._poison_after):
             self._settings = settings
             if self._backend is not None:
                 self._backend.configure(settings)

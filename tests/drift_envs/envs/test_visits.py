@@ -127,6 +127,17 @@ def test_nothing_is_counted_without_the_knob() -> None:
     assert env.unwrapped.visits.items() == ()
 
 
+def test_visits_do_not_outlast_their_episode_while_the_knob_is_off() -> None:
+    schedule = {**STRIP, "clock": "step", "drifts": [{"at": 4, "for": 3, "set": {"poison_after": 0}}]}
+    env = lake(schedule)
+    for move in (RIGHT, LEFT, RIGHT, LEFT):  # two visits
+        env.step(move)
+    env.reset()
+    for move in (RIGHT, LEFT, LEFT):  # nothing is counted
+        env.step(move)
+    assert env.step(RIGHT)[:3] == (1, 0, False), "the first visit of this episode"
+
+
 @pytest.mark.parametrize("kind", [MountainCar, MountainCarContinuous])
 def test_the_engine_dies_in_a_cell_entered_too_often(kind) -> None:
     push = np.array([1.0], np.float32) if kind is MountainCarContinuous else 2
@@ -183,6 +194,23 @@ def test_a_listing_is_sold_out_after_its_second_visit() -> None:
     rewards = [env.step(action)[1] for action in plan]
     assert set(rewards) == {0.0}, "the twin's visit was the first one"
     env.reset(options={"goal_index": env.unwrapped.goal_index})
+    assert [env.step(action)[1] for action in plan][-1] == 1.0
+
+
+def test_what_was_sold_out_is_on_sale_again_after_the_knob_is_off() -> None:
+    schedule = {"version": 1, "name": "shop", "base": {"poison_after": 2}}
+    env = gym.make(
+        "DriftWebShop-v0", schedule={**schedule, "drifts": [{"at": 3, "set": {"poison_after": 0}}]}, text=True
+    )
+    env.reset(seed=0)
+    plan, goal = find_plan(env), {"goal_index": env.unwrapped.goal_index}
+    enter = next(place for place, action in enumerate(plan) if action.startswith("click[") and place)
+    env.reset(options=goal)
+    for action in (*plan[: enter + 1], "click[< prev]", plan[enter]):
+        env.step(action)
+    assert env.unwrapped.visits.places(2)
+    env.reset(options=goal)
+    assert env.get_wrapper_attr("drift_state").tick == 3
     assert [env.step(action)[1] for action in plan][-1] == 1.0
 
 
