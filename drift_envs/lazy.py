@@ -44,7 +44,8 @@ def find_callable(argument: str, reference: str) -> Any:
     is_added = "" not in sys.path
     sys.path += [""] * is_added
     try:
-        found = getattr(import_module(module), name, None) if module else None
+        is_named = module and not module.startswith(".")
+        found = getattr(import_module(module), name, None) if is_named else None
     except ModuleNotFoundError as error:
         raise UnknownChoiceError(
             f"`{argument}` should be 'module:name' of an installed module. Received {reference!r}: {error}"

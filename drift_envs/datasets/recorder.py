@@ -517,8 +517,10 @@ def _make_own(name: str, env: gym.Env[Any, Any]) -> Policy:
 
 def _mix(follows: Policy, wanders: Policy, epsilon: float) -> Policy:
     def begin(seed: int) -> Act:
-        rng = random.Random(seed)
-        usual, other = follows(seed), wanders(seed)
+        # seeds of their own: of one seed, the coin that chooses a random action would decide which one it is
+        own, others = np.random.SeedSequence(seed).generate_state(2).tolist()
+        rng = random.Random(own)
+        usual, other = follows(seed), wanders(others)
         return lambda *seen: other(*seen) if rng.random() < epsilon else usual(*seen)
 
     return begin

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from drift_envs.cli import main
 from drift_envs.datasets import DatasetFolder, DatasetOptions, read_streams, recorder, write_dataset
 from drift_envs.datasets.folder import decode, encode
-from drift_envs.datasets.recorder import episode_seeds, make_dataset_env
+from drift_envs.datasets.recorder import episode_seeds, make_dataset_env, make_policy
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import thaw
 
@@ -141,6 +141,7 @@ def test_other_settings_do_not_go_on_in_the_same_folder(tmp_path: Path, capsys: 
     [
         ([LAKE, "--policy", "clever"], 2, "`policy` should be one of random, optimal, initial"),
         ([LAKE, "--policy", "no_such:make"], 2, "'module:name' of an installed module"),
+        ([LAKE, "--policy", ".own:make"], 2, "'module:name' of a function or a class. Received '.own:make'"),
         (["CartPole-v1", "--schedule", "cart_pole/implicit", "--policy", "optimal"], 1, "no oracle for CartPole-v1"),
         (["CartPole-v1"], 2, "CartPole-v1"),
         ([LAKE, "--policy", "missing.jsonl.gz"], 1, "cannot be read"),
@@ -240,3 +241,12 @@ def as_typed(space: gym.Space[Any], value: Any) -> Any:
 def test_spaces_without_columns_are_refused() -> None:
     with pytest.raises(ArgumentError, match="should be of a space Discrete, Box"):
         encode("observation", gym.spaces.Sequence(gym.spaces.Discrete(2)), [])
+
+
+def test_the_coin_does_not_decide_which_random_action_is_taken() -> None:
+    env = gym.make("DriftFacts-v0", text=True)
+    state, info = env.reset(seed=0)
+    actions, best = info["actions"], make_policy("optimal", env)(0)(state, info, 0)
+    mixed = make_policy("optimal", env, epsilon=0.3)
+    drawn = [mixed(seed)(state, info, 0) for seed in range(200)]
+    assert max(actions.index(action) for action in drawn if action != best) >= 0.8 * len(actions)
