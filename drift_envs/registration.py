@@ -287,8 +287,6 @@ IDS: dict[str, EnvParts] = {
             "backend": None,
             "catalogue": None,
             "goals": "tasks",
-            "pool": "tasks",
-            "order": "tasks",
             "clusters": "tasks",
             "repeats": "tasks",
             "held_out": "tasks",

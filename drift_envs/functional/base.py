@@ -9,8 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
-from drift_envs.functional.compiler import compile_schedules
+from drift_envs.functional.compiler import FAR, compile_schedules
 from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule
@@ -76,7 +77,8 @@ class FunctionalEnv(ABC):
 
         Raises:
             ScheduleError: if the schedule can't be used.
-            ArgumentError: if it draws anew for each of several occurrences, and `ticks` is absent.
+            ArgumentError: if it draws anew for each of several occurrences and `ticks` is absent, or a number breaks a
+                rule.
         """
         batch = self.params_of([schedule], max_steps=max_steps, seed=seed, ticks=ticks)
         return jax.tree.map(lambda part: part[0], batch)
@@ -97,6 +99,7 @@ class FunctionalEnv(ABC):
             seed: see `params`; schedule `i` draws with `seed + i`, or with number `i` of a sequence.
             ticks: see `params`.
         """
+        limit = check_integer("max_steps", self.limit if max_steps is None else max_steps, 1, FAR)
         loaded = load_all(schedules, self.knobs)
         for one in loaded:
             if "poison_after" in one.driven:
@@ -105,8 +108,7 @@ class FunctionalEnv(ABC):
                     f"Received the schedule {one.name!r}"
                 )
         drift, objects = compile_schedules(loaded, self.knobs, seed, ticks)
-        steps = jnp.full(len(loaded), self.limit if max_steps is None else max_steps, jnp.int32)
-        return self._make_params(drift, objects, steps)
+        return self._make_params(drift, objects, jnp.full(len(loaded), limit, jnp.int32))
 
     def reset(self, key: Any, params: Any) -> tuple[Any, Lifetime]:
         """Begin a lifetime at tick 0.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drift_envs.checks import check_integer, check_number
+from drift_envs.checks import check_integer, check_interval, check_number
 from drift_envs.errors import ArgumentError
 from drift_envs.metrics.statistics import RESAMPLES, Estimate, bootstrap, check_numbers
 
@@ -78,10 +78,11 @@ def recovery(
         >>> recovery([0, 0, 1, 0, 1, 0], reference=1.0, window=2, stay=2)
         Recovery(episodes=6, is_censored=True)
     """
-    if not 0 <= tolerance < 1:
-        raise ArgumentError(f"`tolerance` should be in the interval [0, 1). Received {tolerance!r}")
+    check_interval("tolerance", tolerance, "[0, 1)")
     array = check_numbers("scores", scores, least=check_integer("window", window, 1))
-    target = np.broadcast_to(np.asarray(reference, dtype=float), array.shape)
+    target = check_numbers("reference", np.repeat(reference, len(array)) if np.ndim(reference) == 0 else reference)
+    if len(target) != len(array):
+        raise ArgumentError(f"`scores` and `reference` should be equally long. Received {len(array)} and {len(target)}")
     kernel = np.ones(window) / window
     recovered = np.convolve(array, kernel, "valid") >= (1 - tolerance) * np.convolve(target, kernel, "valid") - ROUNDING
     windows = check_integer("stay", stay, 1)
@@ -150,8 +151,7 @@ def recovery_deficit(scores: ArrayLike, reference: float) -> float:
         >>> recovery_deficit([0.0, 0.5, 1.0, 1.0], reference=1.0)
         0.375
     """
-    if not reference > 0:
-        raise ArgumentError(f"`reference` should be above 0. Received {reference!r}")
+    check_interval("reference", reference, "(0, inf)")
     return float((reference - check_numbers("scores", scores)).mean() / reference)
 
 
@@ -219,8 +219,7 @@ def detect(
     for name, values in (("drifts", drifts), ("realignments", times), ("exposures", exposures)):
         if list(values) != sorted(values):
             raise ArgumentError(f"`{name}` should be ascending. Received {list(values)!r}")
-    if interactions < 1:
-        raise ArgumentError(f"`interactions` should be at least 1. Received {interactions!r}")
+    check_integer("interactions", interactions, 1)
     delays: list[int | None] = []
     visits: list[int] = []
     for start, stop in zip(drifts, [*drifts, interactions][1:], strict=True):

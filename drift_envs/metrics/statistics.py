@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drift_envs.checks import LARGEST_COUNT, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_integer, check_interval
 from drift_envs.errors import ArgumentError, needs_extra
 
 RESAMPLES = 4000
@@ -78,8 +78,7 @@ def prequential(scores: ArrayLike, fading: float = 0.95) -> np.ndarray:
         >>> prequential([1.0, 0.0, 0.0], fading=0.5).round(3).tolist()
         [1.0, 0.333, 0.143]
     """
-    if not 0 < fading <= 1:
-        raise ArgumentError(f"`fading` should be in the interval (0, 1]. Received {fading!r}")
+    check_interval("fading", fading, "(0, 1]")
     total = weight = 0.0
     faded = []
     for score in check_numbers("scores", scores):
@@ -311,8 +310,7 @@ def bootstrap(
     kinds = [None] * len(array) if strata is None else list(strata)
     if len(kinds) != len(array):
         raise ArgumentError(f"`strata` should be as long as `values`. Received {len(kinds)} and {len(array)}")
-    if not 0 < level < 1:
-        raise ArgumentError(f"`level` should be in the interval (0, 1). Received {level!r}")
+    check_interval("level", level, "(0, 1)")
     mean = math.fsum(array) / len(array)
     samples = [array[[kind == each for kind in kinds]] for each in dict.fromkeys(kinds)]
     # If no stratum varies, all resamples are equal and there is no interval.
@@ -387,8 +385,8 @@ def proportion(successes: int, episodes: int, level: float = 0.95) -> Estimate:
         0.85 [0.64, 0.948]
     """
     n = check_integer("episodes", episodes, 1)
-    if not 0 <= successes <= n:
-        raise ArgumentError(f"`successes` should be in the interval [0, {n}]. Received {successes!r}")
+    check_integer("successes", successes, 0, n)
+    check_interval("level", level, "(0, 1)")
     interval = _scipy_stats().binomtest(successes, n).proportion_ci(level, method="wilson")
     return Estimate(successes / n, float(interval.low), float(interval.high), n)
 

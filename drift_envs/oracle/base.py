@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkabl
 import gymnasium as gym
 
 from drift_envs.checks import check_integer
-from drift_envs.errors import ArgumentError, NoOracleError
+from drift_envs.errors import NoOracleError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import parts_of
 from drift_envs.schedule.model import Schedule
@@ -162,10 +162,8 @@ class PlanningOracle(ABC, Generic[Setting]):
     """
 
     def __init__(self, source: KnobSource, limit: int) -> None:
-        if limit < 1:
-            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
         self._source = source
-        self._limit = limit
+        self._limit = check_integer("limit", limit, 1)
 
     @abstractmethod
     def setting(self, tick: int) -> Setting:
@@ -241,14 +239,12 @@ def completion_probability(steps: int, limit: int, lost: float) -> float:
         The upper tail of a binomial distribution: P(at least `steps` of `limit` are not lost).
 
     Example:
-        >>> completion_probability(1, 2, 0.5), completion_probability(3, 2, 0.0)
+        >>> completion_probability(1, 2, 0.5), completion_probability(3, 2, 0.3)
         (0.75, 0.0)
     """
-    if not lost:
+    if not lost or steps > limit:  # the sum would be 1 but for rounding
         return float(steps <= limit)
-    return 1.0 - sum(
-        math.comb(limit, kept) * (1 - lost) ** kept * lost ** (limit - kept) for kept in range(min(steps, limit + 1))
-    )
+    return 1.0 - sum(math.comb(limit, kept) * (1 - lost) ** kept * lost ** (limit - kept) for kept in range(steps))
 
 
 def make_oracle(wrapper: Any) -> Oracle:

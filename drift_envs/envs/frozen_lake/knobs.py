@@ -213,7 +213,7 @@ def _new_map(arguments: Mapping[str, Any]) -> NewMap:
     """The arguments of a new map, checked."""
     given = _known(arguments, NewMap)
     goals = given.pop("goals", ())
-    if isinstance(goals, str) or not all(isinstance(goal, str) for goal in goals):
+    if not isinstance(goals, (list, tuple)) or not all(isinstance(goal, str) for goal in goals):
         raise KnobError(f"`draw.goals` should be a list of 'row,column'. Received {goals!r}")
     size = _whole("size", given.get("size", NewMap.size), 2, 32)
     _whole("holes", given.get("holes", NewMap.holes), 0, size * size - 2)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from drift_envs.errors import ArgumentError, StateError
+from drift_envs.errors import StateError
+from drift_envs.lazy import load_object
 from webshop_server.page_model import ActionResult, PageModel, ShownPage
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
@@ -87,12 +87,9 @@ def make_backend(name: str, shop: Shop, options: BrowserOptions) -> Backend:
         options: the options of a browser.
 
     Raises:
-        ArgumentError: there is no backend of this name.
+        MissingDependencyError: what the backend needs is not installed.
     """
-    if name not in BACKENDS:
-        raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {name!r}")
-    module, kind = BACKENDS[name].split(":")
-    backend: Backend = getattr(import_module(module), kind)(shop, options)
+    backend: Backend = load_object(BACKENDS[name])(shop, options)
     return backend
 
 

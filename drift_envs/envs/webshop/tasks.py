@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_choice, check_flag, check_integer
 from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.catalogue import KINDS
 from webshop_server.goals import Goal
@@ -270,8 +270,7 @@ def open_inventory(catalogue: str | os.PathLike[str] | None, held_out: bool) -> 
         ArgumentError: `held_out` is no boolean, or both are given.
         webshop_server.errors.CatalogueError: the file cannot be used.
     """
-    if not isinstance(held_out, bool):
-        raise ArgumentError(f"`held_out` should be true or false. Received {held_out!r}")
+    check_flag("held_out", held_out)
     if catalogue is None:
         return Inventory.default(seed=HELD_OUT_SEED if held_out else 0)
     if held_out:

@@ -72,7 +72,9 @@ def test_the_deficit_is_a_share() -> None:
         (lambda: recovery([1.0] * 4, 1.0), "`scores` should hold at least 5 numbers. Received 4"),
         (lambda: recovery([1.0] * 5, 1.0, window=0), "`window` should be a whole number, at least 1. Received 0"),
         (lambda: recovery([1.0] * 5, 1.0, stay=True), "`stay` should be a whole number"),
-        (lambda: recovery_deficit([1.0], 0.0), "`reference` should be above 0"),
+        (lambda: recovery_deficit([1.0], 0.0), r"`reference` should be in the interval \(0, inf\). Received 0.0"),
+        (lambda: recovery([1.0] * 5, [1.0] * 4), "`scores` and `reference` should be equally long. Received 5 and 4"),
+        (lambda: recovery([1.0] * 5, "full"), "`reference` should be a sequence of numbers. Received"),
         (lambda: summarise_recoveries([]), "at least 1 recovery"),
     ],
 )

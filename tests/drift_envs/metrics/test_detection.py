@@ -45,5 +45,5 @@ def test_refusals() -> None:
         detect([2, 1], [], 10)
     with pytest.raises(ArgumentError, match="`realignments` should be ascending"):
         detect([], [Realignment(2, True), Realignment(1, True)], 10)
-    with pytest.raises(ArgumentError, match="`interactions` should be at least 1"):
+    with pytest.raises(ArgumentError, match="`interactions` should be a whole number, at least 1"):
         detect([], [], 0)

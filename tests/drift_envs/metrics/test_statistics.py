@@ -70,8 +70,12 @@ def test_pairs_cancel_the_differences_between_instances() -> None:
 def test_the_interval_of_17_of_20_rounds() -> None:
     found = proportion(17, 20)
     assert (round(found.low, 2), round(found.high, 2)) == (0.64, 0.95)
-    with pytest.raises(ArgumentError, match=r"`successes` should be in the interval \[0, 20\]. Received 21"):
+    with pytest.raises(
+        ArgumentError, match=r"`successes` should be a whole number in the interval \[0, 20\]. Received 21"
+    ):
         proportion(21, 20)
+    with pytest.raises(ArgumentError, match=r"`level` should be in the interval \(0, 1\). Received 95"):
+        proportion(17, 20, level=95)
 
 
 def test_the_interquartile_mean_hides_a_failing_quarter() -> None:

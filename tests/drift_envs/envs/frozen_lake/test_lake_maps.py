@@ -92,6 +92,7 @@ def test_the_same_generator_draws_the_same_map_and_another_one_another():
         ({"size": 3, "goals": ["3,0"], "holes": 1}, None, "on the 3 x 3 map as 'row,column'. Received '3,0'"),
         ({"size": 3, "goals": ["0,0"], "holes": 1}, None, "should not lie on the start"),
         ({"size": 3, "goals": "2,2", "holes": 1}, None, "should be a list of 'row,column'"),
+        ({"size": 3, "goals": 5, "holes": 1}, None, "should be a list of 'row,column'. Received 5"),
         ({"optimum": 2}, None, "`draw.optimum` should be a number in the interval [0, 1]. Received 2"),
         ({"slip": True}, None, "`draw.slip` should be a number in the interval [0, 1]. Received True"),
         ({"size": 3, "holes": 7}, None, "no map meets {'size': 3, 'holes': 7} within 5000 attempts"),
