@@ -32,7 +32,7 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 except ImportError as error:
-    raise MissingDependencyError(f'{error.name} is not installed, run `pip install "drift-envs[baselines]"`') from error
+    raise MissingDependencyError.of([error.name or "torch"], ["baselines"]) from error
 
 REGIME = "late"
 STEPS = 128
@@ -94,10 +94,10 @@ class _Rounds(BaseCallback):  # type: ignore[misc]
         self.restarts: list[int] = []
         self._unit, self._drifts, self._detector = unit, drifts, detector
         self._returns: list[float] = []
+        self._fires = False
 
     def _on_rollout_start(self) -> None:
-        found = self._detector is not None and self._detector.drift_detected
-        if found or len(self.scores) in self._drifts:
+        if self._fires or len(self.scores) in self._drifts:
             self.restarts.append(len(self.scores))
             model = self.model
             spaces = (model.observation_space, model.action_space)
@@ -109,8 +109,10 @@ class _Rounds(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_end(self) -> None:
         score = float(np.mean(self._returns)) / self._unit if self._returns else np.nan
+        self._fires = False  # a detector that gets no value still says what it said before
         if self._detector is not None and self._returns:
             self._detector.update(score)
+            self._fires = self._detector.drift_detected
         self.scores.append(score)
         self._returns = []
 

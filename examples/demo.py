@@ -19,6 +19,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from drift_agents.analysis.plots import FAMILY_COLOURS, family_of
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError, ExperimentError
@@ -29,11 +30,7 @@ from drift_agents.experiment.runner import run_experiment
 VERIFIERS = {"none": "plain", "overwrite": "overwrite", "glove": "GLOVE"}
 """The columns of the table, by the verifier's name in the log."""
 
-STYLES = (
-    {"color": "0.7", "linewidth": 5},
-    {"color": "#d55e00", "linewidth": 2.5, "linestyle": "--"},
-    {"color": "#0072b2", "linewidth": 1.2},
-)
+STYLES = ({"linewidth": 5}, {"linewidth": 2.5, "linestyle": "--"}, {"linewidth": 1.2})
 """How their lines are drawn: a later one is thinner, so that equal ones are all seen."""
 
 WINDOW = 5
@@ -118,7 +115,8 @@ def draw_scores(rows: Rows, folder: Path) -> Path:
                 axis.axvline(start + 0.5, color="gray", linestyle=":")
             for verifier, style in zip(VERIFIERS, STYLES, strict=True):
                 means = _running_means([row for row in mine if row["verifier"] == verifier])
-                axis.plot(range(1, len(means) + 1), means, label=VERIFIERS[verifier], **style)
+                colour = FAMILY_COLOURS[family_of(verifier)]
+                axis.plot(range(1, len(means) + 1), means, color=colour, label=VERIFIERS[verifier], **style)
             axis.set(title=f"{schedule.partition('/')[2]}, {memory}", xlabel="episode", ylabel="score, %")
             axis.title.set_size("medium")
             axis.label_outer()

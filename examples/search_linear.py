@@ -17,7 +17,6 @@ import argparse
 import json
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -25,9 +24,8 @@ import numpy as np
 
 import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.envs.mujoco import describe
+from drift_envs.envs.mujoco.oracle import GAITS
 
-ROOT = Path(__file__).parents[1]
-FILE = ROOT / "drift_envs/oracle/gaits.json"
 EVERY = 10
 """The rounds between two checks."""
 LIMIT = 1000
@@ -158,10 +156,10 @@ def main() -> None:
     for name in options.names:
         found = search(name, options.seed)
         print(f"{name}: {found['return']}")
-        gaits = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+        gaits = json.loads(GAITS.read_text(encoding="utf-8"))
         gaits[name] = found
         rows = [f"{json.dumps(one)}: {json.dumps(gaits[one])}" for one in sorted(gaits)]
-        FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+        GAITS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

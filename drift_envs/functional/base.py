@@ -18,7 +18,7 @@ from drift_envs.schedule import Schedule
 from drift_envs.schedule.loader import Source, load_schedule
 
 
-def load_all(schedules: Sequence[Source], table: KnobTable) -> list[Schedule]:
+def load_schedules(schedules: Sequence[Source], table: KnobTable) -> list[Schedule]:
     """Load schedules for a table of knobs, where `None` is a schedule without drift.
 
     Args:
@@ -100,7 +100,7 @@ class FunctionalEnv(ABC):
             ticks: see `params`.
         """
         limit = check_integer("max_steps", self.limit if max_steps is None else max_steps, 1, FAR)
-        loaded = load_all(schedules, self.knobs)
+        loaded = load_schedules(schedules, self.knobs)
         for one in loaded:
             if "poison_after" in one.driven:
                 raise ArgumentError(

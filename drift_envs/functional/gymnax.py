@@ -27,7 +27,7 @@ from drift_envs.attribute_knobs import (
 )
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
-from drift_envs.functional.base import batch_axis, load_all
+from drift_envs.functional.base import batch_axis, load_schedules
 from drift_envs.functional.compiler import DriftParams, compile_schedules
 from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, object_of, start_drift
 from drift_envs.knobs import KnobTable, Value
@@ -218,7 +218,7 @@ class DriftedEnv:
             ScheduleError: if a schedule can't be used.
             ArgumentError: if one draws anew for each of several occurrences, and `ticks` is absent.
         """
-        loaded = load_all(schedules, self.knobs)
+        loaded = load_schedules(schedules, self.knobs)
         arrays, objects = compile_schedules(loaded, self.knobs, seed, ticks)
         driven = {name for schedule in loaded for name in schedule.driven}
         own = self._env.default_params if env_params is None else env_params
