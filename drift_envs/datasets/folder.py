@@ -16,6 +16,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from drift_envs.checks import show
 from drift_envs.errors import ArgumentError, StateError, needs_extra
 
 EXTRA = "dataset"
@@ -48,8 +49,8 @@ class DatasetFolder:
             for key in dict.fromkeys((*found, *manifest)):
                 if found.get(key) != manifest.get(key):
                     raise ArgumentError(
-                        f"{self.path}: was begun with `{key}` = {_short(found.get(key))}; it is continued with the "
-                        f"same settings only. Received {_short(manifest.get(key))}"
+                        f"{self.path}: was begun with `{key}` = {show(found.get(key))}; it is continued with the "
+                        f"same settings only. Received {show(manifest.get(key))}"
                     )
             return
         try:
@@ -73,7 +74,7 @@ class DatasetFolder:
         except ValueError as error:
             raise ArgumentError(f"{path}: is no manifest of a data set: {error}") from error
         if not isinstance(content, dict) or content.get("version") != 1:
-            raise ArgumentError(f"{path}: `version` should be 1. Received {_short(content)}")
+            raise ArgumentError(f"{path}: `version` should be 1. Received {show(content)}")
         return content
 
     def part(self, lifetime: int, part: int) -> Path:
@@ -166,11 +167,6 @@ def open_dataset(path: str | os.PathLike[str]) -> DatasetFolder:
     for lifetime in range(folder.manifest()["lifetimes"]):
         folder.parts(lifetime)
     return folder
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def load_pyarrow() -> Any:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_envs.checks import is_number
+from drift_envs.checks import is_number, show
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Timeline
@@ -110,13 +110,13 @@ def _read(statement: object) -> dict[str, Mapping[str, Any]]:
     """The stated changes by their knobs."""
     changes = statement.get("changes") if isinstance(statement, Mapping) else None
     if not isinstance(changes, list):
-        raise ArgumentError(f"`statement` should be an object with a list `changes`. Received {_short(statement)}")
+        raise ArgumentError(f"`statement` should be an object with a list `changes`. Received {show(statement)}")
     stated: dict[str, Mapping[str, Any]] = {}
     for number, change in enumerate(changes):
         name = change.get("knob") if isinstance(change, Mapping) else None
         if not isinstance(name, str):
             raise ArgumentError(
-                f"`changes[{number}]` of the statement should be an object with `knob`. Received {_short(change)}"
+                f"`changes[{number}]` of the statement should be an object with `knob`. Received {show(change)}"
             )
         if name in stated:
             raise ArgumentError(f"`changes` of the statement should name each knob once. Received {name!r} twice")
@@ -153,8 +153,3 @@ def _agreement(truth: Any, value: Any) -> float:
 
 def _is_map(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, str) and row for row in value)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
