@@ -101,8 +101,8 @@ def _describe(schedule: Schedule, may_import: bool) -> str:
         count = len(phases.first(MAX_PHASES + 1))
         note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
     limits = limits_of(schedule.drifts, phases)
-    note += f", found for ticks up to {limits.phase}" if limits.phase < MAX_TICK else ""
-    return note + (f"; random drifts: ticks up to {limits.value}" if limits.value < MAX_TICK else "")
+    note += f", named up to tick {limits.phase}" if limits.phase < MAX_TICK else ""
+    return note + (f"; random drifts end at tick {limits.value}" if limits.value < MAX_TICK else "")
 
 
 def _with_variants(name: str) -> list[tuple[str, str | Document]]:

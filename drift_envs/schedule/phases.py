@@ -137,8 +137,8 @@ class PhaseTable:
         """
         if tick > self.last_tick:
             raise ArgumentError(
-                f"`tick` should be at most {self.last_tick} where its phase is asked for: too many phases lie before "
-                f"later ones to count them. Received {tick}"
+                f"`tick` should be at most {self.last_tick} for a phase: too many phases lie before later ticks. "
+                f"Received {tick}"
             )
         span = self._spans[bisect_right(self._spans, tick, key=lambda span: span.low) - 1]
         steps = (tick - span.low) // span.length

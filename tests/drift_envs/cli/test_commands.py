@@ -254,7 +254,7 @@ class TestValidate:
         many.write_text(f"version: 1\nname: many\nenv: DriftFrozenLake-v0\ndrifts:\n{drifts}", encoding="utf-8")
         assert main(["validate", str(many)]) == 0
         printed, last = capsys.readouterr().out.strip().rsplit(" ", 1)
-        assert printed == f"{many}: ok, many phases, found for ticks up to"
+        assert printed == f"{many}: ok, many phases, named up to tick"
         timeline = gym.make("DriftFrozenLake-v0", schedule=str(many)).get_wrapper_attr("timeline")
         with pytest.raises(ArgumentError, match=f"`tick` should be at most {last} .* Received {int(last) + 1}"):
             timeline.phase(int(last) + 1)
