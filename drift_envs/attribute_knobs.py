@@ -267,8 +267,7 @@ class AttributeKnobs:
         """Set an attribute; its value in the attribute's precision."""
         self.is_writing = True
         try:
-            path.own(self._env, self._owned)
-            return path.write(self._env, value)
+            return path.write(self._env, value, self._owned)
         finally:
             self.is_writing = False
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, freeze, thaw
+from drift_envs.schedule.object_graph import is_frozen, own_part, renew_array, replace_part
 
 PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*|\[[^\[\]]+\])*$"
 """The form of a path, for editors; `AttributePath` checks what stands between brackets."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
-_DESCRIPTIONS = ("spec", "_ezpickle_args", "_ezpickle_kwargs")
-"""Attributes that say how an environment was built: they keep the objects that its constructor got."""
-
 _SETTINGS_OF_MODELS = ("opt", "vis", "stat")
 """Attributes of a MuJoCo model from which it derives nothing."""
 
@@ -107,27 +102,43 @@ class AttributePath:
             found = self._walk(env, self.steps[: depth + 1])
         return None
 
-    def write(self, env: Any, value: Any) -> Value:
-        """Set the attribute.
+    def write(self, env: Any, value: Any, owned: list[Any]) -> Value:
+        """Set the attribute, after what contains it was made the environment's own, see `own_part`.
 
         Args:
             env: the environment.
             value: a canonical value; a number fills all elements of an array; integer arrays take it rounded.
+            owned: the copies that the environment has already; new ones are appended.
 
         Returns:
             The canonical value in the precision of the attribute.
         """
-        new = _like(self._walk(env, self.steps), value)
-        self._assign(env, self.steps, new)
+        for depth in range(1, len(self.steps)):
+            found = self._walk(env, self.steps[:depth])
+            new = own_part(env, found, owned)
+            now = self._walk(env, self.steps[:depth])  # a property may make a view of the new array
+            if now is not new and not (isinstance(new, np.ndarray) and np.may_share_memory(now, new)):
+                self._assign(env, self.steps[:depth], new, owned)
+        old = self._walk(env, self.steps)
+        new = _like(old, value)
+        if isinstance(old, np.ndarray) and self._is_held(env):
+            renew_array(env, old, owned)[...] = new  # the old one may be an observation that an agent has kept
+        else:
+            self._assign(env, self.steps, new, owned)
         return _canonical(new)
 
-    def _assign(self, env: Any, steps: tuple[Any, ...], new: Any) -> None:
+    def _is_held(self, env: Any) -> bool:
+        """Whether the attribute is one of a plain object, and no property."""
+        place, last = self._walk(env, self.steps[:-1]), self.steps[-1]
+        return isinstance(last, str) and last in getattr(place, "__dict__", ()) and not is_frozen(place)
+
+    def _assign(self, env: Any, steps: tuple[Any, ...], new: Any, owned: list[Any]) -> None:
         """Put an object at a path; a tuple or a frozen data class on the way is made anew, and put where it was."""
         *parents, last = steps
         place = self._walk(env, tuple(parents))
-        if _is_frozen(place):
+        if is_frozen(place):
             rebuilt = replace(place, **{last: new})
-            _replace(env, place, rebuilt)
+            replace_part(env, place, rebuilt, owned)
         elif isinstance(place, tuple) and isinstance(last, str):
             rebuilt = place._replace(**{last: new})  # type: ignore[attr-defined]
         elif isinstance(place, tuple):
@@ -141,7 +152,7 @@ class AttributePath:
                 place[self._key(env, parents, place, last)] = new
             return
         if self._walk(env, tuple(parents)) is not rebuilt:
-            self._assign(env, tuple(parents), rebuilt)
+            self._assign(env, tuple(parents), rebuilt, owned)
 
     def call(self, env: Any, value: Any) -> None:
         """Call the method at the end of the path with a value.
@@ -184,26 +195,6 @@ class AttributePath:
                 raise KnobError(f"`{self.text}` should be an array of numbers. Received {found.dtype}")
         elif isinstance(place, np.ndarray) and not place.flags.writeable:
             raise KnobError(f"`{self.text}` should be an array that can be written. Received a read-only one")
-
-    def own(self, env: Any, owned: list[Any]) -> None:
-        """Give the environment copies of what contains the attribute, where others may have the same object.
-
-        Dictionaries, lists, arrays and the like are always copied, since a default configuration may be everywhere:
-        in a module, a class, an argument's default, the specification, another environment. Other objects are copied
-        if a module or a class of the environment has them. References within the environment are kept alike.
-
-        Args:
-            env: the environment.
-            owned: the copies that it has already; new ones are appended.
-        """
-        for depth in range(1, len(self.steps)):
-            found = self._walk(env, self.steps[:depth])
-            if not any(found is one for one in owned) and (_may_be_shared(found) or _is_default(found, env)):
-                new = _copy(found)
-                _replace(env, found, new)
-                if self._walk(env, self.steps[:depth]) is not new:
-                    self._assign(env, self.steps[:depth], new)
-                owned.append(new)
 
     def _walk(self, env: Any, steps: tuple[Any, ...]) -> Any:
         found: Any = env
@@ -272,71 +263,6 @@ def _like(old: Any, value: Any) -> Any:
 def round_numbers(value: Any) -> Any:
     """A number or nested tuple of numbers, rounded to integers, halves to even."""
     return tuple(map(round_numbers, value)) if isinstance(value, tuple) else round(value)
-
-
-def _is_frozen(found: Any) -> bool:
-    """Whether an object is one of a frozen data class."""
-    return is_dataclass(type(found)) and bool(type(found).__dataclass_params__.frozen)
-
-
-def _may_be_shared(found: Any) -> bool:
-    """Whether an object is of a kind in which configurations are handed around."""
-    if isinstance(found, np.ndarray):
-        return found.base is None and bool(found.flags.owndata)  # a view has to stay one
-    kinds = (MutableMapping, MutableSequence, SimpleNamespace, ModuleType, type)
-    return isinstance(found, kinds) or (is_dataclass(found) and not _is_frozen(found))
-
-
-def _is_default(found: Any, env: Any) -> bool:
-    """Whether a module or a class of the environment, or a default of its constructor, has this very object."""
-    if isinstance(found, (tuple, np.ndarray, np.generic)) or _is_frozen(found):
-        return False
-    classes = {*type(env).__mro__, *type(found).__mro__} - {object}
-    spaces: list[Iterator[Any]] = []
-    for one in classes:
-        spaces.append(iter(vars(one).values()))
-        constructor = vars(one).get("__init__")
-        if isinstance(constructor, FunctionType):
-            spaces.append(iter((*(constructor.__defaults__ or ()), *(constructor.__kwdefaults__ or {}).values())))
-    for module in {one.__module__ for one in classes} - {"builtins", "gymnasium.core", "typing", "abc"}:
-        content = list(vars(sys.modules[module]).values()) if module in sys.modules else []
-        spaces.append(iter(content))
-        spaces += [iter(list(vars(one).values())) for one in content if isinstance(one, ModuleType)]
-    return any(one is found for space in spaces for one in space)
-
-
-def _copy(found: Any) -> Any:
-    """A shallow copy, also of a module or a class that serves as a namespace."""
-    if isinstance(found, ModuleType):
-        module = ModuleType(found.__name__, found.__doc__)
-        vars(module).update(vars(found))
-        return module
-    return type(found.__name__, (found,), {}) if isinstance(found, type) else copy.copy(found)
-
-
-def _replace(env: Any, old: Any, new: Any) -> None:
-    """Let all parts of an environment that have an object have another one instead.
-
-    Other environments, and what belongs to modules and classes, are left alone.
-    """
-    seen: set[int] = set()
-    found: list[Any] = [env]
-    while found:
-        one = found.pop()
-        if id(one) in seen or one is new or one is old:
-            continue
-        seen.add(id(one))
-        if isinstance(one, (list, tuple, set)):
-            found.extend(one)
-        elif isinstance(one, dict):
-            found.extend(one.values())
-        elif isinstance(one, (type, ModuleType, FunctionType)) or (hasattr(one, "action_space") and one is not env):
-            continue
-        if hasattr(one, "__dict__") and isinstance(vars(one), dict):
-            held = [name for name, value in vars(one).items() if value is old]
-            if held and not _is_frozen(one) and (one is env or not _is_default(one, env)):
-                vars(one).update(dict.fromkeys(held, new))
-            found.extend(value for name, value in vars(one).items() if name not in _DESCRIPTIONS)
 
 
 def _similar(place: Any, name: str) -> str:

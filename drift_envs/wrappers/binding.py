@@ -21,6 +21,7 @@ from drift_envs.attribute_knobs import AttributeEnv, AttributeKnobs, built_in_kn
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DrivenKnobError, KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Tunable, Value, freeze
 from drift_envs.schedule import Schedule, load_schedule
+from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.internal import InternalWrapper
 
@@ -134,8 +135,17 @@ class KnobBinder:
 
     def settle(self) -> None:
         """Set again what a copy has lost."""
-        if self.is_foreign:
-            self._keeper.settle()
+        self._keeper.settle()
+
+    def drives_parts(self, names: Iterable[str]) -> bool:
+        """Whether some of these knobs are attributes of an environment of another package."""
+        return self.is_foreign and not self._own.isdisjoint(names)
+
+    @property
+    def attributes(self) -> set[str]:
+        """The names of the attributes that driven knobs stand for, without what contains them."""
+        paths = getattr(self._keeper, "paths", {}).values()
+        return {[step for step in AttributePath.parse(path).steps if isinstance(step, str)][-1] for path in paths}
 
     def _bind(self, env: gym.Env[Any, Any], knobs: Knobs | None) -> KnobTable:
         self._tunable: Any = find_tunable(env, knobs)

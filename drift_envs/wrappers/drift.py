@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from types import FunctionType
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +18,7 @@ from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, Kn
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
+from drift_envs.schedule.object_graph import join_arrays, rebind, shared_arrays
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import MASK_METHODS, KnobBinder, permute_mask, permute_masks
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
@@ -143,6 +145,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._notifies = notify != "none"
         self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
         self._keeps = binder.keeps
+        self._drives_parts = binder.drives_parts(self._timeline.names)
         space = env.action_space if self._keeps else None  # those of this package check actions themselves
         self._takes_reals = isinstance(space, gym.spaces.Box) and bool(np.issubdtype(space.dtype, np.floating))
         self._numbers = range(int(space.start), int(space.start + space.n)) if isinstance(space, Discrete) else None
@@ -535,12 +538,46 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the oracle and the iterator over segments, which are made again when needed."""
-        return {**self.__dict__, "_oracle": None, "_walk": None}
+        shared = shared_arrays(self.unwrapped) if self._drives_parts else []
+        return {**self.__dict__, "_oracle": None, "_walk": None, "_shared": shared}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the attributes, and set again what the environment has lost where its constructor made the copy."""
+        shared = state.pop("_shared")
         self.__dict__.update(state)
-        self._binder.settle()
+        if self._binder.is_foreign:
+            join_arrays(self.unwrapped, shared)
+            self._binder.settle()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DriftWrapper:
+        """A copy, whose functions keep what was copied instead of the originals.
+
+        Raises:
+            ArgumentError: if a function reads a driven attribute of the original in a way that no copy can change.
+        """
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        if self._drives_parts:
+            for function in rebind(layers(made), memo):
+                self._refuse_original(function)
+        return made
+
+    def _refuse_original(self, function: FunctionType) -> None:
+        """Refuse a function of a copy that reads a driven attribute from the environment that was copied."""
+        code = function.__code__
+        read = sorted(self._binder.attributes.intersection(code.co_names))
+        cells = {
+            name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
+        }
+        seen = {**{name: function.__globals__.get(name) for name in code.co_names}, **cells}
+        for name, one in seen.items():
+            if read and isinstance(one, gym.Env) and one.unwrapped is self.unwrapped:
+                raise ArgumentError(
+                    f"`{function.__qualname__}` of {type(self.unwrapped).__name__} should read `{read[0]}` from an "
+                    f"argument or an attribute: it keeps reading the original environment, its variable `{name}`, in "
+                    "copies and twins. Build a second instance by the constructor instead, or override `__deepcopy__`"
+                )
 
 
 def find_drift(env: gym.Env[Any, Any]) -> DriftWrapper | None:

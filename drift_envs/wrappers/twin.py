@@ -6,15 +6,19 @@ A twin hides the truth from its holder; a snapshot is for references and evaluat
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
+from drift_envs.schedule.object_graph import copy_parts, rebind
 from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.internal import InternalWrapper, layers
+
+T = TypeVar("T")
 
 HIDDEN = frozenset(
     {
@@ -89,7 +93,10 @@ class Twin(gym.Env[Any, Any]):
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
         top = next(layer for layer in layers(env) if layer is leader or _shows_otherwise(layer))
         # The timeline is a pure function and may hold much: it is shared, not copied.
-        inner: gym.Env[Any, Any] = _copy(top, env, {id(leader.timeline): leader.timeline})
+        memo: dict[int, Any] = {id(leader.timeline): leader.timeline}
+        inner: gym.Env[Any, Any] = _copied(env, copy.deepcopy, top, memo)
+        if top is not leader:
+            rebind(layers(inner), memo)
         inner.unwrapped.render_mode = None
         follower = next(layer for layer in layers(inner) if isinstance(layer, DriftWrapper))
         follower.follow(leader)
@@ -213,10 +220,10 @@ def snapshot(env: gym.Env[Any, Any]) -> Snapshot:
     return Snapshot(env)
 
 
-def _copy(original: Any, env: gym.Env[Any, Any], known: dict[int, Any] | None = None) -> Any:
-    """A deep copy of an environment or its state; attributes of other packages may refuse it in any words."""
+def _copied(env: gym.Env[Any, Any], make: Callable[..., T], *arguments: Any) -> T:
+    """A copy of an environment or its state; attributes of other packages may refuse it in any words."""
     try:
-        return copy.deepcopy(original, known)
+        return make(*arguments)
     except DriftEnvsError:
         raise
     except Exception as error:
@@ -238,7 +245,8 @@ class Snapshot:
         inner = inside(env)
         base = inner.unwrapped
         self._kind = type(base)
-        self._state = _copy(_save(base), base)
+        self._base = base  # parts of the state may refer to it
+        self._state = _copied(base, copy_parts, _save(base), {id(base): base})
         self._random = copy.deepcopy(base.np_random.bit_generator.state)
         self._layers = _layers_of(inner)
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
@@ -263,7 +271,7 @@ class Snapshot:
             raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
         drifting = find_drift(inner)
         with nullcontext() if drifting is None else drifting.unchanged():
-            _load(base, copy.deepcopy(self._state))
+            _load(base, copy_parts(self._state, {id(self._base): base}))
         if target is self._env:
             base.np_random.bit_generator.state = copy.deepcopy(self._random)
         for name, layer in _layers_of(inner).items():
