@@ -521,6 +521,8 @@ def _mcp(
         raise refuse("--tools", "should stand with `DriftTools-v0` or `DriftTau2-v0`, which have tools", env_id)
     from drift_envs.integrations.mcp import LifetimeServer, make_server, serve_http, serve_stdio
 
+    if log is not None:
+        prepare_file(log, option="--log")
     source = schedule or default_schedule(env_id)
     server: LifetimeServer
     if tools:

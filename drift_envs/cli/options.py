@@ -121,18 +121,19 @@ ImportOption = Annotated[
 ]
 
 
-def prepare_file(path: Path, endings: Sequence[str] = ()) -> None:
-    """Make the folders of a file of `--out` that are missing, and refuse what cannot be written, before the work.
+def prepare_file(path: Path, endings: Sequence[str] = (), option: str = "--out") -> None:
+    """Make the folders of a file that are missing, and refuse what cannot be written, before the work.
 
     Args:
         path: the file; one that is there stays as it is.
         endings: those that are allowed; none for any.
+        option: the option that names it.
 
     Raises:
         ArgumentError: if its ending is another, its name is too long, it is a folder, or it must not be written.
     """
     if endings and path.suffix.lower() not in endings:
-        raise ArgumentError(f"`--out` should end in one of {', '.join(endings)}. Received {str(path)!r}")
+        raise ArgumentError(f"`{option}` should end in one of {', '.join(endings)}. Received {str(path)!r}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
@@ -141,5 +142,5 @@ def prepare_file(path: Path, endings: Sequence[str] = ()) -> None:
             path.unlink()
     except OSError as error:
         raise ArgumentError(
-            f"`--out` should be a file that can be written: {error.strerror}. Received {str(path)!r}"
+            f"`{option}` should be a file that can be written: {error.strerror}. Received {str(path)!r}"
         ) from error

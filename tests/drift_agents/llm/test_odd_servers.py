@@ -357,6 +357,22 @@ def test_prompts_are_sent_to_no_other_server() -> None:
         assert other.requests == []
 
 
+@pytest.mark.parametrize("status", [300, 301, 304, 307, 308])
+@pytest.mark.parametrize(
+    ("headers", "where"),
+    [
+        ({}, "no address"),
+        ({"location": "http://["}, "http://["),
+        ({"location": "http://127.0.0.1:99999/"}, "http://127.0.0.1:99999/"),
+        ({"location": "mailto:a@b"}, "mailto:a@b"),
+    ],
+)
+def test_a_redirect_to_nowhere_is_named(status: int, headers: dict[str, str], where: str) -> None:
+    words = re.escape(f"(status {status}): it redirects to {where}; prompts are sent to no other server")
+    with pytest.raises(ModelAccessError, match=words):
+        ask(Response({}, status, headers))
+
+
 def test_a_redirect_within_a_server_is_followed() -> None:
     moved = Response({}, 307, {"location": "/v2/chat/completions"})
     answer, sent = ask(moved, moved, said(ONE))

@@ -347,3 +347,16 @@ def test_warnings_are_one_line_without_our_code(tmp_path: Path, capsys: pytest.C
         assert main([command, str(file)]) == 0
         (line,) = capsys.readouterr().err.splitlines()
         assert line.partition("warning: ")[2].startswith(f"{file}:3: drifts: can be played up to tick ")
+
+
+def test_the_log_of_an_mcp_server_gets_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    served = []
+    monkeypatch.setattr("drift_envs.integrations.mcp.make_server", lambda *arguments: arguments[-1])
+    monkeypatch.setattr("drift_envs.integrations.mcp.serve_stdio", served.append)
+    log = tmp_path / "new" / "folder" / "episodes.jsonl"
+    assert main(["mcp", "DriftFrozenLake-v0", "--log", str(log)]) == 0
+    assert (served, log.parent.is_dir(), log.exists()) == ([log], True, False)
+    assert main(["mcp", "DriftFrozenLake-v0", "--log", str(tmp_path)]) == 2
+    assert "`--log` should be a file that can be written: " in capsys.readouterr().err
