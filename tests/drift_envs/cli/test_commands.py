@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium as gym
 import pytest
@@ -353,10 +354,11 @@ def test_the_log_of_an_mcp_server_gets_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     served = []
-    monkeypatch.setattr("drift_envs.integrations.mcp.make_server", lambda *arguments: arguments[-1])
-    monkeypatch.setattr("drift_envs.integrations.mcp.serve_stdio", served.append)
+    parts = {"LifetimeServer": None, "make_server": lambda *given: given[-1], "serve_http": None}
+    stand_in = SimpleNamespace(**parts, serve_stdio=served.append)
+    monkeypatch.setitem(sys.modules, "drift_envs.integrations.mcp", stand_in)
     log = tmp_path / "new" / "folder" / "episodes.jsonl"
     assert main(["mcp", "DriftFrozenLake-v0", "--log", str(log)]) == 0
     assert (served, log.parent.is_dir(), log.exists()) == ([log], True, False)
-    assert main(["mcp", "DriftFrozenLake-v0", "--log", str(tmp_path)]) == 2
+    assert main(["mcp", "DriftFrozenLake-v0", "--log", str(tmp_path)]) == 1
     assert "`--log` should be a file that can be written: " in capsys.readouterr().err
