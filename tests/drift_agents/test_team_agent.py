@@ -215,12 +215,12 @@ def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: 
     team = EDV(planners(0.2, 0.5, 0.9), online=True)
     agent = TeamAgent(team, memory, seed=1)
     agent.train_episode(env, seed=0, options=HERE)
-    before = team.report()["proposed"]
+    before = team.tally["proposed"]
     if is_frozen:
         agent.agent.memory = freeze(memory)
     for number in range(4):
         agent.run_episode(env, seed=50 + number, options=HERE)
-    assert (team.report()["proposed"] > before) != is_frozen
+    assert (team.tally["proposed"] > before) != is_frozen
 
 
 class StrategyModel:

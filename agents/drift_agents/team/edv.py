@@ -115,8 +115,6 @@ class EDV(Solo):
         vote_temperature: at which language models vote, in [0, 2]; `None` for each member's own temperature, at which
             it plays and distils. The paper's schedules are (1, 1, 0) and (.3, .3, 0) (C.1). A member whose
             temperature is left to its server votes without one.
-        enough: the score from which an attempt counts as a success, in (0, 1].
-        partial: whether part of the score counts for something in the ability matrix.
 
     Raises:
         ArgumentError: if an option is outside its range, or the pool is too small.
@@ -148,8 +146,6 @@ class EDV(Solo):
         contaminate: float = 0.0,
         correlation: float = 0.0,
         vote_temperature: float | None = 0.0,
-        enough: float = 1.0,
-        partial: bool = False,
     ) -> None:
         super().__init__(members)
         check_choice("paradigm", paradigm, PARADIGMS)
@@ -171,13 +167,14 @@ class EDV(Solo):
         self._check(correlation)
         self.vote_temperature = check_interval("vote_temperature", vote_temperature, "[0, 2]", optional=True)
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
-        self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
+        self.ability = AbilityMatrix([member.name for member in self.members])
         self._rules: Model = RuleModel(RULES)
         self._memory: TeamMemory | None = None
         self._rng = np.random.default_rng(0)
         self._proposed = self._forged = 0
         self._done: tuple[RecordId, ...] = ()
         self.tally = {"proposed": 0, "unanimous": 0, "partial": 0, "dropped": 0, "wrong_proposed": 0, "wrong_kept": 0}
+        """What was proposed and accepted so far."""
 
     def _check(self, correlation: float) -> None:
         """Refuse values outside their ranges, and combinations that do not fit."""
@@ -385,10 +382,6 @@ class EDV(Solo):
         if self.vote_temperature is None or own is None or "temperature" not in own:
             return None
         return {"temperature": self.vote_temperature}
-
-    def report(self) -> dict[str, Any]:
-        """What was proposed and accepted so far, and the ability matrix, as plain data."""
-        return {**self.tally, "ability": self.ability.rows()}
 
 
 def draw_errors(common: np.ndarray, errs: float, correlation: float, rng: np.random.Generator) -> set[int]:

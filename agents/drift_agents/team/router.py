@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from drift_agents.memory.transcript import highest_score
 from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode
-from drift_envs.checks import check_flag, check_interval
+from drift_envs.checks import check_flag
 
 _DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
 # A purchase: what is bought, up to the options, the class of colours or the price; and the options' values.
@@ -44,17 +45,12 @@ def kind_of_task(task: str) -> str:
 class AbilityMatrix:
     """Success rate by kind of task and member.
 
-    A rate is shrunk towards one half (`PRIOR`), so that one attempt has a limited effect. For an untried kind
-    the rate over all kinds is used.
+    An attempt is a success if it reached the highest score that the task names, 1 where it names none. A rate is shrunk
+    towards one half (`PRIOR`), so that one attempt has a limited effect. For an untried kind the rate over all kinds is
+    used.
 
     Args:
         members: their names; ties are resolved in this order.
-        enough: the score from which an attempt counts as a success, in (0, 1]: as shown to
-            the agent. With `partial`, lower scores count as `score / enough`.
-        partial: whether lower scores count in part.
-
-    Raises:
-        ArgumentError: if a value is outside its range.
 
     Example:
         >>> matrix = AbilityMatrix(["bold", "careful"])
@@ -63,11 +59,9 @@ class AbilityMatrix:
         ('careful', 0.67)
     """
 
-    def __init__(self, members: Sequence[str], enough: float = 1.0, partial: bool = False) -> None:
+    def __init__(self, members: Sequence[str]) -> None:
         self.members = tuple(members)
-        self.enough = check_interval("enough", enough, "(0, 1]")
-        self.partial = check_flag("partial", partial)
-        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+        self._counts: dict[tuple[str, str], tuple[int, int]] = {}
 
     def note(self, task: str, member: str, score: float) -> None:
         """Record an attempt.
@@ -76,16 +70,15 @@ class AbilityMatrix:
             member: the member that played it.
             score: the final score, as shown to the agent.
         """
-        won = min(1.0, score / self.enough) if self.partial else float(score >= self.enough)
         key = (kind_of_task(task), member)
-        wins, attempts = self._counts.get(key, (0.0, 0))
-        self._counts[key] = wins + won, attempts + 1
+        wins, attempts = self._counts.get(key, (0, 0))
+        self._counts[key] = wins + (score >= highest_score(task)), attempts + 1
 
     def rate(self, task: str, member: str) -> float:
         """The success rate of a member at this kind of task, shrunk towards one half."""
         kind = kind_of_task(task)
         kinds = dict.fromkeys(known for known, _ in self._counts)
-        cells = [self._counts.get((one, member), (0.0, 0)) for one in ([kind] if kind in kinds else kinds)]
+        cells = [self._counts.get((one, member), (0, 0)) for one in ([kind] if kind in kinds else kinds)]
         wins, attempts = sum(cell[0] for cell in cells), sum(cell[1] for cell in cells)
         return (wins + PRIOR[0]) / (attempts + PRIOR[1])
 
@@ -95,7 +88,7 @@ class AbilityMatrix:
 
     def overall(self) -> str:
         """The member with the highest rate over everything that was played: the best single solver."""
-        totals = {member: [0.0, 0] for member in self.members}
+        totals = {member: [0, 0] for member in self.members}
         for (_, member), (wins, attempts) in self._counts.items():
             if member in totals:
                 totals[member][0] += wins
@@ -118,8 +111,6 @@ class Router(Solo):
 
     Args:
         members: the members.
-        enough: the score from which an attempt counts as a success, in (0, 1].
-        partial: whether part of the score counts for something.
         online: whether the episodes of the test go into the matrix too.
 
     Raises:
@@ -135,12 +126,10 @@ class Router(Solo):
 
     name = "router"
 
-    def __init__(
-        self, members: Iterable[Member], *, enough: float = 1.0, partial: bool = False, online: bool = True
-    ) -> None:
+    def __init__(self, members: Iterable[Member], *, online: bool = True) -> None:
         super().__init__(members)
         self.online = check_flag("online", online)
-        self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
+        self.ability = AbilityMatrix([member.name for member in self.members])
 
     def solver(self, task: str) -> str:
         """The member with the highest success rate at tasks of this kind."""
@@ -159,7 +148,3 @@ class Router(Solo):
         """Count it, when `online`."""
         if self.online:
             self.ability.note(task, member, result.score)
-
-    def report(self) -> list[dict[str, Any]]:
-        """The matrix as plain rows."""
-        return self.ability.rows()

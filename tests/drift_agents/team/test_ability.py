@@ -39,3 +39,10 @@ def test_of_equals_the_first_and_one_lucky_attempt_is_not_everything() -> None:
         matrix.note(LAKE, "a", 1.0)
     matrix.note(LAKE, "b", 1.0)
     assert matrix.best(LAKE) == "a"
+
+
+def test_a_success_reaches_the_highest_score_that_the_task_names() -> None:
+    matrix = AbilityMatrix(["a", "b"])
+    matrix.note(f"{LAKE} The highest score is 0.5.", "b", 0.5)
+    matrix.note(LAKE, "b", 0.5)
+    assert [(row["attempts"], row["wins"]) for row in matrix.rows()] == [(1, 1), (1, 0)]
