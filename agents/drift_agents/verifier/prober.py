@@ -55,7 +55,6 @@ class ReplayProber:
     Args:
         twin: the second instance, a text environment at the same drift tick as the first
             (`drift_envs.twin(env)`), with a random stream of its own.
-        matching: when two states count as the same; by default the agent's rule.
         attempts: the maximum number of misses in a row; positive.
         max_steps: the maximum number of steps in a row without a response; positive.
 
@@ -66,27 +65,18 @@ class ReplayProber:
     privileged = False
     live = False
 
-    def __init__(
-        self,
-        twin: gym.Env[Any, Any],
-        *,
-        matching: Matching | None = None,
-        attempts: int = 20,
-        max_steps: int = MAX_STEPS,
-    ) -> None:
+    def __init__(self, twin: gym.Env[Any, Any], *, attempts: int = 20, max_steps: int = MAX_STEPS) -> None:
         self.attempts = check_count("attempts", attempts)
         self.max_steps = check_count("max_steps", max_steps)
         self._twin = twin
-        self._own_rule = matching is not None
-        self._matching: Matching = Exact() if matching is None else matching
         self._agent_path, self._unused = EpisodePath(), UnusedResponses()
-        self._forget()
+        self.bind(Exact())
 
     def bind(self, matching: Matching) -> None:
-        """Take the agent's matching rule, unless one was given, and clear all observations."""
-        if not self._own_rule:
-            self._matching = matching
-        self._forget()
+        """Take the agent's matching rule, and clear all observations."""
+        self._matching = matching
+        self._full_graph = TransitionGraph(matching.state_key)
+        self.begin_episode()
 
     def begin_episode(self) -> None:
         """Clear what may have drifted: the twin's position, the unused responses, the episode's graph."""
@@ -221,10 +211,6 @@ class ReplayProber:
         self._episode_graph.note(state, action, after)
         self._full_graph.note(state, action, after)
 
-    def _forget(self) -> None:
-        self._full_graph = TransitionGraph(self._matching.state_key)
-        self.begin_episode()
-
 
 class ReplayLiveProber(ReplayProber):
     """Replays the actions that led to a state in the agent's own environment, between two episodes.
@@ -236,7 +222,6 @@ class ReplayLiveProber(ReplayProber):
 
     Args:
         env: the environment in which the agent plays.
-        matching: when two states count as the same; by default the agent's rule.
         attempts: the maximum number of misses in a row; positive.
         max_steps: the maximum number of steps in a row without a response; positive.
 
@@ -246,15 +231,8 @@ class ReplayLiveProber(ReplayProber):
 
     live = True
 
-    def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        *,
-        matching: Matching | None = None,
-        attempts: int = 20,
-        max_steps: int = MAX_STEPS,
-    ) -> None:
-        super().__init__(env, matching=matching, attempts=attempts, max_steps=max_steps)
+    def __init__(self, env: gym.Env[Any, Any], *, attempts: int = 20, max_steps: int = MAX_STEPS) -> None:
+        super().__init__(env, attempts=attempts, max_steps=max_steps)
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` in `state` up to `times` times, from a reset, as `ReplayProber` does."""

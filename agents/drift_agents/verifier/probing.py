@@ -63,7 +63,6 @@ class SurpriseVerifier(BaseVerifier, ABC):
         self.epsilon = check_interval("epsilon", epsilon, "(0, 1]")
         self.persistence = check_count("persistence", persistence)
         self.minimum = check_count("minimum", minimum)
-        self._rng = np.random.default_rng(0)
         self._quarantine: dict[tuple[Hashable, str], list[Experience]] = {}
 
     @property
@@ -73,8 +72,8 @@ class SurpriseVerifier(BaseVerifier, ABC):
         return tuple(sorted(held, key=lambda experience: experience.now))
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the matching rule and a generator, and clear the quarantine."""
-        self._matching, self._rng = matching, rng
+        """Take the matching rule, and clear the quarantine."""
+        super().bind(matching, rng)
         self._quarantine.clear()
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:

@@ -152,7 +152,8 @@ def numbers(Rules: Any, TableEnv: Any, start: int) -> Any:
 @pytest.mark.parametrize(("behind", "steps"), [(0, 3), (2, 4), (9, 6), (14, 8), (18, None)])
 def test_a_blind_replay_waits_a_little_for_its_state(behind: int, steps: int | None, Rules, TableEnv) -> None:
     """The agent was in the tens of 40 after three steps; who begins a little lower needs a few more."""
-    prober = ReplayProber(numbers(Rules, TableEnv, 31 - behind), matching=Tens(), attempts=1)
+    prober = ReplayProber(numbers(Rules, TableEnv, 31 - behind), attempts=1)
+    prober.bind(Tens())
     walk(prober, "31", "34", "37", "40", "43", actions="1111")
     probed = prober.probe('"40"', "0", ("1", "1", "1"), 1)
     if steps is None:
