@@ -118,9 +118,6 @@ class Coverage(FileModel):
 def read_coverage(path: Path = FILE) -> tuple[Paper, ...]:
     """The papers of a file.
 
-    Args:
-        path: the file.
-
     Raises:
         EvidenceError: if it cannot be read, or with everything that is wrong in it, one finding a line.
 
@@ -133,9 +130,6 @@ def read_coverage(path: Path = FILE) -> tuple[Paper, ...]:
 
 def write_coverage(root: Path = ROOT) -> list[Path]:
     """Fill the tables of the papers' pages and of the page of all five.
-
-    Args:
-        root: of the repository.
 
     Returns:
         The pages.
@@ -152,9 +146,6 @@ def write_coverage(root: Path = ROOT) -> list[Path]:
 
 def render_coverage(root: Path = ROOT) -> dict[Path, str]:
     """The papers' pages and the page of all five, with their tables.
-
-    Args:
-        root: of the repository.
 
     Raises:
         EvidenceError: if a page names an unknown table.

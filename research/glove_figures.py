@@ -131,7 +131,6 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES, pictures: Path = PICT
     """Draw the pictures, that of README included, and fill the tables of the page.
 
     Args:
-        page: the page.
         figures: the folder of the stored figures.
         pictures: the folder of the pictures.
 

@@ -47,7 +47,6 @@ def count_obeyed(policy: Policy, episodes: int, seeds: Sequence[int], injected: 
     """Count the purchases of one policy, with a vanilla memory and no verifier.
 
     Args:
-        policy: the policy.
         episodes: the number of episodes of each seed.
         seeds: of the shop's goals.
         injected: whether titles are injected; without, the same listings are counted.

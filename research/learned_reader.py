@@ -74,7 +74,6 @@ def write_page(page: Path = PAGE, figures: Path = FIGURES) -> Path:
     """Fill the tables of the page.
 
     Args:
-        page: the page.
         figures: the folder of the stored figures.
 
     Returns:

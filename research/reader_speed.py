@@ -60,7 +60,6 @@ class Recorder:
         """Choose an action.
 
         Args:
-            view: what the policy decides by.
             rng: for the policy.
         """
         begin = time.process_time()

@@ -128,7 +128,6 @@ def write_readers(page: Path = PAGE, results: Path = RESULTS) -> Path:
     """Fill the tables of the page that are about rules.
 
     Args:
-        page: the page.
         results: the folder of the figures.
 
     Returns:

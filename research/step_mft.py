@@ -26,7 +26,6 @@ def train_strategies(path: Path, out: Path) -> tuple[int, float]:
     """Train the network on one file of `drift-agents export-stepmft`.
 
     Args:
-        path: the file.
         out: where the weights are written.
 
     Returns:

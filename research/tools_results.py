@@ -90,9 +90,6 @@ STUDIES: Mapping[str, ToolStudy] = {
 def write_results(root: Path = ROOT) -> list[Path]:
     """Fill the tables of the pages from the lines of `STUDIES`; those of a study without lines are kept.
 
-    Args:
-        root: of the repository.
-
     Returns:
         The pages.
 
@@ -108,9 +105,6 @@ def write_results(root: Path = ROOT) -> list[Path]:
 
 def render_results(root: Path = ROOT) -> dict[Path, str]:
     """The pages with the tables that the lines give.
-
-    Args:
-        root: of the repository.
 
     Raises:
         EvidenceError: if a page names an unknown table, or the lines lack what a table needs.

@@ -181,7 +181,6 @@ class Agent:
         """Play one task in order to fill memory; `TeamAgent` may play it several times, an agent plays it once.
 
         Args:
-            env: the environment; it is reset first.
             seed: passed to `reset`.
             options: passed to `reset`.
         """

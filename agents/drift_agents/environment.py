@@ -106,7 +106,6 @@ Received 'pond.matching'
 
         Args:
             part: `matching` or `planner`.
-            options: its options.
 
         Raises:
             ArgumentError: if it does not take one of the options, or refuses its value.
@@ -218,7 +217,6 @@ def reset_text_env(
     """Reset an environment, and check that it shows text.
 
     Args:
-        env: the environment.
         seed: passed to `reset`.
         options: passed to `reset`, as a dictionary.
 
@@ -237,7 +235,6 @@ def to_env(space: gym.Space[Any], action: str) -> Any:
     """Convert an action as text into an element of an action space.
 
     Args:
-        space: the environment's action space.
         action: one of its admissible actions.
 
     Returns:

@@ -132,7 +132,6 @@ class TeamAgent:
         """Play one episode of the test with the team's solver.
 
         Args:
-            env: the environment; it is reset first.
             seed: passed to `reset`.
             options: passed to `reset`.
 
@@ -234,11 +233,7 @@ class _JointLanguagePolicy(_JointPolicy):
     """A joint policy in which some members are language models: these answer other messages for all."""
 
     def decide_and_say(self, view: PromptView, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Return the action that the team chooses, and whether more than half of the language models agree.
-
-        Args:
-            view: what all members decide by.
-        """
+        """Return the action that the team chooses, and whether more than half of the language models agree."""
         replies, votes = [], []
         for policy in self._policies:
             if isinstance(policy, LanguagePolicy):

@@ -138,10 +138,8 @@ def supports(memory: Memory, matching: Matching, state: str, action: str, now: A
     """The support of each outcome of an action in a memory's answer, counted as the planner does.
 
     Args:
-        memory: the memory.
         matching: which outcomes count as the same.
         state: the state.
-        action: the action.
         now: the time.
 
     Returns:

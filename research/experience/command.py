@@ -75,7 +75,6 @@ def watch_cell(cell: Cell, settings: ScheduleSettings) -> WatchedCell:
     is about, or, with `counts: shown`, in any state, as the paper's query-execution pairs are.
 
     Args:
-        cell: the cell.
         settings: what the experiment says about its schedule.
     """
     executions: list[Execution] = []

@@ -189,7 +189,6 @@ def play_stream(stream: TrafficStream, near: Floats, policy: TrafficPolicy, seed
     Args:
         stream: the stream.
         near: the similarity of each task to each record and task before it; shape (TASKS, INITIAL + TASKS).
-        policy: the policy.
         seed: of the coarse evaluator's errors, and of the noise.
 
     Returns:

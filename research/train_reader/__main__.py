@@ -84,7 +84,6 @@ def make_part(path: Path, make: Callable[[], Decisions], say: Say) -> Decisions:
     """The decisions of a file, which is made if it is not there.
 
     Args:
-        path: the file.
         make: plays the decisions.
         say: prints its name.
     """

@@ -61,11 +61,7 @@ class Decisions:
         self.right += other.right
 
     def save(self, path: Path) -> None:
-        """Write a file.
-
-        Args:
-            path: the file.
-        """
+        """Write a file."""
         lists: dict[str, Any] = {"prompts": self.prompts, "candidates": self.candidates, "right": self.right}
         arrays: dict[str, Any] = {}
         for name, entries in lists.items():
@@ -76,11 +72,7 @@ class Decisions:
 
     @classmethod
     def load(cls, path: Path) -> Decisions:
-        """Read a file of `save`.
-
-        Args:
-            path: the file.
-        """
+        """Read a file of `save`."""
         with np.load(path, allow_pickle=False) as file:
             lines = file["lines"].tobytes().decode().split("\n")
             lists = [

@@ -30,7 +30,6 @@ def make_weights(vocabulary: tuple[str, ...], rng: np.random.Generator) -> Reade
 
     Args:
         vocabulary: the words.
-        rng: draws them.
     """
     arrays = {}
     for name, shape in list_shapes(len(vocabulary) + UNKNOWN + 1).items():

@@ -113,7 +113,6 @@ class TaughtPlayer:
         """Choose an action, under permuted names.
 
         Args:
-            view: what the policy decides by.
             rng: for the names, and for random actions.
         """
         names: dict[str, str] = {}
@@ -150,9 +149,7 @@ class TaughtPlayer:
 
         Args:
             messages: to a language model.
-            actions: the admissible actions.
             read: the same as words, under other names of buttons.
-            right: the equally good actions.
             rng: for ties.
         """
         if self.network is None:
@@ -166,9 +163,7 @@ class TaughtPlayer:
 
         Args:
             messages: to a language model.
-            actions: the admissible actions.
             read: the same as words, under other names of buttons.
-            right: the equally good actions.
         """
         self.decisions.add(read, [action in right for action in actions])
 

@@ -29,7 +29,6 @@ def draw_rows(sizes: Sequence[int], count: int, rng: np.random.Generator) -> Ite
     Args:
         sizes: of each set, in the order of the decisions.
         count: how many rows all batches have together.
-        rng: draws them.
     """
     total, last = sum(sizes), sizes[-1] if len(sizes) > 1 else 0
     for _ in range(max(1, count // BATCH)):

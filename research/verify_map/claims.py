@@ -128,7 +128,6 @@ def decide_claims(evidence: EvidenceTable, book: RuleBook, claims: Sequence[Clai
 
     Args:
         evidence: the lines.
-        book: the rules.
         claims: of one file.
 
     Raises:

@@ -226,7 +226,6 @@ def tabulate_map(points: Sequence[MapPoint], book: RuleBook) -> Table:
 
     Args:
         points: of one charge or several.
-        book: the rules.
     """
     heads = [f"lead over {book.families[family]}" for family in book.baselines]
     several = len({one.charge for one in points}) > 1
@@ -255,7 +254,6 @@ def rule_curves(evidence: EvidenceTable, book: RuleBook, charge: int = 0) -> dic
 
     Args:
         evidence: the lines.
-        book: the rules.
         charge: of a failed episode.
 
     Returns:

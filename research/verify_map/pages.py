@@ -80,9 +80,6 @@ _BLOCK = re.compile(r"(<!-- table (?P<name>[a-z0-9-]+) -->\n).*?(?=<!-- end -->)
 def write_tables(root: Path = ROOT) -> list[Path]:
     """Fill the tables of the pages and draw their pictures, from the lines in `EVIDENCE`.
 
-    Args:
-        root: of the repository.
-
     Returns:
         The pages.
 
@@ -102,9 +99,6 @@ def write_tables(root: Path = ROOT) -> list[Path]:
 
 def render_pages(root: Path = ROOT) -> dict[Path, str]:
     """The pages with the tables that the lines give; without lines the tables are empty.
-
-    Args:
-        root: of the repository.
 
     Raises:
         EvidenceError: if a page names an unknown table, or the lines lack what a table needs.
@@ -183,7 +177,6 @@ def make_tables(
 
     Args:
         evidence: the lines.
-        book: the rules.
         points: the map of the same lines.
         claims: the file of claims; without it there is no table `claims`.
 

@@ -30,7 +30,6 @@ def draw_map(points: Sequence[MapPoint], book: RuleBook, folder: Path, name: str
 
     Args:
         points: of one charge.
-        book: the rules.
         folder: where to; it is made.
         name: of the files, without ending.
 

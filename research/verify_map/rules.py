@@ -150,7 +150,6 @@ def read_model(model: type[Model], path: Path) -> Model:
 
     Args:
         model: the model.
-        path: the file.
 
     Raises:
         EvidenceError: if it cannot be read, or with everything that is wrong in it, one finding a line.

@@ -222,7 +222,6 @@ def to_yaml(name: str, place: Place) -> str:
     """The text of a shipped file.
 
     Args:
-        name: its name.
         place: its environment.
     """
     body = yaml.dump(make_file(name), Dumper=Plain, sort_keys=False, default_flow_style=None, width=110)

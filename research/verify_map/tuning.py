@@ -326,7 +326,6 @@ def write_tuning(runs: Sequence[Path], out: Path) -> Path:
 
     Args:
         runs: the finished run of `map-conflict`; none for that experiment itself.
-        out: the file.
     """
     candidates = read_candidates()
     conflict = None

@@ -23,9 +23,6 @@ COUNTS = ("steps", "probe_steps", "probe_resets", "model_calls", "tokens_in", "t
 def describe_run(folder: Path) -> dict[str, Any]:
     """The figures of a finished run.
 
-    Args:
-        folder: the run's folder.
-
     Raises:
         ExperimentError: if the folder holds no finished run.
     """

@@ -210,9 +210,6 @@ def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
 def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     """Write the worst questions of each service: what was said when, and what came back.
 
-    Args:
-        path: the file.
-
     Raises:
         ExperimentError: if it cannot be written.
     """

@@ -130,10 +130,6 @@ def _smooth(rows: Sequence[Row], field: str, scale: float, window: int) -> list[
 
 
 def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
-    """The episodes with which phases begin, of the first instance, and the phases' names.
-
-    Args:
-        players: the players.
-    """
+    """The episodes with which phases begin, of the first instance, and the phases' names."""
     rows = next(iter(players.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]

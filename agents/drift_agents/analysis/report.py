@@ -87,7 +87,6 @@ def write_report(folder: Path, console: Console | None = None, *, full: bool = F
     """Read a run's folder, print the headline and the overview, and write the report to `report.md` there.
 
     Args:
-        folder: the run's folder.
         console: where to print; nothing is printed if not given.
         full: whether the tables of each schedule are printed too.
 

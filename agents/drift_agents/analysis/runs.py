@@ -387,7 +387,6 @@ def parts_of(manifest: Mapping[str, Any], rows: Iterable[Row]) -> list[ScheduleR
     """All schedules of a run.
 
     Args:
-        manifest: what was played.
         rows: of all players.
     """
     return [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
@@ -397,8 +396,6 @@ def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) ->
     """One schedule of a run, with its players, measure and phases.
 
     Args:
-        manifest: what was played.
-        schedule: the schedule's name.
         runs: its players' rows.
     """
     measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))

@@ -50,9 +50,6 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
     interactions of an instance over the whole run, those of a training phase and of probes included. Memories whose
     figures are equal share a line;
     agents without memory have one only where no memory was played.
-
-    Args:
-        parts: the schedules that were played.
     """
     lines: dict[tuple[str, ...], tuple[ScheduleRuns, dict[str, Runs]]] = {}
     for part in parts:
@@ -126,11 +123,7 @@ def _probe_share(runs: Runs) -> str:
 
 
 def tabulate_scores(part: ScheduleRuns) -> list[Table]:
-    """Scores by phase, and after each drift recovery and dynamic regret.
-
-    Args:
-        part: a schedule.
-    """
+    """Scores by phase, and after each drift recovery and dynamic regret."""
     tables = []
     for shown in _side_by_side(part.phases):
         drifts = [phase for phase in shown if phase != part.phases[0]]
@@ -167,11 +160,7 @@ def _recovered(runs: Runs) -> str:
 
 
 def tabulate_costs(part: ScheduleRuns) -> Table:
-    """What each player took over the whole run, the training phase included, and its supervision.
-
-    Args:
-        part: a schedule.
-    """
+    """What each player took over the whole run, the training phase included, and its supervision."""
     table = Table(
         "Costs of the whole run, mean of an instance",
         (
@@ -225,9 +214,6 @@ def tabulate_verification(part: ScheduleRuns) -> list[Table]:
     """Contradictions, realignments, false alarms, delay of detection and truth of memory, for agents with a memory.
 
     *Still believed* is the mean over a phase of the share of changed facts of which memory's answer is the old one.
-
-    Args:
-        part: a schedule.
     """
     tables = []
     runs = [
@@ -298,11 +284,7 @@ class CellGroup(NamedTuple):
 
 
 def list_cells(parts: Sequence[ScheduleRuns]) -> list[CellGroup]:
-    """What was played, in the order of the log.
-
-    Args:
-        parts: the schedules that were played.
-    """
+    """What was played, in the order of the log."""
     return [
         CellGroup(part.schedule, player, runs.seeds, sum(map(len, runs.whole.rows)))
         for part in parts
@@ -323,11 +305,7 @@ def tabulate_cells(groups: Sequence[CellGroup]) -> Table:
 
 
 def write_headline(parts: Sequence[ScheduleRuns]) -> list[str]:
-    """The run in a few sentences.
-
-    Args:
-        parts: the schedules that were played.
-    """
+    """The run in a few sentences."""
     first, *others = [
         text for text in (_lost(parts), _own(parts), _compared(parts), _played(parts), _looped(parts)) if text
     ]

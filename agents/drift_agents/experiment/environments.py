@@ -99,30 +99,17 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
 
         What was written in another environment (`drift_agents.experiment.episode`) has no tick in this one:
         there the question is whether this environment could answer so.
-
-        Args:
-            record: what is remembered.
-            tick: the tick.
         """
         if self.is_of_another(record):
             return not self.holds(record, tick)
         return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
 
     def is_of_another(self, record: Record) -> bool:
-        """Whether a record was written in another environment, before this one was seeded.
-
-        Args:
-            record: what is remembered.
-        """
+        """Whether a record was written in another environment, before this one was seeded."""
         return record.now.step < self._since
 
     def holds(self, record: Record, tick: int) -> bool:
-        """Whether one of a record's outcomes is a possible true response at a tick.
-
-        Args:
-            record: what is remembered.
-            tick: the tick.
-        """
+        """Whether one of a record's outcomes is a possible true response at a tick."""
         return any(
             self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
             for outcome, _ in record.outcomes
@@ -169,9 +156,6 @@ def read_schedule(source: str, change: SweptValue | None = None) -> Schedule:
 def make_env(schedule: Schedule) -> EvaluationWrapper:
     """A schedule's environment as agents see it, with an evaluator's notes around it.
 
-    Args:
-        schedule: the schedule.
-
     Raises:
         ExperimentError: if its environment does not exist.
         ScheduleError: if the schedule cannot be used.
@@ -210,7 +194,6 @@ def sweep_schedule(schedule: Schedule, change: SweptValue) -> Schedule:
     """A schedule with another value in one place; its name says which.
 
     Args:
-        schedule: the schedule.
         change: the place, its words joined by dots, and the value. `*` stands for every drift. All
             words but the last one must be there.
 
@@ -351,7 +334,6 @@ def told_action(space: gym.Space[Any], actions: Sequence[str], chosen: Any) -> s
     """How agents would name an action.
 
     Args:
-        space: the environment's action space.
         actions: the admissible actions as text.
         chosen: the action, as the environment takes it.
 
@@ -371,8 +353,6 @@ def memory_dependencies(part: PartSpec, env: EvaluationWrapper, schedule: Schedu
     Args:
         part: the memory.
         env: where the agent plays.
-        schedule: its schedule.
-        seed: the cell's.
 
     Raises:
         ExperimentError: if it needs a teacher, and no oracle is known for that environment.

@@ -99,7 +99,6 @@ def make_setup(
     """Make everything that a cell needs; its schedule is loaded and its environment is made once.
 
     Args:
-        cell: the cell.
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
         env: the environment of another cell of this place and seed, for setups that play nothing.
@@ -182,7 +181,6 @@ def play(
     The environment is seeded once a stage, for maps and drift; every episode then begins with its own random stream.
 
     Args:
-        cell: the cell.
         settings: the experiment's settings for the cell's schedule.
         on_episode: called after every episode.
         service: the service of language models, if there are any.
@@ -331,7 +329,6 @@ def has_training(cell: Cell, training: TrainingSettings | None) -> bool:
     """Whether a cell has a training phase: an agent that learns, and tasks to learn from.
 
     Args:
-        cell: the cell.
         training: the experiment's settings of the training phase.
     """
     if training is None or not training.episodes or cell.reference == "clairvoyant":
@@ -343,10 +340,8 @@ def plan_training(schedule: Schedule, env: EvaluationWrapper, training: Training
     """The tasks played before the test; always in the source phase, at its first tick.
 
     Args:
-        schedule: the schedule.
         env: an environment of its own, seeded with the cell's seed; it is seeded anew.
         training: the experiment's settings of the training phase.
-        seed: the cell's.
 
     Raises:
         ExperimentError: if the schedule begins with a drift, its first phase ends within an episode, or it
@@ -401,7 +396,6 @@ def episode_seed(seed: int, episode: int) -> int:
     """The seed of an episode's own stream: the same for all agents, whatever they did before.
 
     Args:
-        seed: the cell's.
         episode: its number in the test.
 
     Example:

@@ -340,7 +340,6 @@ def answer_of(memory: Memory, state: str, action: str, now: AgentClock, matching
 
     Args:
         memory: the memory; nothing is changed.
-        matching: when two states count as the same.
 
     Returns:
         The class of the outcome (`outcome_key`), `None` if nothing is retrieved.

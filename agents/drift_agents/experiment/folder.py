@@ -320,7 +320,6 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
     """Write a text file.
 
     Args:
-        path: the file.
         make_folder: whether missing folders are made.
 
     Raises:

@@ -60,7 +60,6 @@ def make_agent(
     Parts are named as in experiment files: a name, or a mapping of the name to its options.
 
     Args:
-        env: the environment; it shows text.
         policy: a name, a name with options, or a policy.
         memory: a name, a name with options, or a memory; a memory of one's own is made with the agent's `matching`.
         verifier: a name, a name with options, or a verifier; one by name gets its prober, `replay` by default.
@@ -145,21 +144,13 @@ def takes_model(registry: Registry, name: str) -> bool:
 
 
 def needs_model(experiment: Experiment) -> bool:
-    """Whether an experiment uses language models.
-
-    Args:
-        experiment: a checked experiment.
-    """
+    """Whether an experiment uses language models."""
     parts = _policies_of(experiment)
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
 def prices_of(experiment: Experiment) -> list[Any]:
-    """What the tokens of an experiment's models cost, each price once; empty where no policy has one.
-
-    Args:
-        experiment: a checked experiment.
-    """
+    """What the tokens of an experiment's models cost, each price once; empty where no policy has one."""
     prices = [part.options["price"] for part in _policies_of(experiment) if "price" in part.options]
     return [price for place, price in enumerate(prices) if price not in prices[:place]]
 
@@ -185,8 +176,6 @@ def make_policy_and_memory(
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        memory: the memory.
-        service: access to language models.
         defaults: options of the memory that are not the file's, as its matching; it gets those that it takes.
 
     Raises:
@@ -216,7 +205,6 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        service: access to language models.
 
     Raises:
         ModelNameError: if the policy needs a model and none is named.
@@ -254,8 +242,6 @@ def make_player(
             none and the policy is the planner, the pool `planners` plays.
         policy: the policy of a team that names no members.
         memory: the memory, shared by all members.
-        verifier: the verifier.
-        service: access to language models, if there are any.
         meter: what the models of memory and team cost.
         rest: what an agent takes beside these.
 
@@ -365,7 +351,6 @@ class Clairvoyant:
         """Play one episode to its end.
 
         Args:
-            env: the environment; it is reset first.
             seed: handed to `reset`.
             options: handed to `reset`.
         """

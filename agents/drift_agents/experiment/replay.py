@@ -43,7 +43,6 @@ def replay_run(folder: Path, cells: int | None = None, jobs: int | None = None) 
     """Play cells of a finished run again; nothing is written, and no request is sent to a language model.
 
     Args:
-        folder: the run's folder.
         cells: how many, spread evenly over the order of the file with the lines; `None` for all.
         jobs: how many at the same time, `None` for one a core.
 

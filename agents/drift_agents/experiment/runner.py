@@ -75,7 +75,6 @@ def run_experiment(
     """Play an experiment into a folder.
 
     Args:
-        experiment: what is played.
         folder: where to; it is made if it does not exist.
         jobs: how many cells are played at the same time, `None` for one a core; the results do not depend on it.
         backend: where several cells are played: `processes` of this machine, or workers of `ray`, which
@@ -225,7 +224,6 @@ def play_cells(
     """Play cells, as many at a time as there are jobs.
 
     Args:
-        experiment: what is played.
         cells: some of its cells.
         where: where they are played.
         trace: which episodes are kept step by step.
@@ -271,7 +269,6 @@ def _play_cell(
     """Play a cell.
 
     Args:
-        cell: the cell.
         settings: of its schedule.
         trace: which episodes are kept step by step.
         service: a `Service`, or a `RequestedService` on another machine, if there are language models.
@@ -322,8 +319,6 @@ def describe(
     Every player is made once, so that errors are raised before anything is played.
 
     Args:
-        experiment: the experiment.
-        cells: its cells.
         service: the service of language models, if there are any.
 
     Raises:

@@ -391,8 +391,6 @@ def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, in
     """Write one file in chat format, a sample a line.
 
     Args:
-        folder: the run's folder.
-        out: the file.
         outcome_only: which filter, as for `pick`.
 
     Returns:
@@ -424,7 +422,6 @@ def export_choices(
 
     Args:
         folder: the run's folder; it was played with `--trace all`.
-        out: the file.
         form: `openai` (`messages`), or `hf` (`prompt` and `completion`, both in chat format).
         only_successes: whether decisions of other episodes are left out.
         prompt: the format of the prompts, one of `drift_agents.policy.messages.FORMATS`.

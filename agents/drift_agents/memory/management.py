@@ -328,7 +328,6 @@ def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Ma
     Args:
         store: its name, or its name with its options.
         model: its model, if it uses one; its option `model: rules` keeps its fixed rules.
-        matching: when two states count as the same.
 
     Raises:
         ArgumentError: if `store` is neither, or the memory does not take one of the options.

@@ -130,7 +130,6 @@ def make_policy(name: str, **options: Any) -> Policy:
 
     Args:
         name: one of `registry.POLICIES.names()`.
-        options: its options.
 
     Raises:
         UnknownNameError: if there is no policy of that name.

@@ -49,28 +49,17 @@ class PlainFacts:
     def describe_state(self, state: str) -> str:
         """A state in few words, for records.
 
-        Args:
-            state: the state as text.
-
         Raises:
             ValueError, KeyError, TypeError: if the text is no state of this environment.
         """
         return state
 
     def goal(self, task: str) -> str:
-        """What is shown as the goal.
-
-        Args:
-            task: the task in words.
-        """
+        """What is shown as the goal."""
         return task
 
     def highest_score(self, task: str) -> float | None:
-        """The highest score that the task can pay, `None` if it is not known.
-
-        Args:
-            task: the task in words.
-        """
+        """The highest score that the task can pay, `None` if it is not known."""
         found = _HIGHEST.search(task) if self.best_score is None else None
         return float(found["score"]) if found else self.best_score
 
@@ -79,24 +68,15 @@ class PlainFacts:
 
         Args:
             item: a recollection of the present state.
-            view: the prompt.
         """
         return False
 
     def brief_fields(self, view: PromptView) -> Mapping[str, str]:
-        """Placeholders of the format `brief` that differ from those of `ranked`.
-
-        Args:
-            view: the prompt.
-        """
+        """Placeholders of the format `brief` that differ from those of `ranked`."""
         return {}
 
     def brief_outcome(self, item: Recollection) -> str:
-        """What followed an action, in as few words as tell it from other outcomes.
-
-        Args:
-            item: a recollection.
-        """
+        """What followed an action, in as few words as tell it from other outcomes."""
         return describe_state(self, item.outcome.state)
 
     def brief_end(self, item: Recollection) -> str:
@@ -108,20 +88,13 @@ class PlainFacts:
         return f"{describe_state(self, item.state)}, {item.action}"
 
     def brief_move(self, item: Recollection) -> str:
-        """A step of the present episode.
-
-        Args:
-            item: the step.
-        """
+        """A step of the present episode."""
         return f"{item.action} led to {self.brief_outcome(item)}"
 
     def find_barriers(self, view: PromptView) -> Mapping[str, int] | None:
         """What shuts all known ways, each with when it was last seen; `None` while a way may be open.
 
         Here: the actions of the present state, where all were tried and none is known to lead to a score.
-
-        Args:
-            view: the prompt.
         """
         if any(map(score_ahead, view.here)):
             return None
@@ -132,19 +105,11 @@ class PlainFacts:
         return tried if tried and min(tried.values()) >= 0 else None
 
     def state_fields(self, state: str) -> Mapping[str, str]:
-        """Placeholders of the present state, beside the keys of its JSON object.
-
-        Args:
-            state: the present state.
-        """
+        """Placeholders of the present state, beside the keys of its JSON object."""
         return {}
 
     def task_fields(self, task: str) -> Mapping[str, str]:
-        """Placeholders that are parsed from the task.
-
-        Args:
-            task: the task in words.
-        """
+        """Placeholders that are parsed from the task."""
         return {}
 
 
@@ -153,20 +118,12 @@ PLAIN = PlainFacts()
 
 @lru_cache(maxsize=8192)
 def describe_state(facts: PlainFacts, state: str) -> str:
-    """A state in words.
-
-    Args:
-        facts: the environment in words.
-        state: the state as text.
-    """
+    """A state in words."""
     return facts.describe_state(state)
 
 
 def without_meanings(task: str) -> str:
     """A task without its last sentence, if that says what the actions do.
-
-    Args:
-        task: the task in words.
 
     Example:
         >>> without_meanings("Reach the flag. Actions: 0 left, 1 right.")
@@ -389,11 +346,7 @@ class FactsRenderer:
 
 
 def score_ahead(item: Recollection) -> float:
-    """The highest score that memory believes reachable after an outcome.
-
-    Args:
-        item: the outcome.
-    """
+    """The highest score that memory believes reachable after an outcome."""
     return item.outcome.score if item.value_estimate is None else item.value_estimate
 
 

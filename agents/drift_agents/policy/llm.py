@@ -120,7 +120,6 @@ class LanguageModelPolicy:
         """Choose an action.
 
         Args:
-            view: what the policy decides by.
             rng: for the order of records, and for samples.
 
         Raises:
@@ -138,8 +137,6 @@ class LanguageModelPolicy:
         """Choose an action and answer a side question; an unusable answer to the latter counts as false.
 
         Args:
-            view: what the policy decides by.
-            aside: the side question, if there is one.
             rng: for the order of records, and for samples.
 
         Raises:
@@ -160,7 +157,6 @@ class LanguageModelPolicy:
         """Answer other messages by a schema; the rules answer where the model's reply is unusable, which is counted.
 
         Args:
-            messages: the messages.
             schema: the JSON schema of the reply.
             rules: the fallback.
             rng: for samples.
@@ -175,12 +171,7 @@ class LanguageModelPolicy:
         return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
 
     def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:
-        """The messages of a decision.
-
-        Args:
-            view: the prompt.
-            aside: the side question, if there is one.
-        """
+        """The messages of a decision."""
         environment = named_environment(view.environment)
         reference = environment.templates[self.format]
         # A plain template shows states as they are, so an environment's words go with its own templates alone.
@@ -194,7 +185,6 @@ class LanguageModelPolicy:
 
         Args:
             view: the prompt; it names the admissible actions.
-            aside: the side question, if there is one.
         """
         properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reason else {}
         properties["action"] = {"type": "string", "enum": list(view.actions)}

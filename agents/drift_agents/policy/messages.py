@@ -168,7 +168,6 @@ def arrange(view: PromptView, order: str, rng: np.random.Generator) -> PromptVie
     """The same prompt with its records in another order.
 
     Args:
-        view: the prompt.
         order: one of `ARRANGEMENTS`.
         rng: for `shuffled`.
     """
@@ -193,7 +192,6 @@ def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
     """The prompt without `count` records, the oldest first; then without lessons, then without the oldest steps.
 
     Args:
-        view: the prompt.
         form: one of `FORMATS`; records that it does not contain are not counted.
         count: how many are left out.
 

@@ -49,7 +49,6 @@ class GenericPlanner:
         """Choose an action.
 
         Args:
-            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:
@@ -136,7 +135,6 @@ class Planner:
         """Choose an action.
 
         Args:
-            view: what the policy decides by.
             rng: for ties and exploration.
 
         Raises:

@@ -164,14 +164,10 @@ class PromptBuilder:
 
         Args:
             memory: what is queried; retrieval may have side effects there.
-            task: the task in words.
-            state: the present state.
-            actions: the admissible actions.
             now: the agent's clock.
             doubt_since: when an outcome contradicted memory.
             strategy: a text that precedes the memory's own items.
             history: the steps of the present episode, if the prompt shows them.
-            environment: the environment's name.
         """
         state_key, related, k = self.matching.state_key, self._related, self.recall.k
         key = state_key(state)

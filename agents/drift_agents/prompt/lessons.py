@@ -134,9 +134,6 @@ def render_trajectory(trajectory: Trajectory) -> str:
 def parse_trajectories(text: str) -> tuple[Trajectory, ...]:
     """The trajectories of a text, in order; those with states that are no JSON texts are skipped.
 
-    Args:
-        text: any text.
-
     Example:
         >>> one = Trajectory(('{"at": 1}', '{"at": 2}'), ("0",), 0.5, False, 3)
         >>> parse_trajectories(f"Be careful. {render_trajectory(one)} From then on it is easy.") == (one,)

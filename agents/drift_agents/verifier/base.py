@@ -104,7 +104,6 @@ class Verifier(Protocol):
         """Write an experience, quarantine it, or respond to a surprise.
 
         Args:
-            experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
         """
@@ -254,7 +253,6 @@ class VerifierWithProber(BaseVerifier, ABC):
         """What `Verifier.verify` does, while the prober stands at this step.
 
         Args:
-            experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
         """

@@ -44,7 +44,6 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
     Args:
         transition: the new one; it must not be among the records.
         records: the records of the same transition.
-        matching: when two outcomes count as the same.
 
     Returns:
         The share in [0, 1] (0 without responses) and the number of responses.
@@ -114,7 +113,6 @@ def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching
 
     Args:
         records: the records of the same transition in memory.
-        matching: when two outcomes count as the same.
     """
     remembered = list(records)
     table = tabulate([*remembered, *fresh], matching)
@@ -126,7 +124,6 @@ def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: 
 
     Args:
         rows: records, each with all its responses, and single responses.
-        matching: when two outcomes count as the same.
         outcomes: the least number of columns; at least two, since one outcome alone has no alternative.
 
     Returns:

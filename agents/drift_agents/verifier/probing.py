@@ -80,7 +80,6 @@ class SurpriseVerifier(BaseVerifier, ABC):
         """Write the experience, quarantine it, or respond to the surprise.
 
         Args:
-            experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
         """
@@ -231,7 +230,6 @@ def realign(
     Args:
         fresh: the probes' transitions; at least one.
         memory: the memory of the records.
-        matching: when two outcomes count as the same.
         now: the time of the summary.
     """
     contradicted = contradicts(fresh, same_transitions, matching)

@@ -50,9 +50,6 @@ from drift_agents.experiment.own_lines import OWN_LOOP
 def write_html(folder: Path) -> Path:
     """Write the report of a run as HTML, with its curve, and the inspection page to which it links.
 
-    Args:
-        folder: the run's folder.
-
     Returns:
         The file; it refers to nothing but the inspection page beside it.
 
@@ -134,9 +131,6 @@ def list_curves(parts: Sequence[ScheduleRuns]) -> list[dict[str, Any]]:
 
     They are success or score, conflicts with memory, and the share of changed facts that memory still believes.
     Clairvoyant stands in all curves of success or score. Of single memories the one with the most lines comes first.
-
-    Args:
-        parts: the schedules that were played.
 
     Returns:
         Plain data: `schedule`, `memory`, `measure`, `percent` (whether values are; else they are counts of an episode),
@@ -282,9 +276,5 @@ def bundle_chart(script: str) -> str:
 
 
 def read_part(name: str) -> str:
-    """A file of this folder.
-
-    Args:
-        name: its name.
-    """
+    """A file of this folder."""
     return (resources.files("drift_agents.analysis.html") / name).read_text("utf-8")

@@ -41,7 +41,6 @@ def write_page(folder: Path, out: Path | None = None) -> Path:
     """Write the page of a run.
 
     Args:
-        folder: the run's folder.
         out: the file; `inspect.html` in the run's folder if not given.
 
     Returns:
@@ -161,9 +160,6 @@ class InspectData:
 def gather(folder: Path) -> InspectData:
     """Read a run's folder.
 
-    Args:
-        folder: the run's folder.
-
     Raises:
         ExperimentError: if the folder holds no finished run, or a file cannot be read.
     """
@@ -250,7 +246,6 @@ def make_server(folder: Path, port: int = 0, allow_hosts: Iterable[str] = ()) ->
     """A server for a run's folder; `serve_forever` runs it.
 
     Args:
-        folder: the run's folder.
         port: 0 for any that is free.
         allow_hosts: names under which the server is addressed, beside `localhost`, this machine's name and IP
             addresses; requests to other names are refused.

@@ -68,7 +68,6 @@ def save_weights(path: Path, weights: ReaderWeights) -> None:
     """Write a file; every row is stored as bytes with a scale, all rows in one array, which takes the least space.
 
     Args:
-        path: the file.
         weights: what is stored.
     """
     names = list_shapes(len(weights.vocabulary) + UNKNOWN + 1)
@@ -84,9 +83,6 @@ def save_weights(path: Path, weights: ReaderWeights) -> None:
 
 def load_weights(path: Path) -> ReaderWeights:
     """Read a file of `save_weights`.
-
-    Args:
-        path: the file.
 
     Raises:
         ArgumentError: if it cannot be read, or is no such file.

@@ -63,12 +63,7 @@ class LearnedReader:
         self._renderer = LanguageModelPolicy(RuleModel({}), format=BRIEF)  # renders, and is not called
 
     def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: draws the action.
-        """
+        """Choose an action."""
         if len(view.actions) == 1:
             return Reply(view.actions[0])
         text = "\n".join(message.content for message in self._renderer.messages(view))
@@ -98,7 +93,6 @@ def choose(scores: Array, temperature: float, rng: np.random.Generator) -> int:
     Args:
         scores: of each action, of the shape (actions,).
         temperature: divides the scores; with 0 the highest one is taken, of equal ones the first.
-        rng: draws.
 
     Example:
         >>> scores = np.array([0.0, 3.0], np.float32)
@@ -125,9 +119,6 @@ _TIMES = ("at", "step")
 
 def split_text(text: str) -> Iterator[str]:
     """Messages as short lines: a sentence, or an entry of a list after what stands before the list.
-
-    Args:
-        text: the messages.
 
     Example:
         >>> list(split_text("Go on. Stop." + chr(10) + "Actions: 0 left, 1 right"))
@@ -210,10 +201,6 @@ class ReadMessages(NamedTuple):
 
 def read_messages(text: str, actions: Sequence[str]) -> ReadMessages:
     """Messages and admissible actions as words.
-
-    Args:
-        text: the messages.
-        actions: the admissible actions.
 
     Example:
         >>> read = read_messages("Task: put an egg in bed" + chr(10) + "You see egg 1.", ["take egg 1", "look"])
