@@ -11,7 +11,7 @@ from typing import Any
 
 from drift_agents.analysis.evidence import AXES, read_evidence
 from drift_agents.analysis.leaderboard import name_of
-from drift_agents.analysis.ranking import BOARD, Standing, rank_agents
+from drift_agents.analysis.ranking import BOARD, Standing, Standings, rank_agents
 from drift_agents.analysis.runs import Runs, ScheduleRuns, estimate, parts_of, read_run, sum_of
 from drift_agents.analysis.tables import write_headline
 from drift_envs.metrics import Estimate
@@ -87,8 +87,6 @@ def describe_board(sources: Sequence[Path], charge: int = 0) -> dict[str, Any]:
     """
     evidence = read_evidence(sources)
     standings = rank_agents(evidence, charge)
-    followers = {key for keys in standings.same.values() for key in keys}
-    scores = [one.ranked_by for one in standings.ranked if one.key not in followers]
     return {
         "board": BOARD,
         "charge": charge,
@@ -96,18 +94,18 @@ def describe_board(sources: Sequence[Path], charge: int = 0) -> dict[str, Any]:
         "schedules": [{"name": name, "hash": evidence.schedules[name]["hash"]} for name in standings.schedules],
         "instances": standings.instances,
         "left_out": dict(standings.left_out),
-        "agents": [_describe_standing(one, scores) for one in (*standings.ranked, *standings.references)],
+        "agents": [_describe_standing(one, standings) for one in (*standings.ranked, *standings.references)],
         "same_episodes": [[name_of(one) for one in (key, *others)] for key, others in standings.same.items()],
     }
 
 
-def _describe_standing(standing: Standing, scores: Sequence[float]) -> dict[str, Any]:
+def _describe_standing(standing: Standing, standings: Standings) -> dict[str, Any]:
     return {
         "name": name_of(standing.key),
         **dict(zip(AXES, standing.key, strict=True)),
         "reference": standing.reference,
         "supervision": standing.supervision,
-        "rank": None if standing.reference else 1 + sum(score > standing.ranked_by for score in scores),
+        "rank": None if standing.reference else standings.rank(standing),
         "ranks": None if standing.reference else list(standing.ranks),
         "score": _interval(standing.score),
         "success": dict(standing.success),

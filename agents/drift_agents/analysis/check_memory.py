@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,23 +42,6 @@ RATES = ("present", "stale_first", "both", "nothing")
 _FACTS = 2
 """Facts of each kind in a world."""
 _RESAMPLES = 1000
-
-
-class MemoryService(Protocol):
-    """A memory service.
-
-    `add` may take `metadata`, a dictionary with `day`; a method `clock(day)`, if there is one, is called each day.
-    With `edits`, `update(id, text)` is called where a statement corrects one that was added before, or else
-    `delete(id)` before `add`; the id is what `add` returned.
-    """
-
-    def add(self, text: str) -> Any:
-        """Store a text; what is returned is read with `edits` alone."""
-        ...
-
-    def search(self, query: str, k: int) -> Sequence[str]:
-        """At most `k` texts, the best first; hits with a text as their second entry are read too."""
-        ...
 
 
 class Answered(NamedTuple):
@@ -161,7 +144,11 @@ def check_memory(
     seed: int = 0,
     edits: bool = False,
 ) -> MemoryCheck:
-    """Check a memory service.
+    """Check a memory service: an object with `add(text)` and `search(query, k)`, as `read_texts` reads it.
+
+    `add` may take `metadata`, a dictionary with `day`; a method `clock(day)`, if there is one, is called each day.
+    With `edits`, `update(id, text)` is called where a statement corrects one that was added before, or else
+    `delete(id)` before `add`; the id is what `add` returned.
 
     Args:
         make: makes an empty service; called once for each world, in a thread of its own.

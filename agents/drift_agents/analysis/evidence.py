@@ -147,10 +147,9 @@ def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any
 
 
 def _describe_players(entries: Sequence[Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
-    usual = {"controller": "direct", "team": "solo"}
     found: dict[Key, dict[str, Any]] = {}
     for entry in sorted(entries, key=lambda entry: SUPERVISION.index(entry["supervision"])):
-        key = tuple(str(entry.get(axis, usual.get(axis))) for axis in AXES)
+        key = tuple(entry[axis] for axis in AXES)
         found[key] = {"reference": entry["reference"], "supervision": entry["supervision"]}
     return found
 

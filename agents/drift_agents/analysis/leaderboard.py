@@ -168,10 +168,9 @@ def tabulate_standings(standings: Standings, names: Mapping[Key, str] | None = N
     rows = row_names(standings, names)
     ranked = [one for one in standings.ranked if one.key in rows]
     for one in (*ranked[:most], *standings.references):
-        better = sum(other.ranked_by > one.ranked_by for other in ranked)
         table.add(
             rows[one.key],
-            MISSING if one.reference else _format_rank(1 + better, one),
+            MISSING if one.reference else _format_rank(standings.rank(one), one),
             MISSING if standings.measure != AREA else format_estimate(one.score, 1),
             *(format_plain(one.success[measure], 1) for measure in ("x1", "x1.5", UNLIMITED)),
             MISSING if one.gain is None else format_difference(one.gain, 1).rstrip("*"),

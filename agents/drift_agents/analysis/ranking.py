@@ -29,7 +29,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, hash_lines
-from drift_agents.analysis.runs import TOLERANCE, WINDOW
+from drift_agents.analysis.runs import CLAIRVOYANT, TOLERANCE, WINDOW
 from drift_agents.errors import ArgumentError, EvidenceError
 from drift_agents.experiment.logs import SUCCESS
 from drift_envs.metrics import Estimate
@@ -100,6 +100,12 @@ class Standings(NamedTuple):
     left_out: Mapping[str, int]
     same: Mapping[Key, tuple[Key, ...]]
     measure: str
+
+    def rank(self, standing: Standing) -> int:
+        """The rank of an agent; equal ones share it, and agents that played the same episodes count once."""
+        followers = {key for keys in self.same.values() for key in keys}
+        distinct = (one for one in self.ranked if one.key not in followers)
+        return 1 + sum(one.ranked_by > standing.ranked_by for one in distinct)
 
 
 def rank_agents(evidence: EvidenceTable, charge: int = 0) -> Standings:
@@ -333,8 +339,6 @@ AREA, UNLIMITED = "area", "unlimited"
 
 MEASURES = (*(f"x{budget:g}" for budget in BUDGETS), UNLIMITED, AREA)
 """The measures of a cell, by name: success at each budget, without a limit, and the area over the budgets."""
-
-CLAIRVOYANT = "clairvoyant"
 
 
 @lru_cache(maxsize=2)

@@ -173,14 +173,17 @@ def _about(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
     )
 
 
+_TASKS = {"other": "other tasks", "elsewhere": "tasks of other houses", "same": "tasks of the test"}
+"""What a training phase plays, by its `where`."""
+
+
 def _stages(known: Mapping[str, Any]) -> str:
     """The training phase, and whether memory is frozen in the test, where that is not the default."""
     text = ""
     training = known.get("train")
     if training is not None:
-        where = "the same" if training.get("where") == "same" else "other"
+        text += f"; before the test {training['episodes']} {_TASKS[training.get('where', 'other')]}"
         epochs = training.get("epochs", 1)
-        text += f"; before the test {training['episodes']} {where} tasks"
         text += f" in {epochs} epochs" if epochs > 1 else ""
         text += f", played by {training['policy']['name']}" if "policy" in training else ""
     return text + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")

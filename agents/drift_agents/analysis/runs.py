@@ -260,7 +260,8 @@ REFERENCE_NAMES = {
     "oracle_reset": "oracle reset",
     "oracle_truth": "oracle truth",
 }
-ALONE = {"clairvoyant": "Clairvoyant"}
+CLAIRVOYANT = "clairvoyant"
+ALONE = {CLAIRVOYANT: "Clairvoyant"}
 """Players without memory and verifier, by policy."""
 
 

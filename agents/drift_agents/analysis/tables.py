@@ -48,16 +48,13 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
     began (over the whole run where nothing drifts). A verifier that was played with several options has a column for
     each, headed by them; of the references *oracle reset* has one. Beside the scores stand their costs, the
     interactions of an instance over the whole run, those of a training phase and of probes included. Memories whose
-    figures are equal share a line;
-    agents without memory have one only where no memory was played.
+    figures are equal share a line; agents without memory have one only where no memory was played.
     """
     lines: dict[tuple[str, ...], tuple[ScheduleRuns, dict[str, Runs]]] = {}
     for part in parts:
         has_memory = any(player.memory != "none" for player in part.players.runs)
         for player, runs in part.players.runs.items():
-            if player.policy == "clairvoyant" or (
-                has_memory and player.memory == "none" and player.policy not in ALONE
-            ):
+            if player.policy in ALONE or (has_memory and player.memory == "none"):
                 continue
             name = part.players.name(player._replace(verifier=PLAIN))
             _, found = lines.setdefault((part.schedule, name), (part, {}))

@@ -37,6 +37,9 @@ from drift_envs.schedule.model import Schedule
 OWN_LOOP = "own loop"
 """The label that stands in the place of a policy's."""
 
+_PARTS = {"verifier": "none", "controller": "direct", "team": "solo", "policy": OWN_LOOP}
+"""The labels beside that of the memory, which is the loop's name."""
+
 IMPORTED = "imported"
 """In the place of the configuration's hash: the lines are not those of an experiment alone."""
 
@@ -97,8 +100,8 @@ def import_lines(
     own: list[dict[str, Any]] = []
     for played, some in groupby(sorted(lines, key=lambda line: line.schedule), key=lambda line: line.schedule):
         own += _rows_of(played, list(some), name, given, manifest, rows)
-        about = {"schedule": played, "memory": name, "verifier": "none", "policy": OWN_LOOP, "reference": None}
-        manifest["players"].append({**about, "controller": "direct", "team": "solo", "supervision": "none"})
+        about = {"schedule": played, "memory": name, **_PARTS}
+        manifest["players"].append({**about, "reference": None, "supervision": "none"})
     manifest["name"] = name if beside is None else f"{manifest['name']}, with {name}"
     if beside is None:
         manifest["experiment"]["seeds"] = sorted({row["seed"] for row in own})
@@ -250,8 +253,8 @@ def _rows_of(
         row |= {field: type(default)(data.get(field, default)) for field, default in _COSTS.items()}
         row |= {
             "env": schedule.env, "schedule": name, "schedule_hash": schedule.content_hash(),
-            "memory": agent, "verifier": "none", "controller": "direct", "team": "solo", "policy": OWN_LOOP,
-            "seed": line.seed, "stage": TEST, "episode": data["episode"], "round": rounds[key],
+            "memory": agent, **_PARTS, "seed": line.seed, "stage": TEST,
+            "episode": data["episode"], "round": rounds[key],
             "phase": data["phase"], "tick": data["tick"], "success": score >= SUCCESS, "score": score,
             "steps": data["steps"], "regret": None if optimum is None else optimum - score,
         }  # fmt: skip

@@ -216,7 +216,9 @@ def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[st
     assert len(run.phase("source").rows[0]) == 4
     manifest = json.loads((folder / "run.json").read_text())
     (section,) = make_report(manifest, rows).sections
-    assert section.about.endswith("before the test 3 the same tasks in 2 epochs; memory frozen in the test")
+    assert section.about.endswith("; before the test 3 tasks of the test in 2 epochs; memory frozen in the test")
+    manifest["schedules"]["puddle"]["train"]["where"] = "elsewhere"
+    assert "before the test 3 tasks of other houses" in make_report(manifest, rows).sections[0].about
     tables = {table.title: table for table in section.tables}
     costs = tables["Costs of the whole run, mean of an instance"]
     steps = dict(zip(costs.columns, next(cells for cells, _ in costs.rows if "GLOVE" in cells[0]), strict=True))

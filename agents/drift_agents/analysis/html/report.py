@@ -31,6 +31,7 @@ from drift_agents.analysis.plots import (
 )
 from drift_agents.analysis.report import LEGEND, make_report
 from drift_agents.analysis.runs import (
+    CLAIRVOYANT,
     WINDOW,
     Player,
     PlayerIndex,
@@ -119,7 +120,6 @@ def _links(folder: Path) -> dict[tuple[str, Player, int], str]:
     return found
 
 
-CLAIRVOYANT = "clairvoyant"
 CONFLICTS = "conflicts with memory in an episode"
 MOST_LINES = 8
 """Agents that are legible in one curve."""
