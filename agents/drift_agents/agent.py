@@ -20,16 +20,7 @@ from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.prompt.view import PromptView
-from drift_agents.types import (
-    NO_USAGE,
-    AgentClock,
-    Episode,
-    Experience,
-    ProbeCost,
-    RecordId,
-    StepTrace,
-    Verdict,
-)
+from drift_agents.types import NO_USAGE, AgentClock, Episode, Experience, ProbeCost, RecordId, StepTrace, Verdict
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
 from drift_envs.errors import DriftWarning
 

@@ -3,7 +3,7 @@
 * `runs` - rows grouped by player and instance; one schedule with its players, measure and phases
 * `table`, `tables`, `report` - a table in its formats; those of a run, and its sentences; Markdown and the terminal
 * `html`, `inspect`, `plots` - the report as one HTML file, the page to step through episodes, figures
-* `run`, `as_json` - a run in Python, and reports and leaderboards as data
+* `run` - a run in Python, and its figures as data
 * `evidence`, `ranking`, `leaderboard` - the lines of runs as columns; agents ranked over all schedules; the page
 * `check_memory`, `memory_table` - what a memory service still believes
 """

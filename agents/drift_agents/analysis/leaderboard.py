@@ -1,4 +1,4 @@
-"""The leaderboard: agents ranked over all schedules of runs, as one page.
+"""The leaderboard: agents ranked over all schedules of runs, as one page, and as data for `--json`.
 
 The figures are those of `drift_agents.analysis.ranking`. Equal lines give equal bytes.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, read_evidence
 from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
-from drift_agents.analysis.runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES, display_name
-from drift_agents.analysis.table import (
-    MISSING,
-    Table,
-    format_difference,
-    format_estimate,
-    format_plain,
-    to_markdown,
+from drift_agents.analysis.runs import (
+    ALONE,
+    MEMORY_NAMES,
+    REFERENCE_NAMES,
+    VERIFIER_NAMES,
+    describe_interval,
+    display_name,
 )
+from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.experiment.folder import write_text
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
@@ -183,3 +184,43 @@ def tabulate_standings(standings: Standings, names: Mapping[Key, str] | None = N
 def _format_rank(rank: int, standing: Standing) -> str:
     low, high = standing.ranks
     return f"{rank} ({low}-{high})" if low < high else str(rank)
+
+
+def describe_board(sources: Sequence[Path], charge: int = 0) -> dict[str, Any]:
+    """The agents of several runs, ranked; the references after them.
+
+    Args:
+        sources: folders of finished runs, Parquet files, and folders of Parquet files.
+        charge: interactions that a failed episode is charged.
+
+    Raises:
+        EvidenceError: if the lines cannot be read together, or there is nothing to compare.
+    """
+    evidence = read_evidence(sources)
+    standings = rank_agents(evidence, charge)
+    return {
+        "board": BOARD,
+        "charge": charge,
+        "measure": standings.measure,
+        "schedules": [{"name": name, "hash": evidence.schedules[name]["hash"]} for name in standings.schedules],
+        "instances": standings.instances,
+        "left_out": dict(standings.left_out),
+        "agents": [_describe_standing(one, standings) for one in (*standings.ranked, *standings.references)],
+        "same_episodes": [[name_of(one) for one in (key, *others)] for key, others in standings.same.items()],
+    }
+
+
+def _describe_standing(standing: Standing, standings: Standings) -> dict[str, Any]:
+    return {
+        "name": name_of(standing.key),
+        **dict(zip(AXES, standing.key, strict=True)),
+        "reference": standing.reference,
+        "supervision": standing.supervision,
+        "rank": None if standing.reference else standings.rank(standing),
+        "ranks": None if standing.reference else list(standing.ranks),
+        "score": describe_interval(standing.score),
+        "success": dict(standing.success),
+        "gain": None if standing.gain is None else describe_interval(standing.gain),
+        "probes": standing.probes,
+        "chain": standing.chain,
+    }

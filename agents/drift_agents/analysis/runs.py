@@ -202,6 +202,17 @@ def estimate(values: Sequence[float], *, one_run: bool = False) -> Estimate:
     return bootstrap(known)._replace(n=1 if one_run else len(known))
 
 
+def describe_interval(value: Estimate) -> dict[str, Any]:
+    """A mean with its 95 % interval as plain data; it is `None` with one instance."""
+    has_interval = value.n > 1
+    return {
+        "mean": value.mean,
+        "low": value.low if has_interval else None,
+        "high": value.high if has_interval else None,
+        "n": value.n,
+    }
+
+
 def difference(a: Runs, b: Runs, measure: Measurement) -> Estimate:
     """The mean of a - b over pairs of instances with one seed, with its interval."""
     theirs = dict(zip(b.seeds, b.per_instance(measure), strict=True))

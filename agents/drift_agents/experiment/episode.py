@@ -16,12 +16,7 @@ from drift_agents.controller.base import make_controller
 from drift_agents.environment import find_environment
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, ScheduleSettings, TrainingSettings
-from drift_agents.experiment.environments import (
-    EvaluationWrapper,
-    make_env,
-    memory_dependencies,
-    read_schedule,
-)
+from drift_agents.experiment.environments import EvaluationWrapper, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.evaluator import EpisodeEvaluator
 from drift_agents.experiment.logs import SUCCESS, TEST, TRAIN
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes

@@ -32,19 +32,6 @@ from tests.processes import children_of, command_of, is_alive, wait_until
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the schedule, whose path stands in a run, and for one run of it."""
-    return tmp_path_factory.mktemp("tiny")
-
-
-@pytest.fixture
-def schedule_file(place: Path, puddle: str) -> Path:
-    path = place / "puddle.yaml"
-    path.write_text(puddle, encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def experiment(data: dict[str, Any]) -> Experiment:
     return parse_experiment(data)

@@ -62,7 +62,7 @@ def silent_server() -> Iterator[str]:
         server.shutdown()
 
 
-def stop_run(folder: Path, options: list[str], moment: float, number: int) -> None:
+def check_stopped_run(folder: Path, options: list[str], moment: float, number: int) -> None:
     """Start a run in a terminal, stop it after so many seconds, and check what is left."""
     out = folder / "run"
     (folder / "slow.py").write_text(MEMORY)
@@ -159,4 +159,4 @@ def test_a_signal_ends_a_run(way: str, moment: float, number: int, tmp_path: Pat
         options += ["--policy", "llm", "--model", "m", "--base-url", silent_server, "--memory", "vanilla"]
     else:
         options += ["--memory", f"{tmp_path}/slow.py:{'Endless' if way == 'endless' else 'Slow'}"]
-    stop_run(tmp_path, options, moment, number)
+    check_stopped_run(tmp_path, options, moment, number)

@@ -30,19 +30,6 @@ from tests.drift_agents.experiment.cells import forget_cell, read_cells
 GLOVE = "*vanilla--glove--planner--0.jsonl.gz"
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the schedule, whose path stands in a run, and for one run that keeps all steps."""
-    return tmp_path_factory.mktemp("tiny")
-
-
-@pytest.fixture
-def schedule_file(place: Path, puddle: str) -> Path:
-    path = place / "puddle.yaml"
-    path.write_text(puddle, encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def whole(data: dict[str, Any], place: Path) -> Path:
     """The run: it is played once, and not written to."""

@@ -65,9 +65,12 @@ def test_an_end_before_the_first_drift() -> None:
     ids=["reached", "no steps", "trial", "no reset", "jump", "no schedule", "no drift", "at once", "no change"],
 )
 def test_no_warning_of_an_end(schedule: Any, run: Callable[[Any], None]) -> None:
-    env = pole(schedule)
-    run(env)
-    env.close()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        env = pole(schedule)
+        run(env)
+        env.close()
+    assert seen == []
 
 
 def test_twins_end_without_a_word() -> None:
