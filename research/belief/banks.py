@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
@@ -85,10 +86,8 @@ def live(schedule: str, seed: int, rounds: int = ROUNDS, memory: str = "beliefme
         setups.append(setup)
         found.extend(step.experience for step in episode.trace)
 
-    planned = rounds
-    for place, _ in enumerate(play(cell, ScheduleSettings(rounds=rounds), watch), 1):
-        if place == planned:
-            break
+    for _ in islice(play(cell, ScheduleSettings(rounds=rounds), watch), rounds):
+        pass
     setup = setups[0]
     ticks = [episode.tick for episode in setup.episodes if episode.tick is not None]
     if len(ticks) <= rounds:

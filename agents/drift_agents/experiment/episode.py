@@ -118,9 +118,7 @@ def make_setup(
     rule = settings.matching
     matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
     seed = np.random.SeedSequence([*cell.agent_entropy, AGENT_STREAM])
-    recall = Recall(**environment.recall)
-    if settings.recall is not None:
-        recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
+    recall = {} if settings.recall is None else settings.recall.model_dump(exclude_none=True)
     defaults = {"matching": matching, **memory_dependencies(cell.memory, env, schedule, cell.seed)}
     policy, memory, meter = make_policy_and_memory(cell.policy, cell.memory, service, defaults)
     if cell.reference is not None:
@@ -130,7 +128,7 @@ def make_setup(
     options: dict[str, Any] = {
         "controller": make_controller(cell.decision.controller.name, **cell.decision.controller.options),
         "matching": matching,
-        "recall": recall,
+        "recall": Recall(**{**environment.recall, **recall}),
         "environment": environment,
         "seed": seed,
         "meter": meter,
@@ -138,14 +136,6 @@ def make_setup(
     agent = make_player(cell.decision.team, policy, memory, verifier, service, **options)
     warnings: list[str] = []
     (agent.agent if isinstance(agent, TeamAgent) else agent).warn = warnings.append
-    training_policy = None
-    if training_phase is not None and training is not None and training.policy is not None:
-        if cell.decision.team.name != SOLO.name:
-            raise ExperimentError(
-                f"`train: {{policy: {training.policy.name}}}` needs the team 'solo': a team's members train "
-                f"themselves. Received {cell.decision.labels[1]!r}"
-            )
-        training_policy, _ = make_policy_and_model(training.policy, service)
     return CellSetup(
         schedule,
         env,
@@ -155,10 +145,26 @@ def make_setup(
         episodes,
         matching,
         training_phase,
-        training_policy,
+        None if training_phase is None else _make_training_policy(cell, training, service),
         frozen=settings.learning == "frozen",
         warnings=warnings,
     )
+
+
+def _make_training_policy(cell: Cell, training: TrainingSettings | None, service: Service | None) -> Policy | None:
+    """The policy of the training phase, if it is not the agent's own.
+
+    Raises:
+        ExperimentError: if a team would play it.
+    """
+    if training is None or training.policy is None:
+        return None
+    if cell.decision.team.name != SOLO.name:
+        raise ExperimentError(
+            f"`train: {{policy: {training.policy.name}}}` needs the team 'solo': a team's members train themselves. "
+            f"Received {cell.decision.labels[1]!r}"
+        )
+    return make_policy_and_model(training.policy, service)[0]
 
 
 OnEpisode = Callable[[CellSetup, int, Episode], None]

@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from drift_agents.analysis.inspect.page import gather, hash_source, script_json, write_page
+from drift_agents.analysis.inspect.page import InspectData, gather, hash_source, script_json, write_page
 from drift_agents.analysis.plots import (
     FAMILY_COLOURS,
     OTHER,
@@ -39,7 +39,6 @@ from drift_agents.analysis.runs import (
     ScheduleRuns,
     memory_name,
     parts_of,
-    read_run,
 )
 from drift_agents.analysis.table import Table, format_seeds
 from drift_agents.analysis.tables import tabulate_cells
@@ -58,10 +57,10 @@ def write_html(folder: Path) -> Path:
         ExperimentError: if the folder holds no finished run, or a file cannot be written.
         MissingDependencyError: without vl-convert.
     """
-    manifest, rows = read_run(folder)
-    report = make_report(manifest, rows)
-    parts = parts_of(manifest, rows)
-    write_page(folder)
+    contents = gather(folder)
+    write_page(folder, contents=contents)
+    manifest = contents.manifest
+    report, parts = make_report(manifest, contents.rows), parts_of(manifest, contents.rows)
     text = (
         _templates()
         .get_template("report.html")
@@ -73,7 +72,7 @@ def write_html(folder: Path) -> Path:
             spec=Markup(read_part("curve.json")),
             report=report,
             cells=tabulate_cells(report.cells),
-            links=_links(folder),
+            links=_links(contents),
             legend=LEGEND,
             seeds=format_seeds(manifest["experiment"]["seeds"]),
             inspect_page=PAGE,
@@ -110,10 +109,10 @@ def _templates() -> Environment:
     return templates
 
 
-def _links(folder: Path) -> dict[tuple[str, Player, int], str]:
+def _links(contents: InspectData) -> dict[tuple[str, Player, int], str]:
     """By schedule, player and seed the address of the steps after the first drift, where the run kept steps."""
     found = {}
-    for number, cell in enumerate(gather(folder).index["cells"]):
+    for number, cell in enumerate(contents.index["cells"]):
         if cell["chunk"] is not None:
             after = next((at for at, phase in enumerate(cell["phase"]) if phase != cell["phase"][0]), 0)
             found[cell["schedule"], Player.of(cell), cell["seed"]] = f"{PAGE}#{number}/{cell['episode'][after]}/0"

@@ -37,11 +37,12 @@ SCRIPTS = ("data.js", "timeline.js", "frames.js", "steps.js", "main.js")
 """In the order in which they are read: each one uses those before it."""
 
 
-def write_page(folder: Path, out: Path | None = None) -> Path:
+def write_page(folder: Path, out: Path | None = None, contents: InspectData | None = None) -> Path:
     """Write the page of a run.
 
     Args:
         out: the file; `inspect.html` in the run's folder if not given.
+        contents: what `gather` returned for the folder, if it was called before.
 
     Returns:
         The file.
@@ -49,7 +50,7 @@ def write_page(folder: Path, out: Path | None = None) -> Path:
     Raises:
         ExperimentError: if the folder holds no finished run, or the file cannot be written.
     """
-    contents = gather(folder)
+    contents = gather(folder) if contents is None else contents
     contents.check_steps()
     path = folder / PAGE if out is None else out
     try:
@@ -141,10 +142,14 @@ class InspectData:
             episodes by columns, of which the first `training` came before the test. A cell's
             `chunk` is the number of its file, `None` without steps.
         chunks: the files with the steps, as `drift_agents.experiment.trace` wrote them.
+        manifest: the content of the run's `run.json`.
+        rows: those of the run.
     """
 
     index: dict[str, Any]
     chunks: tuple[Path, ...]
+    manifest: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
 
     def check_steps(self) -> None:
         """Check that a browser can show all steps.
@@ -193,7 +198,7 @@ def gather(folder: Path) -> InspectData:
         "cells": cells,
         "probing": FAMILY_COLOURS["probing"],
     }
-    return InspectData(index, tuple(chunks))
+    return InspectData(index, tuple(chunks), manifest, lines)
 
 
 def _by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
