@@ -16,7 +16,7 @@ from drift_agents.environment import read_outcome, to_env
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.registry import MEMORIES, PROBERS
-from drift_agents.types import AgentClock, Episode, Experience, Record, StepTrace, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, StepTrace, Verdict
 from drift_agents.verifier.base import Prober
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError, NoOracleError
@@ -110,10 +110,16 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
 
     def holds(self, record: Record, tick: int) -> bool:
         """Whether one of a record's outcomes is a possible true response at a tick."""
-        return any(
-            self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
-            for outcome, _ in record.outcomes
-        )
+        return any(self.could_answer(record.state, record.action, outcome, tick) for outcome, _ in record.outcomes)
+
+    def true_share(self, record: Record, tick: int) -> float:
+        """The share of what a record says that the environment could answer at a tick: 1 if all of it, 0 if nothing."""
+        true = (p for outcome, p in record.outcomes if self.could_answer(record.state, record.action, outcome, tick))
+        return float(sum(true))
+
+    def could_answer(self, state: str, action: str, outcome: Outcome, tick: int) -> bool:
+        """Whether an outcome is a possible true response at a tick."""
+        return bool(self.oracle.holds(state, action, outcome.state, outcome.ended, tick, outcome.score))
 
     @property
     def timeline(self) -> Timeline:

@@ -67,17 +67,6 @@ class EpisodeTruth(NamedTuple):
     regret: float | None
 
 
-def true_share(oracle: Any, record: Record, tick: int) -> float:
-    """The share of what a record says that the environment could answer at a tick: 1 if all of it, 0 if nothing."""
-    return float(
-        sum(
-            p
-            for outcome, p in record.outcomes
-            if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
-        )
-    )
-
-
 class GroundTruth:
     """Keeps track of what is remembered and of what is still true.
 
@@ -131,14 +120,14 @@ class GroundTruth:
         return total / len(records)
 
     def share_of(self, record: Record, tick: int) -> float:
-        """`true_share`, computed once for equal content until the environment changes.
+        """`EvaluationWrapper.true_share`, computed once for equal content until the environment changes.
 
         Args:
             tick: the tick of the last evaluation.
         """
         content = (record.state, record.action, record.outcomes)
         if content not in self._shares:
-            self._shares[content] = true_share(self._env.oracle, record, tick)
+            self._shares[content] = self._env.true_share(record, tick)
         return self._shares[content]
 
     def _false_realignments(self, episode: Episode, now: Mapping[RecordId, Record]) -> int:
@@ -214,8 +203,8 @@ class ItemAudit:
 
     def _truth(self, items: Sequence[Sequence[RecordId]], memory: Memory) -> float | None:
         """The share of the items that are true, by the records that each rests on."""
-        oracle, tick = self._env.oracle, self._env.tick
-        if oracle is None or not items:
+        tick = self._env.tick
+        if self._env.oracle is None or not items:
             return None
         values = self._env.knobs(tick)
         if values != self._values:
@@ -226,7 +215,7 @@ class ItemAudit:
             for record in memory.records():
                 if record.id in missing:
                     self._true[record.id] = all(
-                        oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
+                        self._env.could_answer(record.state, record.action, outcome, tick)
                         for outcome, _ in record.outcomes
                     )
         return sum(all(self._true.get(number, True) for number in evidence) for evidence in items) / len(items)
@@ -429,14 +418,10 @@ class BeliefTracker:
 
     def _was_true(self, record: Record, outcome: Outcome, tick: int) -> bool:
         """Whether an outcome was true when it was written, and no true response is of its class now."""
-        oracle, env, kind = self._env.oracle, self._env, outcome_key(outcome, self._matching)
+        env, kind = self._env, outcome_key(outcome, self._matching)
         about = record.state, record.action
-
-        def holds(one: Outcome, at: int) -> bool:
-            return bool(oracle.holds(*about, one.state, one.ended, at, one.score))
-
-        responses = (Outcome(one.state, one.score, one.ended) for one in oracle.response(*about, tick))
+        responses = (Outcome(one.state, one.score, one.ended) for one in env.oracle.response(*about, tick))
         now = (outcome, *(one for one in responses if outcome_key(one, self._matching) == kind))
-        if any(holds(one, tick) for one in now):
+        if any(env.could_answer(*about, one, tick) for one in now):
             return False
-        return env.is_of_another(record) or holds(outcome, env.tick_of(record.now.step))
+        return env.is_of_another(record) or env.could_answer(*about, outcome, env.tick_of(record.now.step))

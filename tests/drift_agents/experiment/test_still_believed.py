@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
-from drift_agents.experiment.evaluator import BeliefTracker, answer_of, true_share
+from drift_agents.experiment.evaluator import BeliefTracker, answer_of
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
@@ -33,7 +33,7 @@ def see(memory: Memory, action: str, outcome: Outcome, now: AgentClock = NOW) ->
 
 
 def make_tracker(env: EvaluationWrapper) -> BeliefTracker:
-    return BeliefTracker(env, Exact(), lambda record, tick: true_share(env.oracle, record, tick))
+    return BeliefTracker(env, Exact(), env.true_share)
 
 
 def begin(schedule_file: Path, memory: Memory) -> BeliefTracker:
@@ -88,7 +88,7 @@ def test_a_change_that_the_matching_rule_does_not_see_is_none(tmp_path: Path) ->
     shares = []
     for matching in (Exact(), make_matching("mountain_car")):
         memory, env = VanillaMemory(matching=matching), make_env(read_schedule(str(path)))
-        tracker = BeliefTracker(env, matching, lambda record, tick, env=env: true_share(env.oracle, record, tick))
+        tracker = BeliefTracker(env, matching, env.true_share)
         before, _ = env.reset(seed=0)
         outcome = Outcome(env.step(2)[0], 0.0, False)
         memory.observe(Experience(before, "2", outcome, 0.0, AgentClock()), AgentClock())
