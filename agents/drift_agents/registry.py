@@ -149,7 +149,7 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
 
 
 def read_named(part: str, given: Any, forms: str = "a name") -> tuple[str, Mapping[str, Any]]:
-    """A part as the option of another part: its name and its options.
+    r"""A part as the option of another part: its name and its options.
 
     Args:
         part: the option's name, for the error message.
@@ -162,13 +162,18 @@ def read_named(part: str, given: Any, forms: str = "a name") -> tuple[str, Mappi
     Example:
         >>> read_named("store", "chroma"), read_named("store", {"chroma": {"path": "here"}})
         (('chroma', {}), ('chroma', {'path': 'here'}))
+        >>> read_named("store", {"chroma": "here"})
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `store` should be a name, or one name with its options. Received \
+{'chroma': 'here'}
     """
-    if isinstance(given, str):
-        return given, {}
-    if not isinstance(given, Mapping) or len(given) != 1:
-        raise ArgumentError(f"`{part}` should be {forms}, or one name with its options. Received {given!r}")
-    ((name, options),) = given.items()
-    return name, {} if options is None else options
+    pairs = {given: None} if isinstance(given, str) else given
+    if isinstance(pairs, Mapping) and len(pairs) == 1:
+        ((name, options),) = pairs.items()
+        options = {} if options is None else options
+        if isinstance(name, str) and isinstance(options, Mapping) and all(isinstance(key, str) for key in options):
+            return name, options
+    raise ArgumentError(f"`{part}` should be {forms}, or one name with its options. Received {given!r}")
 
 
 class Registry:

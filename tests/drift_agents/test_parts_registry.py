@@ -3,18 +3,28 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 from drift_agents import registry as module
 from drift_agents.cli.app import main
+from drift_agents.embedding.base import HashedEmbedding, resolve_embedding
 from drift_agents.environment import find_environment
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
+from drift_agents.experiment.config import PartSpec
+from drift_agents.experiment.environments import make_prober
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.players import with_prober
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.memory.base import make_memory
+from drift_agents.policy.base import RandomPolicy, make_policy
 from drift_agents.registry import MEMORIES, REGISTRIES, Registry, make_part
+from drift_agents.stores.base import make_store
+from drift_agents.team.base import Member, make_team
 
 SHORT = """\
 name: short
@@ -202,3 +212,38 @@ def test_a_run_holds_the_version_of_a_package_whose_part_it_names(
     data = {"name": "short", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}
     run_experiment(parse_experiment(data), tmp_path / "run")
     assert read_manifest(tmp_path / "run")["versions"]["other-parts"] == "7.1"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: resolve_embedding({"hashed": 5}), "`embedding` should be a name, or one name with its options."),
+        (lambda: make_store({"in_process": 5}), "`store` should be a store, a name, or one name with its options."),
+        (lambda: make_store({"in_process": {5: 1}}), "Received {'in_process': {5: 1}}"),
+        (
+            lambda: make_store({"in_process": {"embedding": "hashed"}}, HashedEmbedding()),
+            "`embedding` should be given once. Received 'hashed' for the store 'in_process' too",
+        ),
+        (
+            lambda: with_prober(PartSpec(name="glove", options={"prober": {"replay": 5}}), gym.Env()),
+            "`prober` should be a name, or one name with its options. Received {'replay': 5}",
+        ),
+        (
+            lambda: make_prober("replay_live", {"env": 1}, gym.Env()),
+            "the prober 'replay_live' gets `env` from the agent. Received {'env': 1}",
+        ),
+        (lambda: make_memory("vanilla", matching="exact"), "`matching` of a memory should be a rule itself"),
+        (
+            lambda: make_team("judge", [Member("a", RandomPolicy())], model="m"),
+            "`model` of the team 'judge' should be a language model itself. Received 'm'",
+        ),
+        (lambda: make_policy("llm", model="m", reason="no"), "`reason` should be true or false. Received 'no'"),
+    ],
+)
+def test_options_of_files_that_are_of_the_wrong_kind_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        make()
+
+
+def test_a_store_takes_its_embedding_by_name() -> None:
+    assert make_store({"in_process": {"embedding": {"hashed": {"dimension": 64}}}}).embedding.dimension == 64

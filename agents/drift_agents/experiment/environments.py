@@ -174,25 +174,27 @@ def make_env(schedule: Schedule) -> EvaluationWrapper:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
 
-def make_prober(part: PartSpec, env: gym.Env[Any, Any]) -> Prober:
+def make_prober(name: str, options: Mapping[str, Any], env: gym.Env[Any, Any]) -> Prober:
     """Make a prober.
 
     Args:
-        part: one of `registry.PROBERS`, with options; those of other packages are given the twin.
+        name: one of `registry.PROBERS`; those of other packages are given the twin.
         env: the environment in which the agent plays, beneath an evaluator's notes, which follow the agent's own
             interactions.
 
     Raises:
         UnknownNameError: if there is no such prober.
-        ArgumentError: if it does not take one of the options.
+        ArgumentError: if it does not take one of the options, or gets it here.
     """
-    if part.name == "replay_live":
+    if name == "replay_live":
         given: dict[str, Any] = {"env": env}
-    elif part.name == "snapshot":
+    elif name == "snapshot":
         given = {"twin": twin(env), "save": partial(snapshot, env)}
     else:
         given = {"twin": twin(env)}
-    prober: Prober = PROBERS.make(part.name, **given, **part.options)
+    if twice := [key for key in options if key in given]:
+        raise ArgumentError(f"the prober {name!r} gets `{twice[0]}` from the agent. Received {dict(options)!r}")
+    prober: Prober = PROBERS.make(name, **given, **options)
     return prober
 
 

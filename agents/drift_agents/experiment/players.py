@@ -29,7 +29,7 @@ from drift_agents.matching import Matching, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS, Registry
+from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS, Registry, read_named
 from drift_agents.team.base import Member, make_team
 from drift_agents.team.judge import RULES as TEAM_RULES
 from drift_agents.team_agent import TeamAgent
@@ -121,11 +121,14 @@ def with_prober(part: PartSpec, env: gym.Env[Any, Any]) -> dict[str, Any]:
     Args:
         part: the verifier; its option `prober` is a name, or a name with options.
         env: where the agent plays.
+
+    Raises:
+        ArgumentError: if that option is neither.
     """
     options = dict(part.options)
     prober = options.get("prober", "replay")
     if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters and isinstance(prober, (str, Mapping)):
-        options["prober"] = make_prober(PartSpec.model_validate(prober), env)
+        options["prober"] = make_prober(*read_named("prober", prober), env)
     return options
 
 

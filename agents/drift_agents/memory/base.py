@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
-from drift_agents.errors import PartError
+from drift_agents.errors import ArgumentError, PartError
 from drift_agents.matching import Matching
 from drift_agents.registry import MEMORIES, check_protocol
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
@@ -166,6 +166,12 @@ def make_memory(name: str, **options: Any) -> Memory:
         >>> make_memory("vanilla", k=3).k
         3
     """
+    matching = options.get("matching")
+    if matching is not None and not isinstance(matching, Matching):
+        raise ArgumentError(
+            "`matching` of a memory should be a rule itself; an experiment file names it for a schedule, as in "
+            f"environments: {{SCHEDULE: {{matching: exact}}}}. Received {matching!r}"
+        )
     if options.get("embedding") is not None:
         options["embedding"] = resolve_embedding(options["embedding"])
     made: Memory = MEMORIES.make(name, **options)

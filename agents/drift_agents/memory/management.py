@@ -20,7 +20,7 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.transcript import truncate
-from drift_agents.registry import MEMORIES
+from drift_agents.registry import MEMORIES, read_named
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -134,6 +134,8 @@ class Managed:
         check_count("initial", initial, 0)
         check_interval("noise", noise, "[0, 1]")
         check_flag("error_free", error_free)
+        if teacher is not None and not isinstance(teacher, DemonstrationSource):
+            raise ArgumentError(f"`teacher` should be a source of demonstrations. Received {teacher!r}")
         if teacher is None and (initial or error_free):
             option = "initial" if initial else "error_free"
             raise ArgumentError(f"`{option}` requires a `teacher`. Received None")
@@ -337,13 +339,8 @@ def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Ma
         >>> make_store({"vanilla": {"k": 1}}, None, None).k
         1
     """
-    pair: tuple[Any, Any] = (store, None)
-    if isinstance(store, Mapping) and len(store) == 1:
-        pair = next(iter(store.items()))
-    name, given = pair
-    if not isinstance(name, str) or not isinstance(given, Mapping | None):
-        raise ArgumentError(f"`store` should be a memory's name, or one with its options. Received {store!r}")
-    options = dict(given or {})
+    name, given = read_named("store", store, "a memory's name")
+    options = dict(given)
     if "model" in MEMORIES.options(name)[0]:
         own = options.pop("model", None)
         if own not in (None, "rules"):

@@ -27,7 +27,7 @@ from drift_agents.policy.messages import (
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.builder import WHOLE
 from drift_agents.prompt.view import PromptView
-from drift_envs.checks import check_choice, check_count, check_interval
+from drift_envs.checks import check_choice, check_count, check_flag, check_interval
 
 MAX_TOKENS = 1024
 """Default length of a reply, thoughts included."""
@@ -101,9 +101,9 @@ class LanguageModelPolicy:
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
         self.format, self.order, self.context, self.sheets = format, order, context, sheets
-        self.examples = bool(examples)
+        self.examples = check_flag("examples", examples)
         self.needs_history = WHOLE if format == "react" else format in FACTS_FORMATS
-        self.reason = bool(reason) or format == "react"
+        self.reason = check_flag("reason", reason) or format == "react"
         self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
         own = {"temperature": temperature, "max_tokens": max_tokens}
         self.parameters = {**{key: value for key, value in own.items() if value is not None}, **(parameters or {})}

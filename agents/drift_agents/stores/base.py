@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
+from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine, resolve_embedding
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.registry import STORES, read_named
@@ -97,7 +97,11 @@ def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
             )
         return store
     name, options = read_named("store", given, "a store, a name")
-    made = STORES.make(name, **({} if embedding is None else {"embedding": embedding}), **options)
+    if own := options.get("embedding"):
+        if embedding is not None:
+            raise ArgumentError(f"`embedding` should be given once. Received {own!r} for the store {name!r} too")
+        embedding = resolve_embedding(own)
+    made = STORES.make(name, **{**options, **({} if embedding is None else {"embedding": embedding})})
     store = _as_store(made)
     if store is None:
         raise PartError(f"the store {name!r} should have `add` and `search`. Received {type(made).__name__}")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Options, Rule, RuleModel, ask, object_schema, read_messages
 from drift_agents.memory.distillation import RULES as DISTILLING
 from drift_agents.memory.distillation import (
@@ -155,6 +156,9 @@ class Judge(Solo):
         members: the members; the judge is the model of the first member with one.
         model: the judge, if it is not one of theirs; without any model, the majority (`choose`).
 
+    Raises:
+        ArgumentError: if `model` is none, as its name in an experiment file is.
+
     Example:
         >>> from drift_agents.policy.base import RandomPolicy
         >>> team = Judge([Member(name, RandomPolicy()) for name in "abc"])
@@ -167,6 +171,8 @@ class Judge(Solo):
 
     def __init__(self, members: Iterable[Member], *, model: Model | None = None) -> None:
         super().__init__(members)
+        if model is not None and not isinstance(model, Model):
+            raise ArgumentError(f"`model` of the team 'judge' should be a language model itself. Received {model!r}")
         own = next((member.model for member in self.members if member.model is not None), None)
         self.model: Model = model or own or RuleModel({"judge": choose})
 
