@@ -149,7 +149,7 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
 
 
 def read_named(part: str, given: Any, forms: str = "a name") -> tuple[str, Mapping[str, Any]]:
-    r"""A part as the option of another part: its name and its options.
+    """A part as the option of another part: its name and its options.
 
     Args:
         part: the option's name, for the error message.
