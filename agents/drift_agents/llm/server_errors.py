@@ -29,6 +29,9 @@ _TOO_LONG = re.compile(
     # Gemini, Vertex, Bedrock, Moonshot, GitHub, watsonx
     r"|token (?:count|limit)|tokens exceeded|input tokens?\b.{0,60}(?:exceed|limit|maximum|at most)"
     r"|(?:exceed|maximum|limit).{0,60}(?:input|prompt) (?:tokens|length)|number of tokens allowed"
+    # servers of one's own that count: "the prompt has 9 tokens, but at most 8 are allowed"
+    r"|\b(?:prompt|inputs?|sequence|request(?:ed)?)\b(?:(?!output|completion)[^.]){0,40}?\b(?:tokens|length)\b"
+    r"[^.]{0,40}?(?:exceed|more than|at most|\blimit|\bmax|<=)"
     # Cohere, TGI, Qwen, Groq, Cerebras
     r"|too many (?:input |prompt )?tokens|`inputs` (?:tokens \+|must have)|(?:input|prompt) length\b"
     r"|reduce (?:the length of|your (?:prompt|messages?|input))|string too long|\u8d85\u957f|\u8d85\u9650",

@@ -170,6 +170,10 @@ def test_what_servers_send_and_what_is_done(response: Response, what: Any, words
         "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
         "Invalid request: Your request exceeded model token limit: 8192",
         "Trying to keep the first 5000 tokens when context the overflows.",
+        "The prompt contains 5000 tokens which is more than the model's limit of 4096",
+        "Sequence length 5000 exceeds 4096",
+        "prompt has 5000 tokens, but max is 4096",
+        "requested 9000 tokens exceeds 8192",
         "Cannot truncate prompt with n_keep (5000) >= n_ctx (4096)",
         "request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it",
         "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
@@ -202,6 +206,7 @@ def test_a_prompt_that_is_too_long_is_known_in_any_words_and_shape(words: str) -
     ("status", "words"),
     [
         (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens."),
+        (400, "The requested number of output tokens exceeds the maximum"),
         (400, "temperature: Input should be less than or equal to 2"),
         (400, "body.seed: Extra inputs are not permitted"),
         (400, "Invalid value for 'top_p'"),
