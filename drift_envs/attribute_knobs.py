@@ -323,7 +323,9 @@ class AttributeKnobs:
         name, bounds, doc = attribute.name, attribute.bounds, attribute.doc
         present = self._find_value(attribute)
         kind = attribute.kind or _kind_of(present)
-        limits = None if name in self._hidden else self._parsed[attribute.path].integer_range(self._env)
+        path = None if name in self._hidden else self._parsed[attribute.path]
+        limits = None if path is None else path.number_range(self._env)
+        rounds = path is not None and path.holds_integers(self._env)
         if kind == "factor":
             if not _is_numeric(present):
                 raise KnobError(f"`{attribute.path}` should be a number or an array of numbers. Received {present!r}")
@@ -338,12 +340,12 @@ class AttributeKnobs:
             raise KnobError("a number needs `bounds: [low, high]`: values beyond them are reflected")
         if bounds is not None and kind not in ("float", "integer", "array"):
             raise KnobError(f"`bounds` should be given for numbers alone. `{attribute.path}` is {present!r}")
-        if limits is not None and kind in ("float", "integer", "array"):
-            bounds = limits if bounds is None else (max(bounds[0], limits[0]), min(bounds[1], limits[1]))
+        if limits is not None and bounds is not None and kind in ("float", "integer", "array"):
+            bounds = max(bounds[0], limits[0]), min(bounds[1], limits[1])
         if kind == "array":
-            parse = _ArrayParser(name, np.shape(present), bounds, limits is not None)
+            parse = _ArrayParser(name, np.shape(present), bounds, limits, rounds)
             knob = Knob(name, None, None, doc, kind, parse=parse)
-        elif kind == "float" and limits is not None:  # the timeline rounds integer knobs
+        elif kind == "float" and rounds:  # the timeline rounds integer knobs
             knob = Knob(name, None, bounds, doc, "integer", prepare=_round_number)
         else:
             knob = Knob(name, None, bounds, doc, kind)
@@ -390,11 +392,20 @@ class AttributeKnobs:
 
 @dataclass(frozen=True)
 class _ArrayParser:
-    """Checks the shape and the bounds of a list of numbers, and rounds those of integer arrays."""
+    """Checks the shape and the bounds of a list of numbers, and rounds those of integer arrays.
+
+    Args:
+        name: the knob.
+        shape: that of the array.
+        bounds: lowest and highest number.
+        limits: the same of the array's type, which holds infinite ones, too, where it is one of floats.
+        rounds: whether it is one of integers.
+    """
 
     name: str
     shape: tuple[int, ...]
     bounds: tuple[float, float] | None
+    limits: tuple[float, float] | None
     rounds: bool
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
@@ -404,8 +415,11 @@ class _ArrayParser:
             array = np.empty(())
         if array.shape != self.shape:
             raise KnobError(f"`{self.name}` should have the shape {self.shape}. Received {value!r}")
-        if self.bounds is not None and not ((array >= self.bounds[0]) & (array <= self.bounds[1])).all():
-            low, high = self.bounds
+        finite = array if self.rounds else array[np.isfinite(array)]
+        for interval, numbers in ((self.bounds, array), (self.limits, finite)):
+            low, high = interval or (-math.inf, math.inf)
+            if interval is None or ((numbers >= low) & (numbers <= high)).all():
+                continue
             raise KnobError(
                 f"the numbers of `{self.name}` should be in the interval [{low}, {high}]. Received {value!r}"
             )
@@ -447,14 +461,14 @@ def _numbers(value: Value) -> list[float]:
 
 
 def _factors_within(
-    bounds: tuple[float, float] | None, present: Value, limits: tuple[int, int] | None
+    bounds: tuple[float, float] | None, present: Value, limits: tuple[float, float] | None
 ) -> tuple[float, float] | None:
-    """The bounds of a factor, narrowed to what an integer array holds."""
+    """The bounds of a factor, narrowed to what the type of an array holds."""
     if limits is None:
         return bounds
     low, high = bounds or (-math.inf, math.inf)
     for number in _numbers(present):
-        if number:
+        if number and math.isfinite(number):
             ends = sorted((limits[0] / number, limits[1] / number))
             low, high = max(low, ends[0]), min(high, ends[1])
     return low, high

@@ -86,12 +86,22 @@ class AttributePath:
         key = self._key(env, parents, find(env), last)
         return lambda env: find(env)[key]
 
-    def integer_range(self, env: Any) -> tuple[int, int] | None:
-        """The lowest and the highest number that an integer array, or an element of one, holds; `None` for others."""
+    def number_range(self, env: Any) -> tuple[float, float] | None:
+        """The lowest and the highest finite number that an array, or an element of one, holds.
+
+        `None` for what holds all numbers of a schedule.
+        """
         dtype = getattr(self._walk(env, self.steps), "dtype", None)
-        if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
             return None
-        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        if dtype.kind in "iu":
+            return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return (float(np.finfo(dtype).min), float(np.finfo(dtype).max)) if dtype.itemsize < 8 else None
+
+    def holds_integers(self, env: Any) -> bool:
+        """Whether the attribute is an integer array, or an element of one."""
+        dtype = getattr(self._walk(env, self.steps), "dtype", None)
+        return isinstance(dtype, np.dtype) and dtype.kind in "iu"
 
     def model(self, env: Any) -> Any:
         """The MuJoCo model that derives constants from the attribute; `None` where there is none."""

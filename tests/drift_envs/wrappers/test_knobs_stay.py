@@ -466,6 +466,8 @@ class Counts(Field):
         self.small = np.array([10, 20], np.uint8)
         self.signed = np.array([1, -2, 3], np.int16)
         self.one = np.int8(5)
+        self.half = np.array([1.0, np.inf], np.float16)
+        self.single = np.float32(1.0)
 
 
 @pytest.mark.parametrize(
@@ -498,9 +500,18 @@ def test_integer_arrays_take_rounded_numbers(attribute, spec, written, held):
         ("small[0]", {"kind": "float", "bounds": [-5, 999]}, 256, "should be in the interval [0, 255]. Received 256"),
         ("one", {"bounds": [-999, 999]}, 200, "should be in the interval [-128, 127]. Received 200"),
         ("small", {"kind": "factor", "bounds": [0, 100]}, 13, "should be in the interval [0.0, 12.75]. Received 13"),
+        ("half", {"kind": "array"}, [7e4, 1], "should be in the interval [-65504.0, 65504.0]. Received [70000.0, 1]"),
+        ("half[0]", {"bounds": [0, 1e9]}, 7e4, "should be in the interval [0.0, 65504.0]. Received 70000"),
+        (
+            "half",
+            {"kind": "factor", "bounds": [0, 1e9]},
+            7e4,
+            "should be in the interval [0.0, 65504.0]. Received 70000",
+        ),
+        ("single", {"bounds": [0, 1e99]}, 1e40, "should be in the interval [0.0, 3.4028234663852886e+38]"),
     ],
 )
-def test_numbers_beyond_an_integer_array_are_refused_at_load(attribute, spec, written, message):
+def test_numbers_beyond_the_type_of_an_array_are_refused_at_load(attribute, spec, written, message):
     with pytest.raises(ScheduleError, match=re.escape(message)):
         DriftWrapper(Counts(), plan(attribute, spec=spec, t1=written))
 
