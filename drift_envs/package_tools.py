@@ -8,10 +8,12 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from drift_envs.checks import check_flag, check_integer
 from drift_envs.errors import ArgumentError, KnobError
@@ -108,6 +110,8 @@ class PackageInterface(ABC):
     table: ClassVar[KnobTable]
     confirms: ClassVar[str]
     """The description of the argument `CONFIRM`."""
+    place: Any = 0
+    """The place whose tools these are, where tasks have one."""
 
     def __init__(self, values: str) -> None:
         self._values, self.knobs = values, json.loads(values)
@@ -141,6 +145,14 @@ class PackageInterface(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is the interface of the same knobs."""
         return _share_interface, (type(self), self._values)
+
+    def at(self: Made, place: Any) -> Made:
+        """The interface for the same knobs at a place.
+
+        Args:
+            place: the place.
+        """
+        return self
 
     @abstractmethod
     def _own_tools(self) -> Mapping[str, PackageTool]:
@@ -427,41 +439,6 @@ class PackageEpisode(ABC):
         """Replace the engine by one that has executed these calls."""
 
 
-def draw_carried(
-    numbers: Iterable[int],
-    count: int,
-    interfaces: Sequence[PackageInterface],
-    replay: Callable[[int, Any, Any], float],
-    affected: bool = True,
-) -> tuple[int, ...]:
-    """The first tasks of an order whose published calls, carried through the drifts, are right under all conditions.
-
-    Those that the most drifts affect come first: the calls that were right before score nothing after. For a control,
-    those that the fewest affect.
-
-    Args:
-        numbers: the numbers of tasks, in order.
-        count: how many.
-        interfaces: those of the conditions, in temporal order.
-        replay: the score of a task's published calls, written for one interface and sent to another.
-        affected: whether drifts should affect the tasks that come first.
-
-    Raises:
-        ArgumentError: there are too few such tasks.
-    """
-    changes = [(old, new) for old, new in pairwise(interfaces) if old is not new]
-    hits: dict[int, int] = {}
-    for number in numbers:
-        if sum(one == len(changes) for one in hits.values()) >= count:
-            break
-        if all(replay(number, one, one) == 1.0 for one in interfaces):
-            lost = sum(replay(number, old, new) < 1.0 for old, new in changes)
-            hits[number] = lost if affected else len(changes) - lost
-    if len(hits) < count:
-        raise ArgumentError(f"`pool` should be at most {len(hits)}, the tasks that there are. Received {count}")
-    return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
-
-
 MAX_LENGTH = 262_144
 """No observation is longer."""
 
@@ -500,10 +477,10 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
     episode_class: ClassVar[type[Episode]]  # type: ignore[misc]
     find_package: ClassVar[Any]
     """Raises a `MissingDependencyError` if the package cannot be used."""
-    draw_tasks: ClassVar[Any]
-    """Draws tasks, from place, count, seed, tasks that are left out, interfaces and `affected`, see `draw_carried`."""
-    list_tasks: ClassVar[Any]
-    """The numbers of the tasks of a place that can be scored, in order."""
+    load_tasks: ClassVar[Any]
+    """The package's tasks, by number."""
+    plan_reference: ClassVar[Any]
+    """The published calls of a task, by its number, for an interface, with the end."""
 
     def __init__(
         self,
@@ -535,6 +512,95 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
         Raises:
             ArgumentError: there is no such task.
         """
+
+    @classmethod
+    def list_all(cls, place: Any) -> Iterable[int]:
+        """The numbers of the package's tasks of a place, in order."""
+        found: Iterable[int] = cls.load_tasks()
+        return found
+
+    @classmethod
+    def is_played(cls, number: int) -> bool:
+        """Whether a task can be scored."""
+        return True
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def list_tasks(cls, place: Any = 0) -> tuple[int, ...]:
+        """The numbers of the tasks of a place that can be scored, in order.
+
+        Args:
+            place: the place, where tasks have one.
+        """
+        return tuple(filter(cls.is_played, cls.list_all(place)))
+
+    @classmethod
+    @lru_cache(maxsize=8192)
+    def write_reference(cls, number: int, interface: Any) -> tuple[str, ...]:
+        """The published calls of a task as texts for an interface, with the end.
+
+        Args:
+            number: the number of the task.
+            interface: the tools for which they are written.
+        """
+        return tuple(map(interface.write, cls.plan_reference(number, interface)))
+
+    @classmethod
+    @lru_cache(maxsize=8192)
+    def carry_reference(cls, number: int, before: Any, after: Any) -> float:
+        """The score of a task's published calls as they were right before, sent after.
+
+        Args:
+            number: the number of the task.
+            before: the interface for which they are written.
+            after: the interface that executes them.
+        """
+        episode = cls.episode_class(after, cls.load_tasks()[number])
+        for text in cls.write_reference(number, before):
+            episode.act(text)
+        return float(episode.score)
+
+    @classmethod
+    @lru_cache(maxsize=128)
+    def draw_tasks(
+        cls,
+        place: Any,
+        count: int,
+        seed: int,
+        without: tuple[int, ...] = (),
+        *,
+        interfaces: tuple[Any, ...],
+        affected: bool = True,
+    ) -> tuple[int, ...]:
+        """Draw tasks whose published calls, carried through the drifts, are right under all conditions.
+
+        Those that the most drifts affect come first: the calls that were right before score nothing after. For a
+        control, those that the fewest affect.
+
+        Args:
+            place: the place, where tasks have one.
+            count: how many.
+            seed: of the stream.
+            without: the numbers of tasks that are excluded.
+            interfaces: those of the conditions, in temporal order.
+            affected: whether drifts should affect the tasks that come first.
+
+        Raises:
+            ArgumentError: there are too few such tasks.
+        """
+        order = np.random.default_rng(seed).permutation([one for one in cls.list_all(place) if one not in without])
+        settings = [one.at(place) for one in interfaces]
+        changes = [(old, new) for old, new in pairwise(settings) if old is not new]
+        hits: dict[int, int] = {}
+        for number in map(int, order):
+            if sum(one == len(changes) for one in hits.values()) >= count:
+                break
+            if cls.is_played(number) and all(cls.carry_reference(number, one, one) == 1.0 for one in settings):
+                lost = sum(cls.carry_reference(number, old, new) < 1.0 for old, new in changes)
+                hits[number] = lost if affected else len(changes) - lost
+        if len(hits) < count:
+            raise ArgumentError(f"`pool` should be at most {len(hits)}, the tasks that there are. Received {count}")
+        return tuple(sorted(hits, key=lambda number: -hits[number])[:count])
 
     @property
     def place(self) -> Any:
@@ -581,6 +647,17 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
         self.goal_index = self._tasks.next(self.place) if index is None else index
         self._current = self._start(self.goal_index)
         return self._observe(), self._make_info()
+
+    def reference(self, number: int) -> tuple[str, ...]:
+        """The published calls of a task as texts under the present knobs, with the end. For evaluators.
+
+        Args:
+            number: the number of the task.
+
+        Raises:
+            ArgumentError: there is no such task.
+        """
+        return self.write_reference(number, self._make_interface(self.read_knobs(), self.find_task(number)))
 
     def make_episode(self, number: int, knobs: Mapping[str, Value]) -> Episode:
         """A new episode of a task under knob values. For evaluators.

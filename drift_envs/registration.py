@@ -181,7 +181,7 @@ def _minigrid(name: str, limit: int, *arguments: str) -> tuple[str, EnvParts]:
     schedule = "minigrid_" + "".join(f"_{one.lower()}" if one.isupper() else one for one in name).removeprefix("_")
     row = EnvParts(
         f".env:{name}Grid",
-        ".:MINIGRID_KNOBS",
+        ".model:MINIGRID_KNOBS",
         limit,
         f"{schedule}/explicit",
         "drift_envs.envs.minigrid",
@@ -273,8 +273,8 @@ IDS: dict[str, EnvParts] = {
         marks=".env:DeskMarks",
     ),
     "DriftFacts-v0": _with_tasks("facts", ".env:Facts", ".model:FACTS_KNOBS", 30, arguments={"held_out": None}),
-    "DriftBfcl-v0": _with_tasks("bfcl", ".env:BfclTools", ".:BFCL_KNOBS", 50, extra="bfcl"),
-    "DriftTau2-v0": _with_tasks("tau2", ".env:Tau2Tools", ".:TAU2_KNOBS", 50, extra="tau2"),
+    "DriftBfcl-v0": _with_tasks("bfcl", ".env:BfclTools", ".interface:BFCL_KNOBS", 50, extra="bfcl"),
+    "DriftTau2-v0": _with_tasks("tau2", ".env:Tau2Tools", ".interface:TAU2_KNOBS", 50, extra="tau2"),
     "DriftAlfworld-v0": _with_tasks(
         "alfworld", ".env:Alfworld", ".knobs:ALFWORLD_KNOBS", 50, build=".env:build", extra="alfworld"
     ),

@@ -6,12 +6,13 @@ import json
 import math
 import re
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Value
+from drift_envs.knobs import FrozenMapping, Knob, Value, mapping_knob
 
 ERRORS = ("words", "numbers", "terse")
 """Errors with a code and a message, with a number alone, or with no reason at all."""
@@ -158,21 +159,29 @@ def parse_required(value: Mapping[str, Any]) -> FrozenMapping:
 MOST_SILENT = 3
 
 
-def parse_silent(value: Mapping[str, Any]) -> FrozenMapping:
-    """Tools, and how many of their first writes in an episode do nothing.
-
-    Args:
-        value: the knob's value.
-
-    Raises:
-        KnobError: a number is no whole one, or too large.
-    """
+def _parse_silent(check_tool: Callable[[str], None], value: Mapping[str, Any]) -> FrozenMapping:
     for tool, count in value.items():
+        check_tool(tool)
         if not is_integer(count) or not 0 <= count <= MOST_SILENT:
             raise KnobError(
                 f"`silent` should give {tool!r} a whole number in the interval [0, {MOST_SILENT}]. Received {count!r}"
             )
     return FrozenMapping(value)
+
+
+def silent_knob(check_tool: Callable[[str], None]) -> Knob:
+    """The knob `silent`.
+
+    Args:
+        check_tool: raises a `KnobError` for what names no tool that writes.
+    """
+    about = "tool: how many of its first writes in an episode report success and do nothing"
+    return mapping_knob("silent", about, partial(_parse_silent, check_tool))
+
+
+LOST_CALLS = Knob(
+    "transient", 0.0, (0.0, 1.0), "probability that a call is lost and answered as if no record were there"
+)
 
 
 def unique_names(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,14 +35,6 @@ class PublishedOracle(EpisodeOracle[PackageInterface, int]):
         super().__init__(source, limit)
         self._base = base
 
-    @abstractmethod
-    def _write_plan(self, task: int, setting: Any) -> Sequence[str]:
-        """The published calls of a task as texts, to its end."""
-
-    @abstractmethod
-    def _replay(self, task: int, old: Any, new: Any) -> float:
-        """The score of a task's published calls, written for one interface and sent to another."""
-
     def setting(self, tick: int) -> PackageInterface:
         """The tools at a tick.
 
@@ -52,25 +43,23 @@ class PublishedOracle(EpisodeOracle[PackageInterface, int]):
         """
         return self._base().interface_class.of(self._source.knobs_at(tick))
 
-    def _list_tasks(self, setting: Any) -> Sequence[int]:
-        """All tasks that can be scored."""
-        found: Sequence[int] = self._base().list_tasks()
-        return found
-
     def _tasks(self, setting: PackageInterface) -> Sequence[int]:
-        pool = self._base().task_pool
-        return self._list_tasks(setting) if pool is None else pool
+        base = self._base()
+        pool = base.task_pool
+        return base.list_tasks(setting.place) if pool is None else pool
 
     def _task_value(self, setting: PackageInterface, task: int, lost: float) -> float:
-        length = len(self._write_plan(task, setting))
-        return self._replay(task, setting, setting) * completion_probability(length, self._limit, lost)
+        base = self._base()
+        length = len(base.write_reference(task, setting))
+        return base.carry_reference(task, setting, setting) * completion_probability(length, self._limit, lost)
 
     def _carry(self, old: PackageInterface, new: PackageInterface, task: int) -> Carried:
         """The magnitude counts calls that only one of the two plans has."""
-        before, after = self._write_plan(task, old), self._write_plan(task, new)
+        base = self._base()
+        before, after = base.write_reference(task, old), base.write_reference(task, new)
         compared = max(len(before), len(after))
         common = sum((Counter(before) & Counter(after)).values())
-        return Carried(self._replay(task, old, new), len(before), compared - common, compared)
+        return Carried(base.carry_reference(task, old, new), len(before), compared - common, compared)
 
     def _restore(self, state: Any, tick: int) -> Any:
         """An episode at a state that was shown, under the knobs of the tick."""

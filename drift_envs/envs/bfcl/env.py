@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import numpy as np
-
-from drift_envs.envs.bfcl import BFCL_KNOBS
-from drift_envs.envs.bfcl.interface import BfclInterface
+from drift_envs.envs.bfcl.interface import BFCL_KNOBS, BfclInterface
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, Engines, find_package, load_tasks, replay_reference
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
-from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
+from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv
 from drift_envs.registration import IDS, EnvParts
 
 
@@ -70,80 +67,14 @@ class BfclEpisode(PackageEpisode):
         self.engines = Engines(self.task, history)
 
 
-def list_reference(number: int) -> list[PackageCall]:
+def plan_reference(number: int, interface: BfclInterface) -> list[PackageCall]:
     """The published calls of a task, with the end of each turn.
 
     Args:
         number: the number of the task.
+        interface: not used, since no drift adds or repeats a call.
     """
     return [call for turn in load_tasks()[number].reference for call in (*turn, PackageCall(FINISH.name, {}))]
-
-
-@lru_cache(maxsize=4096)
-def carry_reference(number: int, before: BfclInterface, after: BfclInterface) -> float:
-    """The score of a task's published calls as they were right before, sent after; cached.
-
-    Args:
-        number: the number of the task.
-        before: the interface for which they are written.
-        after: the interface that executes them.
-    """
-    episode = BfclEpisode(after, load_tasks()[number])
-    for call in list_reference(number):
-        episode.act(before.write(call))
-    return episode.score
-
-
-@lru_cache(maxsize=4096)
-def is_played(number: int) -> bool:
-    """Whether a task can be scored.
-
-    Not so if its published calls change nothing, since doing nothing would solve it, or if one of them does not fit the
-    tool's own schema.
-
-    Args:
-        number: the number of the task.
-    """
-    before, *after = replay_reference(number)
-    plain = BfclInterface.of({})
-    return any(state != before for state in after) and carry_reference(number, plain, plain) == 1.0
-
-
-@lru_cache(maxsize=1)
-def list_tasks(place: int = 0) -> tuple[int, ...]:
-    """The numbers of the tasks that can be scored, in order.
-
-    Args:
-        place: the only one.
-    """
-    return tuple(filter(is_played, load_tasks()))
-
-
-@lru_cache(maxsize=128)
-def draw_tasks(
-    place: int,
-    count: int,
-    seed: int,
-    without: tuple[int, ...] = (),
-    *,
-    interfaces: tuple[BfclInterface, ...],
-    affected: bool = True,
-) -> tuple[int, ...]:
-    """Draw tasks by the rule of `draw_carried`.
-
-    Args:
-        place: the only one.
-        count: how many.
-        seed: of the stream.
-        without: the numbers of tasks that are excluded.
-        interfaces: those of the conditions, in temporal order.
-        affected: whether drifts should affect the tasks that come first.
-
-    Raises:
-        ArgumentError: there are too few such tasks.
-    """
-    order = np.random.default_rng(seed).permutation([one for one in load_tasks() if one not in without])
-    return draw_carried(filter(is_played, map(int, order)), count, interfaces, carry_reference, affected)
 
 
 class BfclTools(PackageToolsEnv[BfclEpisode]):
@@ -188,10 +119,25 @@ class BfclTools(PackageToolsEnv[BfclEpisode]):
     interface_class = BfclInterface
     episode_class = BfclEpisode
     find_package = staticmethod(find_package)
-    draw_tasks = staticmethod(draw_tasks)
-    list_tasks = staticmethod(list_tasks)
+    load_tasks = staticmethod(load_tasks)
+    plan_reference = staticmethod(plan_reference)
     most_tasks = 1_000
     others = 0xBFC1
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def is_played(cls, number: int) -> bool:
+        """Whether a task can be scored.
+
+        Not so if its published calls change nothing, since doing nothing would solve it, or if one of them does not
+        fit the tool's own schema.
+
+        Args:
+            number: the number of the task.
+        """
+        before, *after = replay_reference(number)
+        plain = BfclInterface.of({})
+        return any(state != before for state in after) and cls.carry_reference(number, plain, plain) == 1.0
 
     def find_task(self, number: int) -> BfclTask:
         """A task by its number.
@@ -202,17 +148,9 @@ class BfclTools(PackageToolsEnv[BfclEpisode]):
         Raises:
             ArgumentError: there is no such task, or it cannot be scored.
         """
-        if number not in load_tasks() or not is_played(number):
+        if number not in load_tasks() or not self.is_played(number):
             raise ArgumentError(f"`goal_index` should be the number of a task that can be scored. Received {number}")
         return load_tasks()[number]
-
-    def translate(self, call: PackageCall) -> str:
-        """The text of a call of the package under the present knobs. For evaluators.
-
-        Args:
-            call: the call, by the package's names and units.
-        """
-        return BfclInterface.of(self.read_knobs()).write(call)
 
     def _list_actions(self, episode: BfclEpisode) -> Sequence[str]:
         return episode.interface.list_calls(episode.task)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drift_envs.envs.bfcl.env import carry_reference, list_reference
-from drift_envs.envs.bfcl.interface import BfclInterface
 from drift_envs.envs.bfcl.package import FINISH
 from drift_envs.oracle.published import PublishedOracle
 from drift_envs.package_tools import PackageCall
@@ -28,12 +26,6 @@ class BfclOracle(PublishedOracle):
         is_on_way = [call.tool for call in made] == [call.tool for call in planned[: len(made)]]
         call = planned[len(made)] if is_on_way and len(made) < len(planned) else PackageCall(FINISH.name, {})
         return str(episode.interface.write(call))
-
-    def _write_plan(self, task: int, setting: BfclInterface) -> list[str]:
-        return [setting.write(call) for call in list_reference(task)]
-
-    def _replay(self, task: int, old: BfclInterface, new: BfclInterface) -> float:
-        return carry_reference(task, old, new)
 
 
 make_oracle = BfclOracle

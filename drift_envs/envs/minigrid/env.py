@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from typing import Any, ClassVar
 
@@ -14,10 +14,22 @@ from minigrid.envs import DoorKeyEnv, EmptyEnv, KeyCorridorEnv, LavaGapEnv, Mult
 from minigrid.envs.babyai import GoToLocal
 
 from drift_envs.checks import check_action
-from drift_envs.envs.minigrid import ACTIONS, MINIGRID_KNOBS, WIDEST_VIEW, read_cell
-from drift_envs.envs.minigrid.model import NOTHING, STEPS, Cell, GridModel, GridState, GridTask
+from drift_envs.envs.minigrid.model import (
+    ACTIONS,
+    FACINGS,
+    MINIGRID_KNOBS,
+    NOTHING,
+    STEPS,
+    WIDEST_VIEW,
+    Cell,
+    GridModel,
+    GridState,
+    GridTask,
+    read_cell,
+    write_cell,
+)
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.knobs import KnobTable, Value
+from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.text import TEXT_CHARACTERS, write_number
@@ -76,11 +88,7 @@ def scatter_things(grid: Any, agent: Cell, steps: int, rng: np.random.Generator)
         steps: how often each thing moves.
         rng: draws the ways.
     """
-    places = {
-        (number % grid.width, number // grid.width): thing
-        for number, thing in enumerate(grid.grid)
-        if thing is not None and thing.type in _KINDS
-    }
+    places = {cell: thing for cell, thing in _list_things(grid) if thing.type in _KINDS}
     for _ in range(steps):
         for (column, row), thing in list(places.items()):
             around = [(column + across, row + down) for across, down in STEPS]
@@ -94,13 +102,23 @@ def scatter_things(grid: Any, agent: Cell, steps: int, rng: np.random.Generator)
                 places[cell] = thing
 
 
-FACINGS = ("east", "south", "west", "north")
-"""The directions, in the order of their numbers."""
+def _list_things(grid: Any) -> Iterator[tuple[Cell, WorldObj]]:
+    """What stands on a map, row by row."""
+    for number, thing in enumerate(grid.grid):
+        if thing is not None:
+            yield (number % grid.width, number // grid.width), thing
+
+
+GOAL = "green"
+"""The colour of Minigrid's goals."""
+
+_LETTERS = {None: "?", NOTHING: ".", "wall": "#", "lava": "~"}
+"""How cells are shown, those that are not seen first; all else is a thing."""
 
 _LAYOUT_TAG, _WANDER_TAG = 0x6B1D, 0x6B1E
 """Set the streams that draw maps, and ways of things, apart from all other streams of the same number."""
 
-_STATE = ("agent_pos", "agent_dir", "grid", "carrying", "step_count", "mission", "max_steps", "door", "_origin")
+_STATE = ("agent_pos", "agent_dir", "grid", "carrying", "step_count", "mission", "max_steps", "door", "obj", "_origin")
 
 
 class GridKnobs(TunableEnv):
@@ -123,8 +141,6 @@ class GridKnobs(TunableEnv):
 
     knobs: ClassVar[KnobTable] = MINIGRID_KNOBS
     surfaces: ClassVar[tuple[str, ...]] = ("window", "clock")
-    goal_kind: ClassVar[str] = "reach"
-    goal_color: ClassVar[str] = "green"
     _layout: int = 0
     _objects: Mapping[str, str] = MINIGRID_KNOBS["objects"].default
     _words: Mapping[str, str] = MINIGRID_KNOBS["words"].default
@@ -181,11 +197,14 @@ class GridKnobs(TunableEnv):
         if self._opens and number == ACTIONS.index("toggle"):
             number = self._try_key(number)
         observation, reward, terminated, truncated, info = super().step(number)  # type: ignore[misc]
-        if terminated and self.goal_kind == "reach" and reward:
-            goal = self.grid.get(*self.agent_pos)
-            if goal is not None and goal.color != self._words.get(self.goal_color, self.goal_color):
-                reward = 0
+        reward, terminated = self._judge(ACTIONS[number], reward, terminated)
         return observation, reward, terminated, truncated, info
+
+    def _judge(self, done: str, reward: float, terminated: bool) -> tuple[float, bool]:
+        """Reward and end under the knobs, after an action that was carried out with those of Minigrid."""
+        if reward and (task := self._task()).kind == "reach":
+            reward *= name_thing(self.grid.get(*self.agent_pos)) == f"{task.color} goal"
+        return reward, terminated
 
     def _try_key(self, toggle: int) -> int:
         """Unlock the door before the agent if the knob `opens` says so; what is carried out then."""
@@ -212,12 +231,15 @@ class GridKnobs(TunableEnv):
                 self._np_random = own
         else:
             super()._gen_grid(width, height)  # type: ignore[misc]
+        if self._objects:
+            self.grid.wall_rect(0, 0, width, height)  # Minigrid fails where the agent faces what is off the map
         for cell, thing in self._objects.items():
             column, row = read_cell(cell)
-            if column >= width or row >= height or (column, row) == tuple(self.agent_pos):
+            is_inside = 0 < column < width - 1 and 0 < row < height - 1
+            if not is_inside or (column, row) == self._cell:
                 raise ArgumentError(
-                    f"`objects` should name cells of a map of {width} x {height}, other than the agent's "
-                    f"{tuple(map(int, self.agent_pos))}. Received {cell!r}"
+                    f"`objects` should name cells inside the outer walls of a map of {width} x {height}, other than "
+                    f"the agent's {self._cell}. Received {cell!r}"
                 )
             made = make_thing(thing)
             self.grid.set(column, row, made)
@@ -275,20 +297,15 @@ class GridKnobs(TunableEnv):
     def _cell(self) -> Cell:
         return int(self.agent_pos[0]), int(self.agent_pos[1])
 
-    def _read_cells(self) -> dict[Cell, str]:
-        wide = self.grid.width
-        return {
-            (number % wide, number // wide): name_thing(thing)
-            for number, thing in enumerate(self.grid.grid)
-            if thing is not None
-        }
+    def _read_cells(self) -> FrozenMapping:
+        return FrozenMapping({cell: name_thing(thing) for cell, thing in _list_things(self.grid)})
 
     def _read_model(self) -> GridModel:
         start = GridState(self._cell, int(self.agent_dir), name_thing(self.carrying))
         return GridModel(self._read_cells(), start, self._task())
 
     def _task(self) -> GridTask:
-        return GridTask("reach", self._words.get(self.goal_color, self.goal_color))
+        return GridTask("reach", self._words.get(GOAL, GOAL))
 
     def describe_state(self) -> str:
         """What the agent sees, as a JSON text with absolute cells.
@@ -296,41 +313,41 @@ class GridKnobs(TunableEnv):
         `rows` are the cells in view, north up, from the cell `corner`: `?` unseen, `.` free, `#` wall, `~` lava,
         `o` a thing, which `things` names. `changed` are the cells that the agent itself has changed.
         """
-        state = self._state_in(self._origin) if self._origin is not None else None
-        grid, mask = self.gen_obs_grid()
-        seen = grid.encode(mask)
-        size = seen.shape[0]
+        seen = self._look()
+        columns, rows = ([cell[axis] for cell in seen] for axis in (0, 1))
+        lines = [
+            "".join(_LETTERS.get(seen.get((column, row)), "o") for column in range(min(columns), max(columns) + 1))
+            for row in range(min(rows), max(rows) + 1)
+        ]
+        changed = () if self._origin is None else self._state_in(self._origin).changed
+        return json.dumps(
+            {
+                "pos": list(self._cell),
+                "facing": FACINGS[int(self.agent_dir)],
+                "carries": name_thing(self.carrying),
+                "changed": {write_cell(cell): thing for cell, thing in changed},
+                "corner": [min(columns), min(rows)],
+                "rows": lines,
+                "things": {
+                    write_cell(cell): thing
+                    for cell, thing in sorted(seen.items(), key=lambda one: one[0][::-1])
+                    if thing not in _LETTERS
+                },
+            }
+        )
+
+    def _look(self) -> dict[Cell, str]:
+        """The cells that the agent sees, and its own."""
+        _, mask = self.gen_obs_grid()
+        size = mask.shape[0]
         forward, right = np.array(self.dir_vec), np.array(self.right_vec)  # type: ignore[attr-defined]
         corner = np.array(self.agent_pos) + forward * (size - 1) - right * (size // 2)
-        found: dict[Cell, WorldObj | None] = {}
-        for across in range(size):
-            for ahead in range(size):
-                column, row = corner - forward * ahead + right * across
-                if seen[across, ahead, 0] and 0 <= column < self.grid.width and 0 <= row < self.grid.height:
-                    found[int(column), int(row)] = self.grid.get(int(column), int(row))
-        here = self._cell
-        found[here] = self.grid.get(*here)
-        left, top = min(cell[0] for cell in found), min(cell[1] for cell in found)
-        letters, things = {}, {}
-        for cell, thing in sorted(found.items(), key=lambda one: (one[0][1], one[0][0])):
-            name = name_thing(thing)
-            letters[cell] = {NOTHING: ".", "wall": "#", "lava": "~"}.get(name, "o")
-            if letters[cell] == "o":
-                things[f"{cell[0]},{cell[1]}"] = name
-        rows = [
-            "".join(letters.get((column, row), "?") for column in range(left, max(cell[0] for cell in found) + 1))
-            for row in range(top, max(cell[1] for cell in found) + 1)
-        ]
-        shown = {
-            "pos": list(here),
-            "facing": FACINGS[int(self.agent_dir)],
-            "carries": name_thing(self.carrying),
-            "changed": {} if state is None else {f"{cell[0]},{cell[1]}": thing for cell, thing in state.changed},
-            "corner": [left, top],
-            "rows": rows,
-            "things": things,
-        }
-        return json.dumps(shown)
+        cells = [self._cell]
+        for across, ahead in np.argwhere(mask):
+            column, row = map(int, corner - forward * ahead + right * across)
+            if 0 <= column < self.grid.width and 0 <= row < self.grid.height:
+                cells.append((column, row))
+        return {cell: name_thing(self.grid.get(*cell)) for cell in cells}
 
     def admissible_actions(self) -> tuple[int, ...]:
         """The actions that may have an effect, whatever they mean: 3 to 5 at a thing or with one in the hand."""
@@ -418,20 +435,15 @@ class KeyCorridorGrid(GridKnobs, KeyCorridorEnv):
         num_rows: rows of rooms.
     """
 
-    goal_kind = "take"
-
     parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-KeyCorridor-v0"]
 
     def __init__(self, render_mode: str | None = None, room_size: int = 3, num_rows: int = 2) -> None:
         KeyCorridorEnv.__init__(self, room_size=room_size, num_rows=num_rows, render_mode=render_mode)
 
-    def step(self, action: Any) -> Any:
-        """Carry out an action; the ball of the colour that the task refers to pays."""
-        observation, reward, terminated, truncated, info = super().step(action)
-        if self._words:
-            is_paid = self.carrying is not None and name_thing(self.carrying) == self._task().thing
-            reward, terminated = (self._reward(), True) if is_paid else (0, False)
-        return observation, reward, terminated, truncated, info
+    def _judge(self, done: str, reward: float, terminated: bool) -> tuple[float, bool]:
+        if done != "pickup":
+            return reward, terminated
+        return (self._reward(), True) if name_thing(self.carrying) == self._task().thing else (0, False)
 
     def _task(self) -> GridTask:
         return GridTask("take", thing=f"{self._words.get(self.obj.color, self.obj.color)} {self.obj.type}")
@@ -444,12 +456,16 @@ class UnlockGrid(GridKnobs, UnlockEnv):
         render_mode: `human`, `rgb_array` or `None`.
     """
 
-    goal_kind = "open"
-
     parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-Unlock-v0"]
 
     def __init__(self, render_mode: str | None = None) -> None:
         UnlockEnv.__init__(self, render_mode=render_mode)
+
+    def _gen_grid(self, width: int, height: int) -> None:
+        super()._gen_grid(width, height)
+        found = self.grid.get(*self.door.cur_pos)
+        if isinstance(found, Door):  # `objects` may have put another one there
+            self.door = found
 
     def _task(self) -> GridTask:
         column, row = self.door.cur_pos
@@ -464,8 +480,6 @@ class GoToLocalGrid(GridKnobs, GoToLocal):
         room_size: columns and rows of the room.
         num_dists: the number of other things.
     """
-
-    goal_kind = "face"
 
     parts: ClassVar[EnvParts | None] = IDS["DriftMiniGrid-GoToLocal-v0"]
 

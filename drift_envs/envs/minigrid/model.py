@@ -1,20 +1,121 @@
-"""The rules of Minigrid's environments over the full state, for search and for oracles, without Minigrid.
+"""What Minigrid's environments are without Minigrid: their actions and knobs, and their rules over the full state.
 
-A cell is a pair of column and row; what stands in it is a text such as `wall`, `locked red door` or `blue key`, and
-`nothing` where it is empty. Source: `minigrid.minigrid_env.MiniGridEnv.step` and `minigrid.core.world_object`.
+The rules are for search and for oracles. A cell is a pair of column and row; what stands in it is a text such as
+`wall`, `locked red door` or `blue key`, and `nothing` where it is empty. Source:
+`minigrid.minigrid_env.MiniGridEnv.step` and `minigrid.core.world_object`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from drift_envs.envs.minigrid import ACTIONS
+from drift_envs.errors import KnobError
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, draw_number, mapping_knob
+
+ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
+"""Minigrid's actions, in the order of their numbers."""
+
+COLORS = ("blue", "green", "grey", "purple", "red", "yellow")
+MOST_LAYOUTS = 1_000_000
+WIDEST_VIEW = 7
+MOST_WANDER = 200
+_CELL = re.compile(r"(0|[1-9][0-9]?),(0|[1-9][0-9]?)")
+_COLORED = re.compile(rf"({'|'.join(COLORS)}) (goal|key|ball|box)|(open|closed|locked) ({'|'.join(COLORS)}) door")
+
+
+def is_thing(text: object) -> bool:
+    """Whether a text names what may stand in a cell.
+
+    Args:
+        text: for instance `wall`, `lava`, `blue key` or `locked red door`.
+
+    Example:
+        >>> is_thing("locked red door"), is_thing("red door")
+        (True, False)
+    """
+    return isinstance(text, str) and (text in ("wall", "lava", "nothing") or _COLORED.fullmatch(text) is not None)
+
 
 Cell = tuple[int, int]
+
+
+def read_cell(text: str) -> Cell:
+    """A cell `x,y` as two numbers."""
+    column, row = text.split(",")
+    return int(column), int(row)
+
+
+def write_cell(cell: Cell) -> str:
+    """A cell as `x,y`."""
+    return f"{cell[0]},{cell[1]}"
+
+
+def _parse_objects(value: Mapping[str, Any]) -> FrozenMapping:
+    for cell, thing in value.items():
+        if not _CELL.fullmatch(str(cell)):
+            raise KnobError(f"`objects` should name cells such as '3,4'. Received {cell!r}")
+        if not is_thing(thing):
+            raise KnobError(
+                "`objects` should give a cell 'wall', 'lava', 'nothing', a goal, key, ball or box such as 'blue key', "
+                f"or a door such as 'locked red door'. Received {thing!r}"
+            )
+    return FrozenMapping(value)
+
+
+def _parse_colors(knob: str, value: Mapping[str, Any]) -> FrozenMapping:
+    for color in (*value, *value.values()):
+        if color not in COLORS:
+            raise KnobError(f"`{knob}` should map colours: {', '.join(COLORS)}. Received {color!r}")
+    return FrozenMapping(value)
+
+
+def _parse_meanings(value: Mapping[str, Any]) -> FrozenMapping:
+    whole = {name: name for name in ACTIONS}
+    for action, instead in value.items():
+        if action not in whole or instead not in ACTIONS:
+            raise KnobError(f"`meanings` should map {', '.join(ACTIONS)} to such. Received {action!r}: {instead!r}")
+        whole[action] = str(instead)
+    if len(set(whole.values())) != len(whole):
+        raise KnobError(f"`meanings` should use every action once. Received {dict(value)!r}")
+    return FrozenMapping({action: instead for action, instead in whole.items() if action != instead})
+
+
+def _parse_view(value: int) -> int:
+    if value % 2 == 0:
+        raise KnobError(f"`view_size` should be odd. Received {value}")
+    return value
+
+
+_DRAW_LAYOUT = partial(draw_number, "layout", MOST_LAYOUTS)
+_LAYOUT = "number of the map with its start and task; 0 draws one for each episode, `{draw: {}}` one from the seed"
+_OBJECT = "cell `x,y`: what stands there instead: `wall`, `lava`, `nothing`, `blue goal`, `locked red door`, ..."
+_WORD = "colour in the task: the colour that it refers to, so that another object pays"
+_MEANING = "action (`left`, `forward`, `pickup`, ...): the action that is carried out in its place"
+_VIEW = "cells across and ahead that are seen, odd; the space stays, the others look unseen"
+_WANDER = "steps by which goals, keys, balls and boxes have moved from their places on the map, each within its room"
+
+MINIGRID_KNOBS = KnobTable(
+    (
+        Knob("layout", 0, (0, MOST_LAYOUTS), _LAYOUT, "integer", draw=_DRAW_LAYOUT),
+        mapping_knob("objects", _OBJECT, _parse_objects),
+        mapping_knob("words", _WORD, partial(_parse_colors, "words")),
+        mapping_knob("opens", "colour of a door: the colour of the key that opens it", partial(_parse_colors, "opens")),
+        mapping_knob("meanings", _MEANING, _parse_meanings),
+        Knob("view_size", WIDEST_VIEW, (3, WIDEST_VIEW), _VIEW, "integer", parse=_parse_view),
+        Knob("wander", 0, (0, MOST_WANDER), _WANDER, "integer"),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an action has no effect, in this step only"),
+    )
+)
+
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Column and row of a step, by direction: east, south, west, north."""
+
+FACINGS = ("east", "south", "west", "north")
+"""The directions, in the order of their numbers."""
 
 NOTHING = "nothing"
 
@@ -80,8 +181,8 @@ class GridModel:
     cells: Mapping[Cell, str]
     start: GridState
     task: GridTask
-    opens: Mapping[str, str] = field(default_factory=dict)
-    meanings: Mapping[str, str] = field(default_factory=dict)
+    opens: Mapping[str, str] = FrozenMapping()
+    meanings: Mapping[str, str] = FrozenMapping()
 
     def content(self, state: GridState, cell: Cell) -> str:
         """What stands in a cell now.
@@ -113,20 +214,17 @@ class GridModel:
         """
         meant = self.meanings.get(action, action)
         after = self._act(state, meant)
-        thing = self.content(after, after.cell)
-        task = self.task
-        ended = paid = False
-        if meant == "forward":
-            is_goal = thing.endswith(" goal")
-            ended = is_goal or thing == "lava"
-            paid = is_goal and task.kind == "reach" and thing == f"{task.color} goal"
+        thing, task = self.content(after, after.cell), self.task
+        is_goal = meant == "forward" and thing.endswith(" goal")
+        # as in Minigrid, a goal pays whatever the task is
+        paid = is_goal and (task.kind != "reach" or thing == f"{task.color} goal")
         if task.kind == "take":
-            paid = meant == "pickup" and after.carries == task.thing
+            paid |= meant == "pickup" and after.carries == task.thing
         elif task.kind == "open":
-            paid = meant == "toggle" and any(self.content(after, cell).startswith("open ") for cell in task.cells)
+            paid |= meant == "toggle" and any(self.content(after, cell).startswith("open ") for cell in task.cells)
         elif task.kind == "face":
-            paid = self.front(after) in task.cells
-        return GridResult(after, paid, ended or paid)
+            paid |= self.front(after) in task.cells
+        return GridResult(after, paid, paid or is_goal or (meant == "forward" and thing == "lava"))
 
     def moves(self, state: GridState) -> dict[str, GridResult]:
         """The actions that change something or pay, with what they lead to.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from drift_envs.envs.tau2 import TAU2_KNOBS
-from drift_envs.envs.tau2.interface import Tau2Interface
+from drift_envs.envs.tau2.interface import TAU2_KNOBS, Tau2Interface
 from drift_envs.envs.tau2.package import (
     AIRLINE,
+    DOMAINS,
     FINISH,
     Engine,
     Tau2Task,
@@ -26,7 +26,7 @@ from drift_envs.envs.tau2.package import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv, draw_carried
+from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tool_calls import NO_RECORD, Refusal
 
@@ -131,32 +131,6 @@ def plan_reference(number: int, interface: Tau2Interface) -> list[PackageCall]:
     return [*found, PackageCall(FINISH.name, {"message": "; ".join(task.told)})]
 
 
-@lru_cache(maxsize=8192)
-def carry_reference(number: int, interface: Tau2Interface) -> tuple[str, ...]:
-    """The published actions of a task as texts for an interface; cached.
-
-    Args:
-        number: the number of the task.
-        interface: the tools for which they are written.
-    """
-    return tuple(map(interface.write, plan_reference(number, interface)))
-
-
-@lru_cache(maxsize=8192)
-def replay(number: int, written: Tau2Interface, sent: Tau2Interface) -> float:
-    """The score of a task's published actions, written for one interface and sent to another; cached.
-
-    Args:
-        number: the number of the task.
-        written: the interface for which they are written.
-        sent: the interface that executes them.
-    """
-    episode = Tau2Episode(sent, load_tasks()[number])
-    for text in carry_reference(number, written):
-        episode.act(text)
-    return episode.score
-
-
 @lru_cache(maxsize=1024)
 def _candidates(number: int) -> tuple[PackageCall, ...]:
     """The published actions of a task and of others for other users, with reads before them and what was told."""
@@ -191,62 +165,6 @@ def list_choices(number: int, interface: Tau2Interface) -> tuple[str, ...]:
         interface: the tools.
     """
     return tuple(interface.write_ways(_candidates(number)))
-
-
-def find_task(number: int) -> Tau2Task:
-    """A task by its number.
-
-    Args:
-        number: the number.
-
-    Raises:
-        ArgumentError: there is none.
-    """
-    task = load_tasks().get(number)
-    if task is None:
-        last = len(list_tasks("retail")) - 1, AIRLINE + len(list_tasks("airline")) - 1
-        raise ArgumentError(
-            f"`goal_index` should be 0 to {last[0]} (retail) or {AIRLINE} to {last[1]} (airline). Received {number}"
-        )
-    return task
-
-
-@cache
-def list_tasks(domain: str) -> tuple[int, ...]:
-    """The numbers of the tasks of a domain, in order.
-
-    Args:
-        domain: the domain.
-    """
-    return tuple(number for number, task in load_tasks().items() if task.domain == domain)
-
-
-@lru_cache(maxsize=128)
-def draw_tasks(
-    domain: str,
-    count: int,
-    seed: int,
-    without: tuple[int, ...] = (),
-    *,
-    interfaces: tuple[Tau2Interface, ...],
-    affected: bool = True,
-) -> tuple[int, ...]:
-    """Draw tasks by the rule of `draw_carried`.
-
-    Args:
-        domain: the domain.
-        count: how many.
-        seed: of the stream.
-        without: the numbers of tasks that are excluded.
-        interfaces: those of the conditions, in temporal order.
-        affected: whether drifts should affect the tasks that come first.
-
-    Raises:
-        ArgumentError: there are too few such tasks.
-    """
-    own = [one if one.domain == domain else Tau2Interface.of({**one.knobs, "domain": domain}) for one in interfaces]
-    order = np.random.default_rng(seed).permutation([one for one in list_tasks(domain) if one not in without])
-    return draw_carried(map(int, order), count, own, replay, affected)
 
 
 class Tau2Tools(PackageToolsEnv[Tau2Episode]):
@@ -293,12 +211,34 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
     interface_class = Tau2Interface
     episode_class = Tau2Episode
     find_package = staticmethod(find_package)
-    draw_tasks = staticmethod(draw_tasks)
-    list_tasks = staticmethod(list_tasks)
-    find_task = staticmethod(find_task)
+    load_tasks = staticmethod(load_tasks)
+    plan_reference = staticmethod(plan_reference)
     most_tasks = 2_000
     others = 0x7A02
     _transient: float
+
+    @classmethod
+    def list_all(cls, place: str) -> list[int]:
+        """The numbers of the tasks of a domain, in order."""
+        return [number for number, task in load_tasks().items() if task.domain == place]
+
+    def find_task(self, number: int) -> Tau2Task:
+        """A task by its number.
+
+        Args:
+            number: the number.
+
+        Raises:
+            ArgumentError: there is none.
+        """
+        task = load_tasks().get(number)
+        if task is None:
+            retail, airline = (len(self.list_tasks(domain)) for domain in DOMAINS)
+            raise ArgumentError(
+                f"`goal_index` should be 0 to {retail - 1} (retail) or {AIRLINE} to {AIRLINE + airline - 1} (airline). "
+                f"Received {number}"
+            )
+        return task
 
     def _make_interface(self, knobs: Mapping[str, Value], task: Tau2Task | None = None) -> Tau2Interface:
         return Tau2Interface.of(knobs if task is None else {**knobs, "domain": task.domain})
@@ -322,17 +262,6 @@ class Tau2Tools(PackageToolsEnv[Tau2Episode]):
         """The tools with the JSON Schemas of their arguments, and their effects: `read`, `write` or `end`."""
         interface = self._make_interface(self.read_knobs())
         return [(tool, interface.effect_of(tool["name"])) for tool in interface.describe()]
-
-    def reference(self, number: int) -> tuple[str, ...]:
-        """The published actions of a task as texts under the present knobs, with the end. For evaluators.
-
-        Args:
-            number: the number of the task.
-
-        Raises:
-            ArgumentError: there is no such task.
-        """
-        return carry_reference(number, self._make_interface(self.read_knobs(), find_task(number)))
 
     def _execute(self, episode: Tau2Episode, command: str) -> None:
         if self._transient and self.np_random.random() < self._transient:

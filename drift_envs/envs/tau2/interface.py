@@ -6,14 +6,68 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
-from drift_envs.envs.tau2 import DOMAINS, RULES, TAU2_KNOBS, UNITS
-from drift_envs.envs.tau2.package import FINISH, load_policy, load_tools
+from drift_envs.envs.tau2.package import DOMAINS, FINISH, load_policy, load_tools
 from drift_envs.errors import KnobError
-from drift_envs.knobs import KnobTable
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, mapping_knob, parse_choices
 from drift_envs.package_tools import PackageArgument, PackageCall, PackageInterface, PackageTool
-from drift_envs.tool_calls import CONFIRM, Refusal, fits
+from drift_envs.tool_calls import (
+    CONFIRM,
+    ERRORS,
+    LOST_CALLS,
+    Refusal,
+    check_path,
+    fits,
+    parse_names,
+    parse_required,
+    silent_knob,
+    unique_names,
+)
+
+RULES = {
+    "identify": "read the details of the user (get_user_details) before you change anything of theirs.",
+    "look_up": "read an order or reservation (get_order_details, get_reservation_details) before you change it.",
+}
+"""Rules that the policy of the package does not have."""
+
+TYPES = {"id": ("string", "number"), "date": ("iso", "day_first", "month_first")}
+"""The forms of the ids of orders, items and products, and of dates, the package's first."""
+
+UNITS = {"money": {"dollars": 1, "cents": 100}}
+"""The units of amounts, each with its number in one of the first unit, which is the package's."""
+
+
+def _parse_defaults(value: Mapping[str, Any]) -> FrozenMapping:
+    """Arguments that can be left out, and what a tool takes then."""
+    for path, one in value.items():
+        check_path("defaults", path, is_argument=True)
+        if not isinstance(one, (str, int)):
+            raise KnobError(f"`defaults` should give {path!r} a text or a whole number. Received {one!r}")
+    return FrozenMapping(value)
+
+
+_FLAGS = dict.fromkeys(RULES, (True, False))
+_UNITS = {"money": tuple(UNITS["money"])}
+
+TAU2_KNOBS = KnobTable(
+    (
+        Knob("domain", DOMAINS[0], DOMAINS, "the domain of the next task", "string"),
+        mapping_knob("names", "tool, or tool.argument: its new name", parse_names),
+        mapping_knob("required", "tool: the argument that it comes to require, confirm", parse_required),
+        mapping_knob("types", "id and date: the form of their values", partial(parse_choices, "types", TYPES)),
+        Knob("errors", "words", ERRORS, "errors have words, a number, or no reason", "string"),
+        mapping_knob("page", "rule: whether the policy page states it", partial(parse_choices, "page", _FLAGS)),
+        mapping_knob("policy", "rule: whether it is in force", partial(parse_choices, "policy", _FLAGS)),
+        mapping_knob("units", "money: what amounts are counted in", partial(parse_choices, "units", _UNITS)),
+        mapping_knob("defaults", "tool.argument: the value that is taken where it is left out", _parse_defaults),
+        silent_knob(partial(check_path, "silent", is_argument=False)),
+        LOST_CALLS,
+    ),
+    rule=unique_names,
+)
+
 
 _IDS = {"order_id": ("#W", 7), "product_id": ("", 10), "item_ids": ("", 10), "new_item_ids": ("", 10)}
 """Ids that are a number with leading text and this many digits."""
@@ -34,16 +88,24 @@ class Tau2Interface(PackageInterface):
 
     def __init__(self, values: str) -> None:
         knobs = json.loads(values)
-        self.domain: str = knobs["domain"]
+        self.place: str = knobs["domain"]
         self._form = knobs["types"].get("date", "iso")
         self._factor = UNITS["money"][knobs["units"].get("money", "dollars")]
         super().__init__(values)
         page = "\n".join(f"- {rule}: {RULES[rule]}" for rule, is_stated in knobs["page"].items() if is_stated)
-        self.page = load_policy(self.domain) + (f"\n\n## Further rules\n\n{page}" if page else "")
+        self.page = load_policy(self.place) + (f"\n\n## Further rules\n\n{page}" if page else "")
         """The policy page."""
 
+    def at(self, place: str) -> Tau2Interface:
+        """The interface for the same knobs in a domain.
+
+        Args:
+            place: the domain.
+        """
+        return self if place == self.place else Tau2Interface.of({**self.knobs, "domain": place})
+
     def _own_tools(self) -> Mapping[str, PackageTool]:
-        return load_tools(self.domain)
+        return load_tools(self.place)
 
     def _known_tools(self) -> Mapping[str, PackageTool]:
         """Knobs may name what any domain has."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from drift_envs.envs.tau2.env import carry_reference, list_tasks, plan_reference, replay
-from drift_envs.envs.tau2.interface import Tau2Interface
+from drift_envs.envs.tau2.env import plan_reference
 from drift_envs.oracle.published import PublishedOracle
 
 
@@ -26,15 +24,6 @@ class Tau2Oracle(PublishedOracle):
         made = len(episode.done)
         is_on_way = list(episode.done) == planned[:made] and made < len(planned)
         return str(episode.interface.write(planned[made] if is_on_way else planned[-1]))
-
-    def _list_tasks(self, setting: Tau2Interface) -> Sequence[int]:
-        return list_tasks(setting.domain)
-
-    def _write_plan(self, task: int, setting: Tau2Interface) -> Sequence[str]:
-        return carry_reference(task, setting)
-
-    def _replay(self, task: int, old: Tau2Interface, new: Tau2Interface) -> float:
-        return replay(task, old, new)
 
 
 make_oracle = Tau2Oracle

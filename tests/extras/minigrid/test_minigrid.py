@@ -1,5 +1,6 @@
 """Minigrid's environments with knobs: bit identity, rules, drifts, text form, oracle, copies."""
 
+import copy
 import json
 import re
 from itertools import pairwise
@@ -20,8 +21,8 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 from drift_envs import twin
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.entry_points import knob_table_of
-from drift_envs.envs.minigrid import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.env import GoToLocalGrid
+from drift_envs.envs.minigrid.model import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
 from drift_envs.lazy import load_object
@@ -36,6 +37,8 @@ SHIPPED = [name for name in shipped_schedules() if name.startswith("minigrid_")]
 OTHER_RHYTHMS = {"minigrid_empty/explicit:tides", "minigrid_unlock/implicit:weekly", "minigrid_door_key/wander"}
 """Schedules whose phases are not twenty episodes long."""
 FAMILY_SEEDS = range(6)
+THINGS = ("nothing", "wall", "lava", "green goal", "blue goal", "blue ball", "grey ball", "purple ball", "green ball",
+          "red key", "closed red door", "open blue door")  # fmt: skip
 ids = pytest.mark.parametrize("env_id", ENVIRONMENTS)
 shipped = pytest.mark.parametrize("name", SHIPPED)
 
@@ -88,9 +91,24 @@ def test_every_environment_of_the_table_is_tested():
         assert "action_delay" in knob_table_of(env_id)
 
 
+def check_walk(env, number):
+    """A random walk: state, end and reward agree with the rules at each step."""
+    model, chance = env.grid_model, np.random.default_rng(number)
+    state = model.start
+    for _ in range(150):
+        action = int(chance.choice(7, p=[0.2, 0.2, 0.35, 0.1, 0.05, 0.08, 0.02]))
+        expected = model.step(state, ACTIONS[action])
+        _, reward, terminated, truncated, _ = env.step(action)
+        assert env.grid_state == expected.state
+        assert (reward > 0, terminated) == (expected.paid, expected.ended)
+        state = expected.state
+        if terminated or truncated:
+            break
+
+
 @ids
 def test_the_rules_for_the_search_are_those_of_the_environment(env_id):
-    """Random walks over random maps, with and without knobs: state, end and reward agree at each step."""
+    """Random walks over random maps, with and without knobs."""
     for number in range(1, 16):
         knobs = {"layout": number}
         if number % 3 == 0:
@@ -100,18 +118,59 @@ def test_the_rules_for_the_search_are_those_of_the_environment(env_id):
         env = make(env_id, **knobs).unwrapped
         env.set_knobs(knobs)
         env.reset(seed=0)
-        model = env.grid_model
-        state = model.start
-        chance = np.random.default_rng(number)
-        for _ in range(150):
-            action = int(chance.choice(7, p=[0.2, 0.2, 0.35, 0.1, 0.05, 0.08, 0.02]))
-            expected = model.step(state, ACTIONS[action])
-            _, reward, terminated, truncated, _ = env.step(action)
-            assert env.grid_state == expected.state
-            assert (reward > 0, terminated) == (expected.paid, expected.ended)
-            state = expected.state
+        check_walk(env, number)
+
+
+@ids
+def test_the_rules_hold_among_other_things_and_under_other_words(env_id):
+    """Doors, goals, lava and balls of several colours near the agent, and in the place of what the task names."""
+    for number in range(1, 41):
+        env = make(env_id).unwrapped
+        env.layout = number
+        env.reset(seed=0)
+        chance, (x, y) = np.random.default_rng(number), env.grid_model.start.cell
+        around = {(x + across, y + down) for across in (-2, -1, 0, 1, 2) for down in (-2, -1, 0, 1, 2)} - {(x, y)}
+        named = {cell for cell, thing in env.grid_model.cells.items() if thing.startswith("locked ")}
+        inside = sorted(one for one in around | named if 0 < one[0] < env.width - 1 and 0 < one[1] < env.height - 1)
+        cells = [inside[int(place)] for place in chance.permutation(len(inside))[: 1 + number % 8]]
+        env.objects = {f"{column},{row}": str(chance.choice(THINGS)) for column, row in cells}
+        if number % 2:
+            env.words = {"green": "blue", "blue": "green", "red": "grey", "purple": "grey", "grey": "purple"}
+        env.reset(seed=0)
+        check_walk(env, number)
+
+
+def test_nobody_leaves_the_map_through_a_wall_that_is_gone():
+    for env_id in ("DriftMiniGrid-Empty-v0", "DriftMiniGrid-MultiRoom-v0"):
+        env = make(env_id).unwrapped
+        env.layout = 3
+        env.reset(seed=0)
+        walls = sorted(cell for cell, thing in env.grid_model.cells.items() if thing == "wall")
+        outer = [(x, y) for x, y in walls if x in (0, env.width - 1) or y in (0, env.height - 1)]
+        for x, y in outer[:2]:
+            env.objects = {f"{x},{y}": "nothing"}
+            with pytest.raises(ArgumentError, match="`objects` should name cells inside the outer walls of a map"):
+                env.reset(seed=0)
+        env.objects = {f"{x},{y}": "nothing" for x, y in sorted({*walls} - {*outer})}
+        env.reset(seed=0)
+        chance = np.random.default_rng(0)
+        for _ in range(600):
+            _, _, terminated, truncated, _ = env.step(int(chance.choice(3, p=[0.1, 0.1, 0.8])))
             if terminated or truncated:
-                break
+                env.reset(seed=0)
+
+
+def test_a_state_restored_in_another_instance_pays_for_the_same_thing():
+    saved = make("DriftMiniGrid-KeyCorridor-v0", text=True, layout=1)
+    state, _ = saved.reset(seed=0)
+    other = make("DriftMiniGrid-KeyCorridor-v0", text=True, layout=2)
+    other.reset(seed=0)
+    other.unwrapped.load_state(copy.deepcopy(saved.unwrapped.save_state()))
+    oracle, over = saved.get_wrapper_attr("oracle"), False
+    while not over:
+        state, reward, over, truncated, _ = other.step(oracle.action(state, 0))
+        assert not truncated
+    assert reward > 0
 
 
 @ids
@@ -239,8 +298,9 @@ def test_snapshots_and_twins(env_id):
     assert set(info) == {"task", "actions", "score"}
 
 
-def test_a_snapshot_keeps_what_the_task_refers_to():
-    env = make("DriftMiniGrid-GoToLocal-v0", text=True, layout=1)
+@pytest.mark.parametrize("name", ["GoToLocal", "KeyCorridor", "Unlock"])
+def test_a_snapshot_keeps_what_the_task_refers_to(name):
+    env = make(f"DriftMiniGrid-{name}-v0", text=True, layout=1)
     state, _ = env.reset(seed=0)
     oracle = env.get_wrapper_attr("oracle")
     saved = snapshot(env)
@@ -354,7 +414,9 @@ def test_wrong_values_are_refused_with_rule_and_value(base, message):
 
 def test_wrong_use():
     env = make("DriftMiniGrid-Empty-v0", objects={"9,9": "wall"})
-    with pytest.raises(ArgumentError, match=re.escape("cells of a map of 8 x 8, other than the agent's (1, 1)")):
+    with pytest.raises(
+        ArgumentError, match=re.escape("inside the outer walls of a map of 8 x 8, other than the agent's (1, 1)")
+    ):
         env.reset(seed=0)
     env = make("DriftMiniGrid-Empty-v0", layout=1)
     with pytest.raises(StateError, match="`step` was called before `reset`"):

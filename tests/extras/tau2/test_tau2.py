@@ -17,7 +17,7 @@ from tau2.evaluator.evaluator_communicate import CommunicateEvaluator
 from tau2.evaluator.evaluator_env import EnvironmentEvaluator
 
 from drift_envs.envs.tau2 import package
-from drift_envs.envs.tau2.env import Tau2Episode, carry_reference, list_choices, list_tasks
+from drift_envs.envs.tau2.env import Tau2Episode, Tau2Tools, list_choices
 from drift_envs.envs.tau2.interface import Tau2Interface
 from drift_envs.envs.tau2.package import (
     AIRLINE,
@@ -113,7 +113,9 @@ def test_the_score_is_that_of_the_packages_evaluators(domain):
         return own.get_environment(db=shared.model_copy(deep=True))
 
     told = [
-        one for one in list_tasks(domain) if load_tasks()[one].told and any(map(is_write, play_published(one).calls))
+        one
+        for one in Tau2Tools.list_tasks(domain)
+        if load_tasks()[one].told and any(map(is_write, play_published(one).calls))
     ]
     for number in told[:2]:
         task, calls = tasks[str(number - first)], list(play_published(number).calls)
@@ -148,7 +150,7 @@ def test_carried_actions_reach_the_goal_and_old_ones_do_not(name):
     for tick in starts(name):
         env.reset(seed=0, options={"drift_tick": tick})
         interface = Tau2Interface.of(env.unwrapped.read_knobs())
-        for number in list_tasks(interface.domain):
+        for number in Tau2Tools.list_tasks(interface.place):
             texts = env.unwrapped.reference(number)
             assert play(interface, number, texts) == 1.0
             if play(interface, number, olds.get(number, texts)) < 1.0:
@@ -164,7 +166,7 @@ def test_carried_actions_reach_the_goal_and_old_ones_do_not(name):
 def test_actions_that_are_lost_are_repeated(name):
     env = gym.make(ENV_ID, schedule=name)
     env.reset(seed=0)
-    for number in list_tasks(env.unwrapped.domain)[::8]:
+    for number in Tau2Tools.list_tasks(env.unwrapped.domain)[::8]:
         env.reset(options={"goal_index": number, "drift_tick": 20, "drift_clock": "hold"})
         for text in env.unwrapped.reference(number):
             answer = '"not_found"'
@@ -181,8 +183,8 @@ def test_drifts_of_all_schedules_affect_most_tasks():
         for tick in starts(name)[1:]:
             env.reset(seed=0, options={"drift_tick": tick})
             new = Tau2Interface.of(env.unwrapped.read_knobs())
-            for number in list_tasks(env.unwrapped.domain):
-                texts = carry_reference(number, Tau2Interface.of({"domain": new.domain}))
+            for number in Tau2Tools.list_tasks(env.unwrapped.domain):
+                texts = Tau2Tools.write_reference(number, Tau2Interface.of({"domain": new.place}))
                 affected |= {number} if play(new, number, texts) < 1.0 else set()
     assert len(affected) >= 100
 
@@ -335,7 +337,7 @@ def test_an_episode_leaves_nothing_to_the_next():
     states = []
     for _ in range(2):
         episode = make_episode(number)
-        for text in carry_reference(number, episode.interface):
+        for text in Tau2Tools.write_reference(number, episode.interface):
             episode.act(text)
         states.append(episode.write_state())
     assert states[0] == states[1]
@@ -357,7 +359,7 @@ def test_choices_hold_the_reference_and_calls_of_other_users():
         for knobs in ({}, {"units": {"money": "cents"}, "policy": {"identify": True}}):
             interface = Tau2Interface.of({**knobs, "domain": load_tasks()[number].domain})
             listed = list_choices(number, interface)
-            assert set(carry_reference(number, interface)) <= set(listed)
+            assert set(Tau2Tools.write_reference(number, interface)) <= set(listed)
             assert list(listed) == sorted(listed)
         assert 3 < len(listed) < 80
 
@@ -416,7 +418,7 @@ def test_the_planner_plays_every_desk_and_adapts():
         env = gym.make(ENV_ID, schedule=name, text=True)
         env.reset(seed=0)
         scores = []
-        for number in list_tasks(env.unwrapped.domain)[::5]:
+        for number in Tau2Tools.list_tasks(env.unwrapped.domain)[::5]:
             tick = max(starts(name))
             state, info = env.reset(options={"goal_index": number, "drift_tick": tick, "drift_clock": "hold"})
             done = truncated = False

@@ -9,7 +9,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from drift_envs.envs.bfcl import BFCL_KNOBS, QUANTITIES, UNITS, package
+from drift_envs.envs.bfcl import package
+from drift_envs.envs.bfcl.interface import BFCL_KNOBS, QUANTITIES, UNITS
 from drift_envs.envs.tools.interface import TOOLS_KNOBS
 from drift_envs.errors import KnobError, MissingDependencyError
 
