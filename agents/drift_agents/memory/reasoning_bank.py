@@ -17,7 +17,7 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
-from drift_agents.memory.transcript import STEPS, count_steps, highest_score, is_success
+from drift_agents.memory.transcript import STEPS, highest_score, is_success, render_result, split_attempt
 from drift_agents.prompt.lessons import build_trajectories, read_line, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Episode, Experience, Note, Record, RecordId, Retrieved, Transition
@@ -178,7 +178,6 @@ _ITEM = object_schema(
 )
 ITEMS = object_schema("reasoning_bank_items", items={"type": "array", "maxItems": MOST_ITEMS, "items": _ITEM})
 
-RESULT = "\nResult: "
 _RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?")
 
 
@@ -226,7 +225,7 @@ def render_episode(episode: Episode, steps: Iterable[Record]) -> str:
         ).line()
         for record in steps
     )
-    return f"Task: {episode.task}{STEPS}{lines}{RESULT}score {episode.score:g} after {count_steps(episode)}"
+    return f"Task: {episode.task}{STEPS}{lines}{render_result(episode)}"
 
 
 def _one_line(text: str) -> str:
@@ -250,12 +249,7 @@ def make_items(text: str) -> dict[str, Any]:
         >>> make_items(f"Task: go.\nSteps:\n{step}\nResult: score 0 after 1 step")["items"][0]["content"]
         'From [1] do "1" to get to [2]: score 0, the end, last seen at step 4.'
     """
-    # From the right, since a task may contain the markers and the lines below it cannot.
-    body, _, result_line = text.rpartition(RESULT)
-    task, _, lines = body.rpartition(STEPS)
-    result = _RESULT.fullmatch(result_line)
-    if result is None:
-        raise ArgumentError(f"an episode should end with its result. Received {text[-80:]!r}")
+    task, lines, result = split_attempt(text, _RESULT)
     steps: list[Recollection] = []
     for line in lines.split("\n"):
         with suppress(ArgumentError):  # a state that is no JSON text is left out

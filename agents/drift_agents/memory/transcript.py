@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 from itertools import groupby
 
+from drift_agents.errors import ArgumentError
 from drift_agents.types import Episode, Outcome, Record
 
 BEST = 1.0
@@ -17,6 +18,8 @@ LONGEST_STATEMENT = 400
 """Characters after which a state in a statement is cut."""
 STEPS = "\nSteps:\n"
 """The line between the task and its steps."""
+RESULT = "\nResult: "
+"""What is between the steps and the result."""
 STEP = re.compile(
     r'- in (?P<state>.*?) action (?P<action>"(?:[^"\\]|\\.)*") led to (?P<after>.*) '
     r"\(score (?P<score>[^;()]+)(?P<ended>; the episode ended)?\)"
@@ -82,6 +85,30 @@ def read_steps(lines: str) -> tuple[re.Match[str], ...]:
         lines: what follows `STEPS`.
     """
     return tuple(step for line in lines.split("\n") if (step := STEP.fullmatch(line)))
+
+
+def render_result(episode: Episode) -> str:
+    """The last line of an attempt: score and length."""
+    return f"{RESULT}score {episode.score:g} after {count_steps(episode)}"
+
+
+def split_attempt(text: str, result: re.Pattern[str]) -> tuple[str, str, re.Match[str]]:
+    """Task, lines of steps, and result of an attempt as text.
+
+    Args:
+        text: `Task: `, the task, `STEPS`, the steps, and a line that begins with `render_result`.
+        result: the form of that line, without `RESULT`.
+
+    Raises:
+        ArgumentError: if it does not end so.
+    """
+    # From the right, since a task may contain the markers and the lines below it cannot.
+    body, _, last = text.rpartition(RESULT)
+    task, _, lines = body.rpartition(STEPS)
+    found = result.fullmatch(last)
+    if found is None:
+        raise ArgumentError(f"an attempt should end with its result. Received {text[-80:]!r}")
+    return task.removeprefix("Task: "), lines, found
 
 
 def count_steps(episode: Episode) -> str:

@@ -22,13 +22,13 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, ItemStore
 from drift_agents.memory.transcript import (
-    STEPS,
     attempt_steps,
-    count_steps,
     highest_score,
     read_steps,
     render_program,
+    render_result,
     render_steps,
+    split_attempt,
     truncate,
 )
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
@@ -375,7 +375,6 @@ SKILL = object_schema(
     description={"type": "string", "minLength": 1, "maxLength": 2000},
 )
 
-RESULT = "\nResult: "
 NAME_WORDS = 6
 """The largest number of words of the task in a skill's name."""
 _RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?; (?P<end>the episode ended|time ran out)")
@@ -399,7 +398,7 @@ def render_attempt(episode: Episode, steps: Iterable[Record]) -> str:
         Result: score 0 after 1 step; the episode ended
     """
     end = "the episode ended" if episode.terminated else "time ran out"
-    return f"{render_steps(episode, steps)}{RESULT}score {episode.score:g} after {count_steps(episode)}; {end}"
+    return f"{render_steps(episode, steps)}{render_result(episode)}; {end}"
 
 
 class TaskAttempt(NamedTuple):
@@ -429,16 +428,9 @@ def read_attempt(text: str) -> TaskAttempt:
     Raises:
         ArgumentError: if the text has another form.
     """
-    # From the right, since a task may contain the markers and the lines below it cannot.
-    body, _, result_line = text.rpartition(RESULT)
-    task, _, lines = body.rpartition(STEPS)
-    result = _RESULT.fullmatch(result_line)
-    if result is None:
-        raise ArgumentError(f"an attempt should end with its result. Received {text[-80:]!r}")
+    task, lines, result = split_attempt(text, _RESULT)
     ended = result["end"] == "the episode ended"
-    return TaskAttempt(
-        task.removeprefix("Task: "), read_steps(lines), float(result["score"]), int(result["steps"]), ended
-    )
+    return TaskAttempt(task, read_steps(lines), float(result["score"]), int(result["steps"]), ended)
 
 
 def judge_attempt(text: str) -> dict[str, Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.prompt.builder import MOVES
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import PromptView, check_conflict
 from drift_agents.registry import POLICIES, check_protocol
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
@@ -83,6 +84,58 @@ def check_actions(view: PromptView) -> None:
 def pick(among: Sequence[str], rng: np.random.Generator) -> str:
     """One of several texts at random; of a single one nothing is drawn."""
     return among[int(rng.integers(len(among)))]
+
+
+Shown = TypeVar("Shown")
+
+
+class ParsedPlanner(ABC, Generic[Shown]):
+    """The base of planners for states that can be parsed.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> class Pond(ParsedPlanner[int]):
+        ...     name, shows = "pond", "the number of a lily pad"
+        ...     parse = staticmethod(lambda state: int(state) if state.isdecimal() else None)
+        ...
+        ...     def _choose(self, shown, view, rng):
+        ...         return str(shown + 1)
+        >>> Pond().decide(PromptView("Jump.", "3", ("2", "4")), np.random.default_rng(0)).text
+        '4'
+    """
+
+    name: str
+    shows: ClassVar[str]
+    """What a state should be, for errors."""
+    parse: Callable[[str], Shown | None]
+    """Parses a state; `None` if the text is no state of this environment."""
+
+    def __init__(self, *, conflict: str = "majority") -> None:
+        self.conflict = check_conflict(conflict)
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """Choose an action.
+
+        Args:
+            view: what the policy decides by.
+            rng: for ties and exploration.
+
+        Raises:
+            ArgumentError: if the prompt has no state of this environment, or names no admissible action.
+        """
+        shown = self.parse(view.state)
+        if shown is None:
+            raise ArgumentError(f"the state should be {self.shows}. Received {view.state[:200]!r}")
+        return Reply(self._choose(shown, view, rng))
+
+    @abstractmethod
+    def _choose(self, shown: Shown, view: PromptView, rng: np.random.Generator) -> str:
+        """The action in a parsed state."""
 
 
 def history_length(policy: Policy) -> int:

@@ -142,6 +142,11 @@ class PromptView:
     taken: int | None = None
     environment: str = "generic"
 
+    @property
+    def trusted_since(self) -> int:
+        """The interaction from which on records are trusted: `doubt_since`, or -1 if nothing contradicted memory."""
+        return -1 if self.doubt_since is None else self.doubt_since
+
     def render(self) -> str:
         """The text, the same for every environment."""
         lines = [self.task, "", STATE + self.state, ACTIONS + _encode(list(self.actions)), f"{STEP}{self.step}"]
@@ -290,3 +295,25 @@ def believe(seen: Sightings[T], conflict: str) -> T:
         'hole'
     """
     return max(settle_all(seen, conflict), key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
+
+
+def believe_newer(sightings: Sequence[tuple[T, float, int]], since: int, conflict: str) -> tuple[T, bool]:
+    """The most probable outcome, and whether it was seen since a time.
+
+    Sightings before it count only where there are no others.
+
+    Args:
+        sightings: triples of an outcome, its support, and when it was last seen; not empty.
+        since: the time, as `PromptView.trusted_since`.
+        conflict: the rule, as for `settle`.
+
+    Example:
+        >>> seen = [("ice", 3.0, 20), ("hole", 1.0, 31)]
+        >>> believe_newer(seen, 30, "majority"), believe_newer(seen, 40, "majority")
+        (('hole', True), ('ice', False))
+    """
+    newer = [one for one in sightings if one[2] >= since]
+    seen: Sightings[T] = {}
+    for sighting in newer or sightings:
+        add_sighting(seen, *sighting)
+    return believe(seen, conflict), bool(newer)

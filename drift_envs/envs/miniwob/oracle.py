@@ -5,17 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from drift_envs.checks import check_integer
 from drift_envs.envs.miniwob import to_layer
 from drift_envs.envs.miniwob.env import MiniWoB, PageRoute
 from drift_envs.envs.miniwob.page import PageElement, write_state
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
+from drift_envs.knobs import FrozenMapping, Value
+from drift_envs.oracle.base import KnobSource, completion_probability
+from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
 
 _DATE = re.compile(r"(January|February|March|April|May|June|July|August|September|October|November|December) (\d{4})")
 _DURATION = re.compile(r"(\d+)h (\d+)m")
@@ -170,7 +170,7 @@ def _search(page: _PageView) -> Iterator[str]:
         yield from page.click("Search")
         return
     wanted = int(re.findall(r"the (\d+)\w\w search", page.task)[0]) - 1
-    pages = [name for name in links if name.isdecimal() or name in "<>"]
+    pages = [name for name in links if name.isdecimal() or name in ("<", ">")]
     here = 0
     for name in page.clicks:
         here = {">": min(here + 1, _PAGES - 1), "<": max(here - 1, 0)}.get(name, here)
@@ -262,12 +262,6 @@ NO_ACTION = "click[]"
 """An action that changes nothing."""
 
 
-class _Reply(NamedTuple):
-    state: str
-    score: float
-    ended: bool
-
-
 class _Plan(NamedTuple):
     """What the solver does in a task.
 
@@ -282,14 +276,13 @@ class _Plan(NamedTuple):
     score: float
 
 
-class PageOracle:
+class PageOracle(RecurringTasksOracle[FrozenMapping, int]):
     """The oracle of a drifting task page.
 
     A state is the JSON text of an observation that the environment has shown, or that the solver meets; it stands for
     the way on which it was reached last. Responses are exact: a page of the oracle's own repeats that way, takes the
     settings of the tick, and carries out the action. Actions are those of `PageSolver`. The score is the page's own,
-    1 for success; a solver that succeeds is optimal, since no score is higher and steps cost nothing. Values are
-    means over the recurring tasks; with `transient` they are those of repeating lost actions.
+    1 for success; a solver that succeeds is optimal, since no score is higher and steps cost nothing.
 
     Args:
         source: the knobs at any tick.
@@ -300,55 +293,23 @@ class PageOracle:
         ArgumentError: `limit` is not positive.
     """
 
+    compares_scores = True
+
     def __init__(self, source: KnobSource, base: Callable[[], MiniWoB], limit: int) -> None:
-        self._source, self._base = source, base
-        self._limit = check_integer("limit", limit, 1)
+        super().__init__(source, limit)
+        self._base = base
         self._own: MiniWoB | None = None
-        self._replies: dict[tuple[str, str, str], _Reply] = {}
+        self._replies: dict[tuple[str, str, str], TrueResponse] = {}
         self._actions: dict[tuple[str, str], str] = {}
         self._plans: dict[tuple[int, str], _Plan] = {}
 
-    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the responses to this action in this state differ between two ticks.
+    def setting(self, tick: int) -> FrozenMapping:
+        """The knobs at a tick.
 
         Args:
-            state: the JSON text.
-            action: the action in words.
-            t0: one tick.
-            t1: the other tick.
-        """
-        before, after = self._source.knobs_at(t0), self._source.knobs_at(t1)
-        if before["transient"] != after["transient"]:
-            return True
-        if _key(before) == _key(after):
-            return False
-        return self._respond(state, action, t0) != self._respond(state, action, t1)
-
-    def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """All possible responses, most probable first.
-
-        Args:
-            state: the JSON text.
-            action: the action in words.
             tick: the tick.
         """
-        lost = float(self._source.knobs_at(tick)["transient"])
-        kept = Response(*self._respond(state, action, tick), 1.0 - lost)
-        return order_responses(kept, Response(str(state), 0.0, False, lost))
-
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
-        """Whether this is the true response; lost actions (`transient`) are not.
-
-        Args:
-            state: the JSON text.
-            action: the action in words.
-            outcome: the next state as JSON text.
-            ended: whether the episode was over.
-            tick: the tick.
-            score: the score of the episode after it, which the next state does not show; not compared if not given.
-        """
-        reply = self._respond(state, action, tick)
-        return (reply.state, reply.ended) == (outcome, ended) and score in (None, reply.score)
+        return FrozenMapping(self._source.knobs_at(tick))
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The solver's action; one that changes nothing where it has none.
@@ -358,7 +319,8 @@ class PageOracle:
             tick: the tick.
             left: the remaining steps (default: the limit).
         """
-        knobs, route = self._source.knobs_at(tick), self._locate(state, tick)
+        knobs = self.setting(tick)
+        route = self._locate(state, knobs)
         place = _write_route(route), _key(knobs)
         if place not in self._actions:
             self._go(route)
@@ -366,45 +328,36 @@ class PageOracle:
             self._solve(self._limit if left is None else left)
         return self._actions.get(place, NO_ACTION)
 
-    def value(self, tick: int) -> float:
-        """The expected score of the solver within the step limit.
+    def _tasks(self, setting: FrozenMapping) -> Sequence[int]:
+        return self._base().task_pool or range(SAMPLE)
 
-        Args:
-            tick: the tick.
+    def _task_value(self, setting: FrozenMapping, task: int, lost: float) -> float:
+        plan = self._plan(task, setting)
+        return plan.score * completion_probability(len(plan.actions), self._limit, lost)
+
+    def _score(self, carried: Carried, before: float, after: float) -> float:
+        """The solver repeats lost actions, whether any was lost before or not."""
+        return carried.score * completion_probability(carried.length, self._limit, after)
+
+    def _carry(self, old: FrozenMapping, new: FrozenMapping, task: int) -> Carried:
+        """The solver reads the instruction as the new page shows it, with the old words.
+
+        What it would do on the old page is carried out on the new one. Its own actions are compared.
         """
-        knobs = self._source.knobs_at(tick)
-        lost = float(knobs["transient"])
-        plans = [self._plan(number, knobs) for number in self._numbers()]
-        found = [plan.score * completion_probability(len(plan.actions), self._limit, lost) for plan in plans]
-        return sum(found) / len(found)
-
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """The effect of the change from tick `t0` to tick `t1`.
-
-        The solver of `t0` reads the instruction as `t1` shows it, with the words of `t0`; what it would do on the page
-        of `t0` is carried out on that of `t1`, action by action. The magnitude is the share of its own actions with
-        another response.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        old, new = self._source.knobs_at(t0), self._source.knobs_at(t1)
-        lost, carried, pairs, differing = float(new["transient"]), 0.0, 0, 0
-        numbers = self._numbers()
-        for number in numbers:
-            plan = self._plan(number, old)
-            followed = plan.actions
-            if old["words"] != new["words"]:
-                self._begin(number, new)
-                task = read_words(self._env.read_truth().shown, dict(old["words"]))
-                self._begin(number, old)
-                followed = self._solve(self._limit, task).actions
-            score = self._replay(number, new, followed)
-            carried += score * completion_probability(len(followed), self._limit, lost) / len(numbers)
-            pairs += len(plan.actions)
-            differing += sum(self.changed(*pair, t0, t1) for pair in zip(plan.states, plan.actions, strict=True))
-        return ChangeEffect(differing / pairs if pairs else 0.0, self.value(t0), carried, self.value(t1), carried)
+        plan = self._plan(task, old)
+        followed = plan.actions
+        if old["words"] != new["words"]:
+            self._begin(task, new)
+            shown = read_words(self._env.read_truth().shown, dict(old["words"]))
+            self._begin(task, old)
+            followed = self._solve(self._limit, shown).actions
+        score = self._replay(task, new, followed)
+        is_other = old["transient"] != new["transient"]
+        differing = sum(
+            is_other or self._react(*pair, old) != self._react(*pair, new)
+            for pair in zip(plan.states, plan.actions, strict=True)
+        )
+        return Carried(score, len(followed), differing, len(plan.actions))
 
     @property
     def _env(self) -> MiniWoB:
@@ -415,10 +368,6 @@ class PageOracle:
             own.render_mode, own.observation_mode = None, "state"
             self._own = own
         return self._own
-
-    def _numbers(self) -> tuple[int, ...]:
-        """The numbers of the tasks that count."""
-        return self._base().task_pool or tuple(range(SAMPLE))
 
     def _set_knobs(self, knobs: Mapping[str, Value]) -> None:
         self._env.set_knobs({name: knobs[name] for name in self._env.knobs if name != "transient"} | {"transient": 0.0})
@@ -436,7 +385,7 @@ class PageOracle:
         ):
             env.load_state({"goal_index": route.number, "history": route.history, "error": None})
 
-    def _locate(self, state: Any, tick: int) -> PageRoute:
+    def _locate(self, state: Any, knobs: FrozenMapping) -> PageRoute:
         """The way to a state.
 
         Raises:
@@ -444,21 +393,28 @@ class PageOracle:
         """
         found = self._base().find_route(str(state)) or self._env.find_route(str(state))
         if found is None:
-            for number in self._numbers():
-                self._plan(number, self._source.knobs_at(tick))
+            for number in self._tasks(knobs):
+                self._plan(number, knobs)
             found = self._env.find_route(str(state))
         if found is None:
             raise ArgumentError(f"`state` should be one that this environment has shown. Received {str(state)[:200]!r}")
         return found
 
-    def _respond(self, state: Any, action: Any, tick: int) -> _Reply:
-        knobs, route = self._source.knobs_at(tick), self._locate(state, tick)
+    def _respond(self, state: Any, action: Any, tick: int) -> TrueResponse:
+        return self._react(state, action, self.setting(tick))
+
+    def _lose(self, state: Any, tick: int) -> str:
+        return str(state)
+
+    def _react(self, state: Any, action: Any, knobs: FrozenMapping) -> TrueResponse:
+        """The true response under knob values."""
+        route = self._locate(state, knobs)
         place = _write_route(route), str(action), _key(knobs)
         if place not in self._replies:
             self._go(route)
             self._set_knobs(knobs)
             after, _, ended, _, info = self._env.step(str(action))
-            self._replies[place] = _Reply(after, float(info["score"]), ended)
+            self._replies[place] = TrueResponse(after, float(info["score"]), ended)
         return self._replies[place]
 
     def _plan(self, number: int, knobs: Mapping[str, Value]) -> _Plan:

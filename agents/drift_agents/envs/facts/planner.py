@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.errors import ArgumentError
 from drift_agents.matching import ParsedMatching
-from drift_agents.policy.base import Reply, pick
+from drift_agents.policy.base import ParsedPlanner, pick
 from drift_agents.policy.facts import PlainFacts
-from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, check_conflict, settle_all
+from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, settle_all
 from drift_envs.checks import check_choice
 
 NOTHING = "nothing"
@@ -217,7 +216,7 @@ ASK, PASS = "ask", "pass"
 ASKS = ("doubt", "always", "never")
 
 
-class FactsPlanner:
+class FactsPlanner(ParsedPlanner[ShownDay]):
     r"""Answers with what is believed, or asks.
 
     * What was told or said last is believed; news with a date counts from that date. What somebody is said to have
@@ -241,29 +240,19 @@ class FactsPlanner:
         'bolitu'
     """
 
-    name = "facts"
+    name, shows = "facts", "a day of facts"
+    parse = staticmethod(read_day)
 
     def __init__(self, *, conflict: str = "majority", asks: str = "doubt") -> None:
-        self.conflict, self.asks = check_conflict(conflict), check_choice("asks", asks, ASKS)
+        super().__init__(conflict=conflict)
+        self.asks = check_choice("asks", asks, ASKS)
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: for ties and exploration.
-
-        Raises:
-            ArgumentError: if the prompt has no state of this environment.
-        """
-        shown = read_day(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be a day of facts. Received {view.state!r}")
+    def _choose(self, shown: ShownDay, view: PromptView, rng: np.random.Generator) -> str:
         answers = [action for action in view.actions if action not in (ASK, PASS)]
         wanted = self._believe(view, shown)
         if wanted not in answers:
             wanted = ASK if self.asks != "never" and not shown.asked else PASS
-        return Reply(wanted if wanted in view.actions else pick(view.actions, rng))
+        return wanted if wanted in view.actions else pick(view.actions, rng)
 
     def _believe(self, view: PromptView, shown: ShownDay) -> str | None:
         """The value that is believed; `None` if there is none."""
@@ -273,7 +262,7 @@ class FactsPlanner:
             return today[-1]
         if self.asks == "always":
             return None
-        doubt = -1 if view.doubt_since is None or self.asks == "never" else view.doubt_since
+        doubt = -1 if self.asks == "never" else view.trusted_since
         answers = self._read_answers(view, shown)
         right = {value: seen for value, seen in answers.items() if seen[0]}
         if claims:

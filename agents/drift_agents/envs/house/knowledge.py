@@ -264,7 +264,7 @@ class HouseBeliefs:
         self.shown, self.errand, self.known, self.rng = shown, errand, known, rng
         self.explores, self.common_sense = explores, common_sense
         self.actions = view.actions
-        self.doubt = -1 if view.doubt_since is None else view.doubt_since
+        self.doubt = view.trusted_since
         gos = [action[6:] for action in view.actions if action.startswith("go to ")]
         self.furniture = tuple(gos if shown.at == NOTHING else (*gos, shown.at))
 

@@ -21,6 +21,7 @@ from drift_agents.envs.house.knowledge import (
 from drift_agents.envs.house.states import (
     NOTHING,
     WAYS,
+    ShownHouse,
     is_common,
     kind_of,
     likely_rank,
@@ -28,16 +29,15 @@ from drift_agents.envs.house.states import (
     plain,
     read_house_state,
 )
-from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply, pick
-from drift_agents.prompt.view import PromptView, check_conflict
+from drift_agents.policy.base import ParsedPlanner, pick
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_flag
 
 SATISFIED = 0.9
 """The score from which on a place is used again without a search for a better one."""
 
 
-class HousePlanner:
+class HousePlanner(ParsedPlanner[ShownHouse]):
     """Fetches, treats and puts down; records of the prompt override what is common.
 
     * Empty hand: go to where the thing is recorded to be kept, else look into furniture that was not visited in
@@ -67,34 +67,23 @@ class HousePlanner:
         'take mug 2 from shelf 1'
     """
 
-    name = "house"
+    name, shows = "house", "one of a house"
+    parse = staticmethod(read_house_state)
 
     def __init__(self, *, conflict: str = "majority", explores: bool = True, common_sense: bool = True) -> None:
-        self.conflict = check_conflict(conflict)
+        super().__init__(conflict=conflict)
         self.explores = check_flag("explores", explores)
         self.common_sense = check_flag("common_sense", common_sense)
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: for ties and exploration.
-
-        Raises:
-            ArgumentError: if the prompt has no state of a house.
-        """
+    def _choose(self, shown: ShownHouse, view: PromptView, rng: np.random.Generator) -> str:
         words = {plain(action): action for action in view.actions}
         view = replace(view, actions=tuple(words))
-        shown = read_house_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of a house. Received {view.state!r}")
         errand = parse_errand(shown.task)
         if errand is None or not view.actions:
-            return Reply(words[pick(view.actions, rng)] if words else "look")
+            return words[pick(view.actions, rng)] if words else "look"
         known = learn_house(shown, (*view.elsewhere, *view.here), self.conflict)
         wanted = _HouseDecision(view, shown, errand, known, self.explores, self.common_sense, rng).choose()
-        return Reply(words[wanted if wanted in words else pick(view.actions, rng)])
+        return words[wanted if wanted in words else pick(view.actions, rng)]
 
 
 class _HouseDecision(HouseBeliefs):

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_agents.envs.minigrid.states import NOTHING, STEPS, Place, ShownRoom, cell_ahead, read_room_state
-from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply, pick
-from drift_agents.prompt.view import PromptView, Recollection, check_conflict
+from drift_agents.policy.base import ParsedPlanner, pick
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_envs.checks import check_flag
 
 EFFECTS = ("left", "right", "forward", "pickup", "drop", "toggle")
@@ -50,7 +49,7 @@ class _Errand(NamedTuple):
     kind: str
 
 
-class MinigridPlanner:
+class MinigridPlanner(ParsedPlanner[ShownRoom]):
     """Maps what was seen, walks to what pays, and fetches keys for locked doors.
 
     * Cells are what was last seen there, in this state or in records; cells that the agent had changed then are not.
@@ -77,25 +76,14 @@ class MinigridPlanner:
         '1'
     """
 
-    name = "minigrid"
+    name, shows = "minigrid", "one of Minigrid's environments"
+    parse = staticmethod(read_room_state)
 
     def __init__(self, *, conflict: str = "majority", explores: bool = True) -> None:
-        self.conflict = check_conflict(conflict)
+        super().__init__(conflict=conflict)
         self.explores = check_flag("explores", explores)
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: for ties and exploration.
-
-        Raises:
-            ArgumentError: if the prompt has no state of one of these environments.
-        """
-        shown = read_room_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of Minigrid's environments. Received {view.state!r}")
+    def _choose(self, shown: ShownRoom, view: PromptView, rng: np.random.Generator) -> str:
         errand = _read_errand(view.task)
         records = sorted((*view.here, *view.elsewhere), key=lambda item: item.last)
         wanted, view_alone = None, view.step + 1
@@ -107,7 +95,7 @@ class MinigridPlanner:
         if wanted is None:
             wanted = pick(("forward", "left", "right"), rng)
         action = known.action_for(wanted)
-        return Reply(action if action in view.actions else pick(view.actions, rng))
+        return action if action in view.actions else pick(view.actions, rng)
 
 
 def _read_errand(task: str) -> _Errand:

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.errors import ArgumentError
 from drift_agents.matching import ParsedMatching
-from drift_agents.policy.base import Reply, pick
+from drift_agents.policy.base import ParsedPlanner, pick
 from drift_agents.policy.facts import PlainFacts
-from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
+from drift_agents.prompt.view import PromptView, Recollection, settle
 
 KINDS = ("button", "link", "field", "option", "folder", "file")
 HIDDEN = "*"
@@ -175,7 +174,7 @@ _COUNT = re.compile(r" \(\d+\)$")
 _PRESSED = ("button", "link", "folder", "file")
 
 
-class MiniwobPlanner:
+class MiniwobPlanner(ParsedPlanner[ShownWebPage]):
     r"""Fills the fields that the instruction names, then clicks what is known to work, or was not tried.
 
     Its prior knowledge is that of a reader of the page: what the instruction quotes goes into the field of that name,
@@ -198,35 +197,24 @@ class MiniwobPlanner:
         'type[Name = Tula]'
     """
 
-    name = "miniwob"
+    name, shows = "miniwob", "one of a web page"
+    parse = staticmethod(read_web_state)
 
     def __init__(self, *, conflict: str = "majority") -> None:
-        self.conflict = check_conflict(conflict)
+        super().__init__(conflict=conflict)
         self._matching = MiniwobMatching()
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: for ties.
-
-        Raises:
-            ArgumentError: if the prompt has no state of a web page.
-        """
-        shown = read_web_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of a web page. Received {view.state!r}")
+    def _choose(self, shown: ShownWebPage, view: PromptView, rng: np.random.Generator) -> str:
         wanted = _next_entry(shown)
         if wanted not in view.actions:
             clicks = [f"click[{control.name}]" for control in _candidates(shown)]
             choices = [action for action in view.actions if action in clicks] or list(view.actions)
             if not choices:
-                return Reply("click[]")
+                return "click[]"
             worths = [self._worth(view, action) for action in choices]
             best = [action for action, worth in zip(choices, worths, strict=True) if worth == max(worths)]
             wanted = pick(best, rng)
-        return Reply(wanted)
+        return wanted
 
     def _worth(self, view: PromptView, action: str) -> float:
         """1 for an action that is known to lead on, 0 for one that is known to fail, and between them if unknown."""

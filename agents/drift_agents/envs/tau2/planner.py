@@ -22,14 +22,13 @@ from drift_agents.envs.tau2.states import (
     read_manual,
     read_tau2_state,
 )
-from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import ParsedPlanner
 from drift_agents.policy.planner import GenericPlanner
-from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe, check_conflict
+from drift_agents.prompt.view import PromptView, Recollection, believe_newer
 from drift_envs.checks import check_flag
 
 
-class Tau2Planner:
+class Tau2Planner(ParsedPlanner[ShownTau2]):
     """Identifies the user, writes, checks and ends; records of the prompt decide how tools are used.
 
     * Tools are found by the words of their descriptions, so that a new name is no obstacle.
@@ -56,30 +55,19 @@ class Tau2Planner:
         True
     """
 
-    name = "tau2"
+    name, shows = "tau2", "one of tau2-bench"
+    parse = staticmethod(read_tau2_state)
 
     def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
-        self.conflict = check_conflict(conflict)
+        super().__init__(conflict=conflict)
         self.checks = check_flag("checks", checks)
         self._generic = GenericPlanner(conflict=conflict)
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: where nothing sensible is admissible, and where nothing shows which call was refused or why it failed.
-
-        Raises:
-            ArgumentError: if the prompt has no state of such a desk, or names no admissible call.
-        """
-        shown = read_tau2_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of tau2-bench. Received {view.state[:200]!r}")
+    def _choose(self, shown: ShownTau2, view: PromptView, rng: np.random.Generator) -> str:
         manual = read_manual(view.task)
         plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
         call = next(plan.calls(), None)
-        return self._generic.decide(view, rng) if call is None else Reply(call.text)
+        return self._generic.decide(view, rng).text if call is None else call.text
 
 
 REPEATS = 3
@@ -294,7 +282,7 @@ class Tau2Beliefs:
 
     def __init__(self, view: PromptView, request: str, manual: DeskManual, conflict: str) -> None:
         self._conflict, self._here, self._manual = conflict, view.here, manual
-        self._doubt = -1 if view.doubt_since is None else view.doubt_since
+        self._doubt = view.trusted_since
         ended = sorted(filter(None, map(_read_end, (*view.elsewhere, *view.here))), key=lambda one: one.last)
         self._own = [one for one in ended if one.request == request]
         self._known: dict[ToolWay, list[tuple[bool, float, int]]] = {}
@@ -324,12 +312,8 @@ class Tau2Beliefs:
         known = self._known.get(way)
         if not known:
             return 1
-        fresh = [one for one in known if one[2] >= self._doubt]
-        seen: Sightings[bool] = {}
-        for sighting in fresh or known:
-            add_sighting(seen, *sighting)
-        believed = believe(seen, self._conflict)
-        return 1 - believed / 2 if not fresh else 0 if believed else 2
+        believed, is_trusted = believe_newer(known, self._doubt, self._conflict)
+        return 1 - believed / 2 if not is_trusted else 0 if believed else 2
 
     def cost(self, call: DeskCall) -> float:
         """The sum of the ranks of the ways that a call uses; how often it was in vain, if this request was never met.

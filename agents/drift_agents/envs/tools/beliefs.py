@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.envs.tools.desk import Case, read_wish
 from drift_agents.envs.tools.states import REASONS, Call, DeskError, read_call, read_desk_state, read_error, read_key
-from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, believe
+from drift_agents.prompt.view import PromptView, Recollection, believe_newer
 
 UNITS = {"euros": 1.0, "cents": 100.0, "dollars": 1.25}
 """By unit, the amount that is given to a tool for one euro, the most natural one first."""
@@ -51,7 +51,7 @@ class DeskBeliefs:
 
     def __init__(self, view: PromptView, conflict: str) -> None:
         self._conflict = conflict
-        self._doubt = -1 if view.doubt_since is None else view.doubt_since
+        self._doubt = view.trusted_since
         self._works: dict[UseOfTool, list[_Sighting]] = {}
         self._people: list[tuple[int, _Sighting]] = []
         for item in (*view.elsewhere, *view.here):
@@ -120,11 +120,7 @@ class DeskBeliefs:
 
     def _settle(self, known: list[_Sighting]) -> tuple[Any, bool]:
         """The believed value, and whether it was seen since memory was contradicted."""
-        fresh = [one for one in known if one.last >= self._doubt]
-        seen: Sightings[Any] = {}
-        for sighting in fresh or known:
-            add_sighting(seen, *sighting)
-        return believe(seen, self._conflict), bool(fresh)
+        return believe_newer(known, self._doubt, self._conflict)
 
 
 def _error_after(state: str) -> DeskError | None:

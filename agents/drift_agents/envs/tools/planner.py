@@ -21,14 +21,13 @@ from drift_agents.envs.tools.states import (
     read_error,
     read_key,
 )
-from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import ParsedPlanner
 from drift_agents.policy.planner import GenericPlanner
-from drift_agents.prompt.view import PromptView, check_conflict
+from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_flag
 
 
-class ToolsPlanner:
+class ToolsPlanner(ParsedPlanner[ShownDesk]):
     """Looks up, writes, checks and ends; records of the prompt decide how tools are used.
 
     * Tools are found by names and descriptions that resemble what is common, so that a new name is no obstacle.
@@ -59,36 +58,25 @@ class ToolsPlanner:
         True
     """
 
-    name = "tools"
+    name, shows = "tools", "one of a service desk"
+    parse = staticmethod(read_desk_state)
 
     def __init__(self, *, conflict: str = "majority", checks: bool = True) -> None:
-        self.conflict = check_conflict(conflict)
+        super().__init__(conflict=conflict)
         self.checks = check_flag("checks", checks)
         self._generic = GenericPlanner(conflict=conflict)
 
-    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
-        """Choose an action.
-
-        Args:
-            view: what the policy decides by.
-            rng: where nothing sensible is admissible, and among other ways where nothing shows which call was refused.
-
-        Raises:
-            ArgumentError: if the prompt has no state of a service desk, or names no admissible call.
-        """
-        shown = read_desk_state(view.state)
-        if shown is None:
-            raise ArgumentError(f"the state should be one of a service desk. Received {view.state!r}")
+    def _choose(self, shown: ShownDesk, view: PromptView, rng: np.random.Generator) -> str:
         wish = read_wish(shown.request)
         if wish is None:
-            return self._generic.decide(view, rng)
+            return self._generic.decide(view, rng).text
         plan = DeskPlan(
             shown, wish, read_manual(view.task), DeskBeliefs(view, self.conflict), view.actions, self.checks
         )
         calls = plan.calls()
         if not calls:
-            return self._generic.decide(view, rng)
-        return Reply(calls[int(rng.integers(len(calls))) if plan.is_blind else 0])
+            return self._generic.decide(view, rng).text
+        return calls[int(rng.integers(len(calls))) if plan.is_blind else 0]
 
 
 READS = 3

@@ -131,7 +131,7 @@ class _ShopDecision:
         self.instruction = parse_instruction(view.task)
         self.prior = prior_colors(self.instruction.color_class)
         self.knowledge: ShopKnowledge = summarise_records(page, (*view.here, *view.elsewhere), conflict)
-        self.doubt = -1 if view.doubt_since is None else view.doubt_since
+        self.doubt = view.trusted_since
         read = sum(bool(article.inside) for article in self.knowledge.articles.values())
         bought = sum(purchase.instruction == page.instruction for purchase in self.knowledge.purchases)
         self._may_read_features = read < looks * (1 + bought)
