@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -91,75 +91,53 @@ class HouseholdTask(NamedTuple):
 _TRIES = 120
 """How many tasks are tried for each that is wanted, if there are enough others."""
 
-Setting = TypeVar("Setting")
+LEAST_LOSS = 0.05
+"""The least loss of the plans that were best before a drift, for a task that counts as affected."""
 
 
-def draw_household_tasks(
-    tasks: NumberedTasks[HouseholdTask],
-    place: int,
-    count: int,
-    seed: int,
-    without: Sequence[int],
-    settings: Sequence[Setting],
-    can_do: Callable[[Setting, HouseholdTask], bool],
-    misses: Callable[[Setting, Setting, HouseholdTask], bool],
-    affected: bool,
-    suits: Callable[[Setting, HouseholdTask], bool] = lambda setting, task: True,
-) -> tuple[int, ...]:
-    """Draw tasks of a place that can be done under all conditions.
-
-    Tasks that every drift affects come first; for a control, those that no drift affects. If there are too few, others
-    fill the pool. Types take turns.
+class HouseholdEpisode(CommandEpisode, ABC):
+    """The state of an episode: the task, the last answer, and the score.
 
     Args:
-        tasks: the tasks of all places.
-        place: the number of the place.
-        count: how many.
-        seed: of the stream.
-        without: the numbers of tasks that are excluded.
-        settings: the place under each condition, in temporal order.
-        can_do: whether a task can be done.
-        misses: whether the plans that are best in one setting do not do a task in the other.
-        affected: whether every drift has to affect the tasks that come first, or none.
-        suits: whether a task may be one of those that come first.
-
-    Returns:
-        The numbers of the tasks.
-
-    Raises:
-        ArgumentError: if the place has too few such tasks.
+        task: the task.
+        wording: in which wording it is said.
     """
-    own = tasks.list_all(place)
-    order = take_turns([task.type for task in own], TASK_TYPES, np.random.default_rng(seed))
-    changes = [(old, new) for old, new in pairwise(settings) if old is not new]
 
-    first: list[int] = []
-    others: list[int] = []
-    for tried, index in enumerate(order):
-        if len(first) == count or (tried >= _TRIES * count and len(first) + len(others) >= count):
-            break
-        number, task = tasks.number(place, index), own[index]
-        if number in without or not all(can_do(one, task) for one in settings):
-            continue
-        is_first = all(suits(one, task) for one in settings)
-        is_first = is_first and all(misses(old, new, task) == affected for old, new in changes)
-        (first if is_first else others).append(number)
-    found = (first + others)[:count]
-    if len(found) < count:
-        raise ArgumentError(
-            f"{tasks.place} {place} should have {count} tasks that can be done in every phase of the schedule. "
-            f"Found {len(found)}"
-        )
-    return tuple(found)
+    score: float = 0.0
+
+    def __init__(self, task: HouseholdTask, wording: int) -> None:
+        self.task, self.wording = task, wording
+        self.answer = ""
+        self._says = ""
+        """The answer, where nothing else in a JSON state shows it."""
+
+    @property
+    @abstractmethod
+    def task_text(self) -> str:
+        """The task in words."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task is done."""
+        return self.score > 0.0
+
+    def lose(self) -> str:
+        """Answer as if a command had had no effect."""
+        self.answer = self._says = NOTHING
+        return NOTHING
+
+    def write_answer(self) -> str:
+        """The last answer; before the first command, what is seen first."""
+        return self.answer
 
 
-Episode = TypeVar("Episode", bound=CommandEpisode)
+Episode = TypeVar("Episode", bound=HouseholdEpisode)
 
 
 class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
     """The base of environments with ALFWorld's tasks and commands.
 
-    A subclass lists and draws tasks, begins an episode, and brings it to the present knobs.
+    A subclass lists, solves and draws tasks, begins an episode, and brings it to the present knobs.
 
     Args:
         render_mode: one of `metadata["render_modes"]`, or `None`.
@@ -175,8 +153,12 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
 
     observation_modes = ("text", "state")
     tasks: ClassVar[NumberedTasks[HouseholdTask]]
-    draw_tasks: ClassVar[Any]
-    """Draws tasks of a place, see `draw_household_tasks`: place, count, seed, `without`, conditions, `affected`."""
+    make_setting: ClassVar[Any]
+    """A place under knob values, from its number and the values; equal values share one."""
+    solve_task: ClassVar[Any]
+    """All plans that do a task in the fewest steps, from a setting and the task, up to `limit` steps."""
+    replay_plans: ClassVar[Any]
+    """The best score that these plans of one setting reach in another, from both settings and the task."""
     model_knobs: ClassVar[tuple[str, ...]]
     """The knobs on which a place depends, beside its number."""
     wordings: ClassVar[int]
@@ -206,6 +188,72 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
     def _check_conditions(self, conditions: Sequence[Mapping[str, Value]]) -> None:
         """Refuse conditions that no place can have."""
 
+    @classmethod
+    def suits(cls, setting: Any, task: HouseholdTask) -> bool:
+        """Whether a task may be one of those that come first in a pool."""
+        return True
+
+    @classmethod
+    @lru_cache(maxsize=512)
+    def draw_tasks(
+        cls,
+        place: int,
+        count: int,
+        seed: int,
+        without: tuple[int, ...] = (),
+        *,
+        conditions: Conditions,
+        affected: bool = True,
+    ) -> tuple[int, ...]:
+        """Draw tasks of a place that can be done with score 1.0 under all conditions.
+
+        Tasks that every drift affects come first: the plans that were best before it reach at most 95 % of the best
+        score after it. For a control, those that no drift affects. If there are too few, others fill the pool. Types
+        take turns.
+
+        Args:
+            place: the number of the place.
+            count: how many.
+            seed: of the stream.
+            without: the numbers of tasks that are excluded.
+            conditions: knob values under which each can be done, in temporal order.
+            affected: whether every drift has to affect the tasks that come first, or none.
+
+        Returns:
+            The numbers of the tasks.
+
+        Raises:
+            ArgumentError: if the place has too few such tasks.
+            KnobError: if no place can have the values of a condition.
+        """
+        own = cls.tasks.list_all(place)
+        order = take_turns([task.type for task in own], TASK_TYPES, np.random.default_rng(seed))
+        settings = [cls.make_setting(place, dict(condition)) for condition in conditions]
+        changes = [(old, new) for old, new in pairwise(settings) if old is not new]
+
+        first: list[int] = []
+        others: list[int] = []
+        for tried, index in enumerate(order):
+            if len(first) == count or (tried >= _TRIES * count and len(first) + len(others) >= count):
+                break
+            number, task = cls.tasks.number(place, index), own[index]
+            if number in without or not all(cls.solve_task(one, task).score == 1.0 for one in settings):
+                continue
+            hits = (cls.replay_plans(old, new, task) <= 1.0 - LEAST_LOSS for old, new in changes)
+            is_first = all(cls.suits(one, task) for one in settings) and all(hit == affected for hit in hits)
+            (first if is_first else others).append(number)
+        found = (first + others)[:count]
+        if len(found) < count:
+            raise ArgumentError(
+                f"{cls.tasks.place} {place} should have {count} tasks that can be done in every phase of the "
+                f"schedule. Found {len(found)}"
+            )
+        return tuple(found)
+
+    def _make_setting(self, place: int) -> Any:
+        """A place under the present knobs."""
+        return self.make_setting(place, {name: getattr(self, f"_{name}") for name in self.model_knobs})
+
     @property
     def task(self) -> HouseholdTask:
         """The task of the present episode. For evaluators.
@@ -213,8 +261,7 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
         Raises:
             StateError: before the first `reset`.
         """
-        task: HouseholdTask = self.episode.task  # type: ignore[attr-defined]
-        return task
+        return self.episode.task
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode, see `CommandEnv.reset`.
@@ -269,5 +316,4 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
     def _make_info(self) -> dict[str, Any]:
         episode = self.episode
         actions = [] if episode.is_over else self._list_actions(episode)
-        task: str = episode.task_text  # type: ignore[attr-defined]
-        return {"task": task, "actions": actions, "score": episode.score}
+        return {"task": episode.task_text, "actions": actions, "score": episode.score}

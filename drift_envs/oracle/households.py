@@ -9,11 +9,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from drift_envs.errors import ArgumentError
-from drift_envs.households import HouseholdTask
+from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import completion_probability
 from drift_envs.oracle.recurring import CommandOracle, Plans, Setting
-from drift_envs.recurring_tasks import NumberedTasks
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the place."""
@@ -26,9 +25,7 @@ class HouseholdOracle(CommandOracle[Setting, HouseholdTask]):
     the tick at which it was shown.
     """
 
-    tasks: ClassVar[NumberedTasks[HouseholdTask]]
-    wordings: ClassVar[int]
-    """In how many wordings a task is said."""
+    env_class: ClassVar[type[HouseholdEnv[Any]]]
     say: ClassVar[Any]
     """A task in words, from the task, a setting and the wording."""
 
@@ -36,9 +33,14 @@ class HouseholdOracle(CommandOracle[Setting, HouseholdTask]):
     def _names(self, setting: Setting) -> Set[str]:
         """The names of furniture."""
 
-    @abstractmethod
+    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> Setting:
+        made: Setting = self.env_class.make_setting(place, knobs)
+        return made
+
     def _solve(self, setting: Setting, task: HouseholdTask) -> Plans[Any, Any]:
         """The shortest plans of a task from the start."""
+        found: Plans[Any, Any] = self.env_class.solve_task(setting, task, limit=self._limit)
+        return found
 
     @abstractmethod
     def _restore_at(self, setting: Setting, task: HouseholdTask, state: str, names: Setting, wording: int) -> Any:
@@ -58,7 +60,8 @@ class HouseholdOracle(CommandOracle[Setting, HouseholdTask]):
     def _tasks(self, setting: Setting) -> list[HouseholdTask]:
         place = self._place(setting)
         pool = self._pool(place)
-        return [self.tasks.find(number)[1] for number in (self.tasks.numbers(place)[:SAMPLE] if pool is None else pool)]
+        tasks = self.env_class.tasks
+        return [tasks.find(number)[1] for number in (tasks.numbers(place)[:SAMPLE] if pool is None else pool)]
 
     def _task_value(self, setting: Setting, task: HouseholdTask, lost: float) -> float:
         plans = self._solve(setting, task)
@@ -82,13 +85,13 @@ class HouseholdOracle(CommandOracle[Setting, HouseholdTask]):
                 found = _find_task(type(self), names, number, text)
                 if found is not None and (not strict or places <= self._names(names)):
                     return self._restore_at(known[0], found[0], state, names, found[1])
-        raise ArgumentError(f"`state` should have a task of {self.tasks.place} {number}. Received {text!r}")
+        raise ArgumentError(f"`state` should have a task of {self.env_class.tasks.place} {number}. Received {text!r}")
 
 
 @lru_cache(maxsize=4096)
 def _find_task(cls: type[HouseholdOracle[Any]], names: Any, number: int, text: str) -> tuple[HouseholdTask, int] | None:
     """The task of a text and its wording, if furniture is called so; the first one of several."""
     words = text.split()
-    known = [task for task in cls.tasks.list_all(number) if task.thing in words]
-    ways = ((task, wording) for wording in range(cls.wordings) for task in known)
+    known = [task for task in cls.env_class.tasks.list_all(number) if task.thing in words]
+    ways = ((task, wording) for wording in range(cls.env_class.wordings) for task in known)
     return next(((task, wording) for task, wording in ways if cls.say(task, names, wording) == text), None)

@@ -9,9 +9,17 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.envs.alfworld.episode import TASKS, AlfworldEpisode, draw_tasks
+from drift_envs.envs.alfworld.episode import TASKS, AlfworldEpisode, replay_plans, solve_task
 from drift_envs.envs.alfworld.knobs import ALFWORLD_KNOBS, LAST_PLAN, SPLITS, find_package, list_plans
-from drift_envs.envs.alfworld.room import MODEL_KNOBS, WORDINGS, AlfworldGame, check_names, make_game, make_layout
+from drift_envs.envs.alfworld.room import (
+    MODEL_KNOBS,
+    WORDINGS,
+    Layout,
+    check_names,
+    lies_there,
+    make_game,
+    make_layout,
+)
 from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
@@ -69,10 +77,17 @@ class Alfworld(HouseholdEnv[AlfworldEpisode]):
     most_places = LAST_PLAN
     model_knobs = MODEL_KNOBS
     tasks = TASKS
-    draw_tasks = staticmethod(draw_tasks)
+    make_setting = staticmethod(make_layout)
+    solve_task = staticmethod(solve_task)
+    replay_plans = staticmethod(replay_plans)
     wordings = WORDINGS
     characters = string.ascii_letters + string.digits + string.punctuation + " \n"
     elsewhere = 0x07E4
+
+    @classmethod
+    def suits(cls, setting: Layout, task: HouseholdTask) -> bool:
+        """Whether no thing of a task lies at its target."""
+        return not lies_there(setting, task)
 
     def _check_conditions(self, conditions: Sequence[Mapping[str, Value]]) -> None:
         find_package()
@@ -89,15 +104,12 @@ class Alfworld(HouseholdEnv[AlfworldEpisode]):
         return [int(one) for one in rng.permutation(others)[:count]]
 
     def _begin(self, place: int, task: HouseholdTask) -> AlfworldEpisode:
-        return AlfworldEpisode(self._make_game(place), task, self._wording)
+        return AlfworldEpisode(make_game(self._make_setting(place)), task, self._wording)
 
     def _update(self, episode: AlfworldEpisode) -> None:
-        game = self._make_game(episode.game.layout.plan)
+        game = make_game(self._make_setting(episode.game.layout.plan))
         if game is not episode.game:
             episode.move_to(game)
-
-    def _make_game(self, plan: int) -> AlfworldGame:
-        return make_game(make_layout(plan, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS}))
 
     def _list_actions(self, episode: AlfworldEpisode) -> list[str]:
         return episode.actions

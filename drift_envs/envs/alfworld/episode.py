@@ -20,15 +20,13 @@ from drift_envs.envs.alfworld.room import (
     Layout,
     RoomFacts,
     is_done,
-    lies_there,
     list_tasks,
-    make_layout,
     say_task,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.households import LIMIT, NOTHING, HouseholdTask, draw_household_tasks
+from drift_envs.households import LIMIT, HouseholdEpisode, HouseholdTask
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import Conditions, NumberedTasks
+from drift_envs.recurring_tasks import NumberedTasks
 
 TREATS = {"microwave": "heat with", "fridge": "cool with", "sinkbasin": "clean with"}
 """The command that an appliance takes; what it does is a knob."""
@@ -271,7 +269,7 @@ _DONE = {
 _SHOWN_BY_STATE = ("You arrive at ", "You open the ", "You close the ", "You are facing ", "You are in the middle ")
 
 
-class AlfworldEpisode:
+class AlfworldEpisode(HouseholdEpisode):
     """The state of an episode, with what was seen and done so far.
 
     Args:
@@ -281,13 +279,12 @@ class AlfworldEpisode:
     """
 
     def __init__(self, game: AlfworldGame, task: HouseholdTask, wording: int = 0) -> None:
-        self.game, self.task, self.wording = game, task, wording
+        super().__init__(task, wording)
+        self.game = game
         self.state = game.start
         self.done: tuple[Move, ...] = ()
         self.visited: tuple[int, ...] = ()
         self.answer = game.introduce(self.task_text)
-        self._says = ""
-        self.score = 0.0
 
     def __copy__(self) -> AlfworldEpisode:
         """A copy shares the game; all else in it is immutable."""
@@ -307,11 +304,6 @@ class AlfworldEpisode:
     def task_text(self) -> str:
         """The task in words."""
         return say_task(self.task, self.game.layout, self.wording)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the task is done."""
-        return self.score > 0.0
 
     @property
     def actions(self) -> list[str]:
@@ -353,11 +345,6 @@ class AlfworldEpisode:
                 return Move(command, thing, names[found[2]])
         return None
 
-    def lose(self) -> str:
-        """Answer as if a command had had no effect."""
-        self.answer = self._says = NOTHING
-        return NOTHING
-
     def list_slices(self) -> list[str]:
         """The commands that slice something and are not in `actions`: none, since the engine's list has them."""
         return []
@@ -376,10 +363,6 @@ class AlfworldEpisode:
             commands.append(write_move(layout, move))
             facts = apply(layout, facts, move)
         return commands
-
-    def write_answer(self) -> str:
-        """The last answer; before the first command, what is seen first."""
-        return self.answer
 
     def write_state(self) -> str:
         """The state as JSON."""
@@ -530,44 +513,3 @@ def _read_line(game: AlfworldGame, places: Mapping[str, int], line: str) -> Move
 
 
 TASKS: NumberedTasks[HouseholdTask] = NumberedTasks("floor plan", list_tasks)
-
-
-@lru_cache(maxsize=512)
-def draw_tasks(
-    plan: int,
-    count: int,
-    seed: int,
-    without: tuple[int, ...] = (),
-    *,
-    conditions: Conditions,
-    affected: bool = True,
-) -> tuple[int, ...]:
-    """Draw tasks of a floor plan that can be done under all conditions, see `draw_household_tasks`.
-
-    A drift affects a task if the plans that were best before it do not do the task after it. No thing of a task that
-    comes first lies at its target.
-
-    Args:
-        plan: the number of the floor plan.
-        count: how many.
-        seed: of the stream.
-        without: the numbers of tasks that are excluded.
-        conditions: knob values under which each can be done, in temporal order.
-        affected: whether every drift has to affect the tasks that come first, or none.
-
-    Raises:
-        ArgumentError: if the floor plan has too few such tasks.
-        KnobError: if a condition names what no room of ALFWorld has.
-    """
-    return draw_household_tasks(
-        TASKS,
-        plan,
-        count,
-        seed,
-        without,
-        [make_layout(plan, dict(condition)) for condition in conditions],
-        lambda layout, task: bool(solve_task(layout, task).score),
-        lambda old, new, task: not replay_plans(old, new, task),
-        affected,
-        lambda layout, task: not lies_there(layout, task),
-    )

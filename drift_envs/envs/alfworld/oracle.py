@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from copy import copy
 
-from drift_envs.envs.alfworld.episode import (
-    TASKS,
-    AlfworldEpisode,
-    RoomPlans,
-    replay_plans,
-    restore_episode,
-    solve_task,
-    write_move,
-)
-from drift_envs.envs.alfworld.room import WORDINGS, Layout, make_game, make_layout, say_task
+from drift_envs.envs.alfworld.env import Alfworld
+from drift_envs.envs.alfworld.episode import AlfworldEpisode, replay_plans, restore_episode, write_move
+from drift_envs.envs.alfworld.room import Layout, make_game, say_task
 from drift_envs.households import HouseholdTask
-from drift_envs.knobs import Value
 from drift_envs.oracle.households import HouseholdOracle
 from drift_envs.oracle.recurring import Carried, execute
 
@@ -24,23 +16,16 @@ from drift_envs.oracle.recurring import Carried, execute
 class AlfworldOracle(HouseholdOracle[Layout]):
     """The oracle of ALFWorld's drifting rooms, see `HouseholdOracle`; responses are the engine's."""
 
-    place_knob = "plan"
+    env_class = Alfworld
+    place_knob = Alfworld.place_knob
     read_by = ("names",)
-    tasks = TASKS
-    wordings = WORDINGS
     say = staticmethod(say_task)
-
-    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> Layout:
-        return make_layout(place, knobs)
 
     def _place(self, setting: Layout) -> int:
         return setting.plan
 
     def _names(self, setting: Layout) -> Set[str]:
         return set(setting.names)
-
-    def _solve(self, setting: Layout, task: HouseholdTask) -> RoomPlans:
-        return solve_task(setting, task, None, self._limit)
 
     def _carry(self, old: Layout, new: Layout, task: HouseholdTask) -> Carried:
         plans, differing, compared = self._solve(old, task), 0, 0

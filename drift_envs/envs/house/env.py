@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.house.knobs import EFFECTS, HOUSE_KNOBS, HOUSES, MOST_NUMBER, ROOMS, draw_house
-from drift_envs.envs.house.model import MODEL_KNOBS, NOWHERE, HouseModel, make_model
-from drift_envs.envs.house.tasks import TASKS, WORDINGS, HouseEpisode, draw_tasks
+from drift_envs.envs.house.model import MODEL_KNOBS, NOWHERE, make_model
+from drift_envs.envs.house.tasks import TASKS, WORDINGS, HouseEpisode, replay_plans, solve_task
 from drift_envs.households import TASK_TYPES, HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import MOST_TASKS
@@ -199,21 +199,20 @@ class House(HouseholdEnv[HouseEpisode]):
     last_place = MOST_NUMBER
     model_knobs = MODEL_KNOBS
     tasks = TASKS
-    draw_tasks = staticmethod(draw_tasks)
+    make_setting = staticmethod(make_model)
+    solve_task = staticmethod(solve_task)
+    replay_plans = staticmethod(replay_plans)
     wordings = len(WORDINGS[TASK_TYPES[0]])
     characters = string.ascii_letters + string.digits + " \n" + "-=!:,.'\"()[]{}_/"
     elsewhere = 0x07E3
 
     def _begin(self, place: int, task: HouseholdTask) -> HouseEpisode:
-        episode = HouseEpisode(self._make_model(place), task, self._wording)
+        episode = HouseEpisode(self._make_setting(place), task, self._wording)
         episode.answer = episode.introduce()
         return episode
 
     def _update(self, episode: HouseEpisode) -> None:
-        episode.model = self._make_model(episode.model.number)
-
-    def _make_model(self, number: int) -> HouseModel:
-        return make_model(number, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS})
+        episode.model = self._make_setting(episode.model.number)
 
     def _draw_elsewhere(self, rng: np.random.Generator, count: int) -> list[int]:
         """Other houses."""

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
-from drift_envs.envs.house.model import HouseModel, make_model
-from drift_envs.envs.house.tasks import (
-    START,
-    TASKS,
-    WORDINGS,
-    HouseEpisode,
-    HousePlans,
-    replay_plans,
-    restore_episode,
-    say_task,
-    solve_task,
-)
-from drift_envs.households import TASK_TYPES, HouseholdTask
-from drift_envs.knobs import Value
+from drift_envs.envs.house.env import House
+from drift_envs.envs.house.model import HouseModel
+from drift_envs.envs.house.tasks import HouseEpisode, replay_plans, restore_episode, say_task
+from drift_envs.households import HouseholdTask
 from drift_envs.oracle.households import HouseholdOracle
 from drift_envs.oracle.recurring import Carried, execute
 
@@ -38,23 +28,16 @@ class HouseOracle(HouseholdOracle[HouseModel]):
         (1.0, 1.0, 1.0)
     """
 
-    place_knob = "house"
+    env_class = House
+    place_knob = House.place_knob
     read_by = ("names", "gone")
-    tasks = TASKS
-    wordings = len(WORDINGS[TASK_TYPES[0]])
     say = staticmethod(say_task)
-
-    def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> HouseModel:
-        return make_model(place, knobs)
 
     def _place(self, setting: HouseModel) -> int:
         return setting.number
 
     def _names(self, setting: HouseModel) -> Set[str]:
         return setting.by_name.keys()
-
-    def _solve(self, setting: HouseModel, task: HouseholdTask) -> HousePlans:
-        return solve_task(setting, task, START, self._limit)
 
     def _carry(self, old: HouseModel, new: HouseModel, task: HouseholdTask) -> Carried:
         plans, differing, compared = self._solve(old, task), 0, 0

@@ -20,13 +20,12 @@ from drift_envs.envs.house.model import (
     HouseModel,
     HouseState,
     Verb,
-    make_model,
     mark_thing,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.households import LIMIT, NEEDS, NOTHING, TASK_TYPES, HouseholdTask, draw_household_tasks
+from drift_envs.households import LIMIT, NEEDS, TASK_TYPES, HouseholdEpisode, HouseholdTask
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import Conditions, NumberedTasks
+from drift_envs.recurring_tasks import NumberedTasks
 
 HousePlans = Plans[HouseState, Command]
 
@@ -67,6 +66,7 @@ def say_task(task: HouseholdTask, model: HouseModel, wording: int = 0) -> str:
         wording: which of `WORDINGS`.
 
     Example:
+        >>> from drift_envs.envs.house.model import make_model
         >>> say_task(HouseholdTask(TASK_TYPES[3], "mug", "shelf"), make_model(7, {}))
         'put a hot mug in shelf'
     """
@@ -309,7 +309,7 @@ _SHOWN = frozenset({Verb.EXAMINE, Verb.INVENTORY, Verb.HELP})
 """The commands whose answer a JSON state repeats, since nothing else in it shows it."""
 
 
-class HouseEpisode:
+class HouseEpisode(HouseholdEpisode):
     """The state of an episode, with what was seen and done so far.
 
     Args:
@@ -325,24 +325,17 @@ class HouseEpisode:
     """
 
     def __init__(self, model: HouseModel, task: HouseholdTask, wording: int = 0) -> None:
-        self.model, self.task, self.wording = model, task, wording
+        super().__init__(task, wording)
+        self.model = model
         self.state = HouseState()
         self.done: tuple[Command, ...] = ()
         self.seen: dict[int, tuple[int, ...]] = {}
         """What was seen in or on furniture when the agent last looked, in the order of the first looks."""
-        self.answer = ""
-        self._says = ""
-        self.score = 0.0
 
     @property
     def task_text(self) -> str:
         """The task in words."""
         return say_task(self.task, self.model, self.wording)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the task is done."""
-        return self.score > 0.0
 
     def introduce(self) -> str:
         """The first observation, with the task."""
@@ -372,11 +365,6 @@ class HouseEpisode:
         self.answer = answer
         return answer
 
-    def lose(self) -> str:
-        """Answer as if a command had had no effect."""
-        self.answer = self._says = NOTHING
-        return NOTHING
-
     def list_slices(self) -> list[str]:
         """The commands that slice something, which the admissible ones leave out."""
         return self.model.slices(self.state)
@@ -394,10 +382,6 @@ class HouseEpisode:
             commands.append(self.model.write(command))
             state = self.model.apply(state, command)
         return commands
-
-    def write_answer(self) -> str:
-        """The last answer; before the first command, what is seen first."""
-        return self.answer
 
     def write_state(self) -> str:
         """The state as JSON."""
@@ -504,45 +488,4 @@ def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState
     return model.apply(state._replace(at=place, held=thing), command) or state
 
 
-LEAST_LOSS = 0.05
-"""The least loss of the plans that were best before a drift, for a task that counts as affected."""
-
 TASKS: NumberedTasks[HouseholdTask] = NumberedTasks("house", list_tasks)
-
-
-@lru_cache(maxsize=512)
-def draw_tasks(
-    house: int,
-    count: int,
-    seed: int,
-    without: tuple[int, ...] = (),
-    *,
-    conditions: Conditions,
-    affected: bool = True,
-) -> tuple[int, ...]:
-    """Draw tasks of a house that can be done with score 1.0 under all conditions, see `draw_household_tasks`.
-
-    A drift affects a task if the plans that were best before it reach at most 95 % of the best score after it.
-
-    Args:
-        house: the number of the house.
-        count: how many.
-        seed: of the stream.
-        without: the numbers of tasks that are excluded.
-        conditions: knob values under which each can be done, in temporal order.
-        affected: whether every drift has to affect the tasks that come first, or none.
-
-    Raises:
-        ArgumentError: if the house has too few such tasks.
-    """
-    return draw_household_tasks(
-        TASKS,
-        house,
-        count,
-        seed,
-        without,
-        [make_model(house, dict(condition)) for condition in conditions],
-        lambda model, task: solve_task(model, task).score == 1.0,
-        lambda old, new, task: replay_plans(old, new, task) <= 1.0 - LEAST_LOSS,
-        affected,
-    )

@@ -29,7 +29,7 @@ from drift_envs.envs.minigrid.model import (
     write_cell,
 )
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.knobs import FrozenMapping, KnobTable, Value
+from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.text import TEXT_CHARACTERS, write_number
@@ -297,8 +297,8 @@ class GridKnobs(TunableEnv):
     def _cell(self) -> Cell:
         return int(self.agent_pos[0]), int(self.agent_pos[1])
 
-    def _read_cells(self) -> FrozenMapping:
-        return FrozenMapping({cell: name_thing(thing) for cell, thing in _list_things(self.grid)})
+    def _read_cells(self) -> dict[Cell, str]:
+        return {cell: name_thing(thing) for cell, thing in _list_things(self.grid)}
 
     def _read_model(self) -> GridModel:
         start = GridState(self._cell, int(self.agent_dir), name_thing(self.carrying))

@@ -160,9 +160,9 @@ class GridResult(NamedTuple):
     ended: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GridModel:
-    """A map with its rules.
+    """A map with its rules; two of them are equal if they are one object.
 
     Args:
         cells: what stands where at the start; empty cells are left out.

@@ -34,7 +34,7 @@ def plan_grid(model: GridModel, start: GridState, limit: int) -> Plans[GridState
     Example:
         >>> from drift_envs.envs.minigrid.model import GridTask
         >>> room = {(x, y): "wall" for x in range(4) for y in (0, 2)} | {(0, 1): "wall", (3, 1): "green goal"}
-        >>> model = GridModel(FrozenMapping(room), GridState((1, 1), 3), GridTask("reach", "green"))
+        >>> model = GridModel(room, GridState((1, 1), 3), GridTask("reach", "green"))
         >>> plan_grid(model, model.start, 10).length
         3
     """
@@ -173,7 +173,7 @@ class GridOracle(PlanningOracle[GridSetting]):
         """The share of actions with another response, in the states on shortest plans."""
         before, after = self._model(old), self._model(new)
         plans = plan_grid(before, before.start, self._limit)
-        pairs = [(state, action) for state in plans.best for action in ACTIONS]
+        pairs = [(state, action) for state in plans.best if state is not None for action in ACTIONS]
         return sum(_outcome(before, *pair) != _outcome(after, *pair) for pair in pairs) / max(len(pairs), 1)
 
     def _carried(self, old: GridSetting, new: GridSetting) -> float:
