@@ -40,11 +40,31 @@ def check_refusals(env_id, rows):
         gym.make(env_id, schedule={"version": 1, "name": "s", "drifts": drifts})
 
 
+WALK = """
+import hashlib
+import gymnasium as gym
+import numpy as np
+import drift_envs
+seen = hashlib.sha256()
+for name in {names!r}:
+    env = gym.make({env_id!r}, schedule=name, text=True)
+    state, info = env.reset(seed=3)
+    rng = np.random.default_rng(0)
+    for step in range(100):
+        seen.update(repr((state, sorted(info.items()))).encode())
+        state, _, done, cut, info = env.step(info["actions"][int(rng.integers(len(info["actions"])))])
+        if done or cut:
+            state, info = env.reset()
+print(seen.hexdigest())
+"""
+
+
 class TaskContract(RegisteredContract):
     """The contract of one id.
 
     A subclass names the document, a schedule and a tick at which copies are made, the schedules that are played by
-    the oracle, what an answer says to an action that was lost, and a program that prints what other processes print.
+    the oracle, what an answer says to an action that was lost, and the schedules of a random walk that every process
+    finds again, or a program that prints what other processes print.
     """
 
     forms = (False, True)
@@ -53,7 +73,8 @@ class TaskContract(RegisteredContract):
     copied: tuple[str, int]
     foreseen: ClassVar[tuple[str, ...]]
     lost: str
-    program: str
+    walked: ClassVar[tuple[str, ...]] = ()
+    program = WALK
 
     def test_the_oracle_meets_every_task_and_foresees_every_answer(self):
         for name in self.foreseen:
@@ -101,7 +122,8 @@ class TaskContract(RegisteredContract):
 
     @pytest.mark.integration
     def test_answers_are_equal_in_every_process(self):
-        command = [sys.executable, "-c", self.program]
+        program = self.program if self.program is not WALK else WALK.format(names=self.walked, env_id=self.env_id)
+        command = [sys.executable, "-c", program]
         found = [
             subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
             for seed in ("0", "1")

@@ -247,13 +247,11 @@ class HouseRules(HouseLayout):
         if verb is Verb.TAKE:
             if state.held != NOWHERE or thing not in self.visible(state) or self.things[thing].is_lamp:
                 return None
-            return state._replace(held=thing, moved=_with(state.moved, thing, NOWHERE))
+            return move_thing(state, thing, NOWHERE)
         if thing != state.held:
             return None
         if verb is Verb.PUT:
-            if not self.is_accessible(state, place):
-                return None
-            return state._replace(held=NOWHERE, moved=_with(state.moved, thing, place))
+            return move_thing(state, thing, place) if self.is_accessible(state, place) else None
         if self.verbs.get(place) is not verb or TREATMENTS[verb] not in self.takes[thing]:
             return None
         return mark_thing(state, thing, self._treated(state.marks_of(thing), self.effects[place]))
@@ -292,9 +290,16 @@ def mark_thing(state: HouseState, thing: int, marks: frozenset[str]) -> HouseSta
     return state._replace(marks=tuple(sorted((*others, (thing, marks)))) if marks else others)
 
 
-def _with(moved: tuple[tuple[int, int], ...], thing: int, place: int) -> tuple[tuple[int, int], ...]:
-    """The moved things after one more move."""
-    return tuple(sorted((*(pair for pair in moved if pair[0] != thing), (thing, place))))
+def move_thing(state: HouseState, thing: int, place: int) -> HouseState:
+    """The state in which a thing is elsewhere.
+
+    Args:
+        state: the state before.
+        thing: the thing.
+        place: the receptacle, or `NOWHERE` for the agent's hand.
+    """
+    moved = tuple(sorted((*(pair for pair in state.moved if pair[0] != thing), (thing, place))))
+    return state._replace(held=thing if place == NOWHERE else NOWHERE, moved=moved)
 
 
 _CACHED = 4096

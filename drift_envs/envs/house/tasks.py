@@ -21,6 +21,7 @@ from drift_envs.envs.house.model import (
     HouseState,
     Verb,
     mark_thing,
+    move_thing,
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.households import LIMIT, NEEDS, TASK_TYPES, HouseholdEpisode, HouseholdTask
@@ -475,12 +476,8 @@ def restore_episode(
 def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState:
     """The state after a command that was executed, wherever the agent would have to be for it."""
     verb, thing, place = command
-    if verb is Verb.TAKE:
-        others = tuple(pair for pair in state.moved if pair[0] != thing)
-        return state._replace(held=thing, moved=tuple(sorted((*others, (thing, NOWHERE)))))
-    if verb is Verb.PUT:
-        others = tuple(pair for pair in state.moved if pair[0] != thing)
-        return state._replace(held=NOWHERE, moved=tuple(sorted((*others, (thing, place)))))
+    if verb in (Verb.TAKE, Verb.PUT):
+        return move_thing(state, thing, NOWHERE if verb is Verb.TAKE else place)
     if verb is Verb.USE:
         return state._replace(lit=state.lit ^ {thing})
     if verb is Verb.SLICE:

@@ -445,9 +445,9 @@ def _kept(database: Database, record: dict[str, Any]) -> list[int]:
     return [item for item in record["items"] if database.records[item]["status"] == "kept"]
 
 
-def _about_orders(*statuses: str) -> Finder:
+def _about_orders(*statuses: str, payments: int = 1) -> Finder:
     def find(database: Database, kind: str) -> Iterator[ServiceRequest]:
-        for order, record in _orders(database, *statuses):
+        for order, record in _orders(database, *statuses, payments=payments):
             yield ServiceRequest(kind, database.number, record["customer"], order)
 
     return find
@@ -504,11 +504,6 @@ def _find_splits(database: Database, kind: str) -> Iterator[ServiceRequest]:
         yield request._replace(day=day)
 
 
-def _find_double_charges(database: Database, kind: str) -> Iterator[ServiceRequest]:
-    for order, record in _orders(database, "delivered", "shipped", *OPEN, payments=2):
-        yield ServiceRequest(kind, database.number, record["customer"], order)
-
-
 def _find_pairs(database: Database, kind: str) -> Iterator[ServiceRequest]:
     for request in _about_items(1, "delivered")(database, kind):
         orders = database.records[request.customer]["orders"]
@@ -530,7 +525,7 @@ _FINDERS: dict[str, Finder] = {
     "split_delivery": _find_splits,
     "price_match": _find_cheaper,
     "lost": _about_orders("shipped"),
-    "charged_twice": _find_double_charges,
+    "charged_twice": _about_orders("delivered", "shipped", *OPEN, payments=2),
     "missing_item": _about_items(1, "delivered"),
     "cancel_and_return": _find_pairs,
 }
