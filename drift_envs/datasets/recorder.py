@@ -51,7 +51,7 @@ class DatasetOptions:
     Args:
         env_id: an id of this package, or with a schedule of any environment of Gymnasium.
         schedule: what `load_schedule` takes; `None` for that of the id.
-        policy: a name or a function, see `drift_envs.datasets.recorder.make_policy`.
+        policy: the name of one, see `drift_envs.datasets.recorder.make_policy`.
         episodes: of each lifetime.
         lifetimes: how many; lifetime i has the seed `seed + i`.
         seed: of the first lifetime.

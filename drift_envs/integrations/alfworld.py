@@ -94,9 +94,12 @@ class HouseGames:
         self._schedule = schedule
         self._seed = check_integer("seed", seed)
         types = self._read("env", "task_types") or range(1, 7)
+        if not isinstance(types, (list, tuple, range)):
+            raise ArgumentError(f"`task_types` should be a list of whole numbers. Received {types!r}")
         wanted = [TASK_TYPES[check_integer("task_types", number, 1, len(TASK_TYPES)) - 1] for number in types]
         games = self._draw(check_integer("houses", houses, 1, 1000), wanted, check_flag("one_room", one_room))
-        most = self._read("dataset", "num_train_games" if train_eval == "train" else "num_eval_games")
+        name = "num_train_games" if train_eval == "train" else "num_eval_games"
+        most = check_integer(name, self._read("dataset", name), -1, optional=True)
         self._games = games[:most] if most and most > 0 else games
         if not self._games:
             raise ArgumentError(f"`task_types` should leave a game. Received {list(types)!r}")

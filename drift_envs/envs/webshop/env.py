@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_choice, check_flag, check_integer
 from drift_envs.drawing import load_pygame, read_png
 from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.picture import draw_page, lay_out
@@ -292,7 +292,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         for name, value in WEBSHOP_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
         self._browser_options = BrowserOptions(
-            render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks)
+            render_mode == "human", render_mode in ("human", "rgb_array"), check_flag("native_clicks", native_clicks)
         )
         self._settings: Settings = to_settings(WEBSHOP_KNOBS.defaults())
         settings = [to_settings(values) for values in conditions]

@@ -247,7 +247,7 @@ PIECES = st.sampled_from(
 
 @pytest.mark.parametrize("schema", [ACTION, REASONED, MIXED], ids=["action", "reasoned", "mixed"])
 @given(text=st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=40).map("".join)))
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=8 * settings().max_examples)
 def test_any_text_gives_data_of_the_schema_or_errors(schema: dict[str, Any], text: str) -> None:
     data, errors = read_answer(text, schema)
     json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
@@ -263,7 +263,7 @@ def test_any_text_gives_data_of_the_schema_or_errors(schema: dict[str, Any], tex
     thoughts=st.text(st.characters(exclude_categories=["Cs"])),
     opening=st.sampled_from(["", "<think>"]),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=3 * settings().max_examples)
 def test_a_valid_answer_after_any_thoughts_is_read(action: str, reasoning: str, thoughts: str, opening: str) -> None:
     data = {"reasoning": reasoning, "action": action}
     if "think>" not in reasoning:

@@ -206,9 +206,10 @@ def test_what_was_sold_out_is_on_sale_again_after_the_knob_is_off() -> None:
     plan, goal = find_plan(env), {"goal_index": env.unwrapped.goal_index}
     enter = next(place for place, action in enumerate(plan) if action.startswith("click[") and place)
     env.reset(options=goal)
-    for action in (*plan[: enter + 1], "click[< prev]", plan[enter]):
-        env.step(action)
+    for action in (*plan[: enter + 1], "click[< prev]", plan[enter], plan[-1]):
+        _, reward, *_ = env.step(action)
     assert env.unwrapped.visits.places(2)
+    assert reward == 0.0, "the page that sells it out still has its button"
     env.reset(options=goal)
     assert env.get_wrapper_attr("drift_state").tick == 3
     assert [env.step(action)[1] for action in plan][-1] == 1.0

@@ -223,6 +223,10 @@ def test_what_it_refuses():
         HouseGames(train_eval="test")
     with pytest.raises(ArgumentError, match="`task_types` should be a whole number"):
         HouseGames({"env": {"task_types": [7]}})
+    with pytest.raises(ArgumentError, match="`task_types` should be a list of whole numbers"):
+        HouseGames({"env": {"task_types": 3}})
+    with pytest.raises(ArgumentError, match="`num_train_games` should be a whole number, at least -1, or None"):
+        HouseGames({"dataset": {"num_train_games": "all"}}, houses=1)
     env = HouseGames(houses=1).init_env()
     with pytest.raises(StateError, match="`step` was called before `reset`"):
         env.step(["look"])

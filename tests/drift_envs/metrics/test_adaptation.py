@@ -31,7 +31,7 @@ def first_recovered_window(
     st.integers(1, 5),
     st.integers(1, 5),
 )
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=7 * settings().max_examples)
 def test_recovery_follows_its_definition(scores: list[float], tolerance: float, window: int, stay: int) -> None:
     reference = [1.0 if k % 2 else 0.8 for k in range(len(scores))]
     expected = first_recovered_window(scores, reference, tolerance, window, stay)

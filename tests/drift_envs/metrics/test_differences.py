@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.cli import main
@@ -17,12 +18,12 @@ from drift_envs.metrics import KnobDifference, compare_phases, score_statement
 NAMES = ["frozen_lake/explicit:family", "frozen_lake/implicit:choice", "mountain_car/tangle", "frozen_lake/tides"]
 
 
+@cache
 def numbered(name: str) -> tuple[object, list[str]]:
     scheduled = open_schedule(name, seed=3)
     return scheduled.timeline, [phase.id for phase in scheduled.phases(4)]
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data(), name=st.sampled_from(NAMES))
 def test_the_truth_scores_one_and_the_way_back_is_the_other_way_round(data: st.DataObject, name: str) -> None:
     timeline, phases = numbered(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.envs.frozen_lake.model import transitions
@@ -24,7 +24,6 @@ scores = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 
 @given(scores)
-@settings(derandomize=True, deadline=None, max_examples=30)
 def test_the_prequential_score_without_fading_is_the_running_mean(values: list[float]) -> None:
     running = np.cumsum(values) / np.arange(1, len(values) + 1)
     assert prequential(values, fading=1.0) == pytest.approx(running)
@@ -32,7 +31,6 @@ def test_the_prequential_score_without_fading_is_the_running_mean(values: list[f
 
 
 @given(scores, st.floats(0.01, 0.99))
-@settings(derandomize=True, deadline=None, max_examples=30)
 def test_the_prequential_score_is_a_weighted_mean(values: list[float], fading: float) -> None:
     weights = fading ** np.arange(len(values))[::-1]
     assert prequential(values, fading)[-1] == pytest.approx((weights * values).sum() / weights.sum())

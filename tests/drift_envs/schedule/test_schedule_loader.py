@@ -332,7 +332,7 @@ def test_extends_is_refused_in_a_circle_and_out_of_the_folder(write, tmp_path):
     assert "a chain of `extends` may have 8 files" in lines_of("n0.yaml")[0]
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(max_examples=3 * settings().max_examples)
 @given(text=st.one_of(st.text(max_size=60), st.binary(max_size=60)))
 def test_any_file_is_read_or_refused(tmp_path_factory, table, text):
     path = tmp_path_factory.getbasetemp() / "any.yaml"
@@ -350,7 +350,7 @@ LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 30), st.floats(), s
 DATA = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5))
 
 
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(max_examples=4 * settings().max_examples)
 @given(data=st.dictionaries(KEYS, DATA, max_size=6))
 def test_any_dictionary_is_read_or_refused(table, data):
     loaded = None

@@ -102,7 +102,7 @@ def test_what_schedules_do_not_allow_is_refused_with_its_line(text, line, rule):
         assert caught.value.line == line
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=10 * settings().max_examples)
 @given(text=st.text(alphabet=st.sampled_from(list("ab: -[]{},&*!|>'\"#%\n\t?\\0é\x85\ufeff")), max_size=40))
 def test_any_text_is_read_or_refused(text):
     content = None

@@ -33,7 +33,7 @@ def lakes(draw):
     return tuple("".join(letters[first : first + columns]) for first in range(0, rows * columns, columns))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(lakes(), st.floats(0, 1), st.floats(0, 1))
 def test_rows_are_probabilities(lake, slip, transient):
     model = transitions(lake, slip=slip, transient=transient)
@@ -75,7 +75,7 @@ def test_a_false_response_is_free_and_elsewhere():
     assert false_targets(("SG",), 0, Action.RIGHT) == ()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(lakes())
 def test_distances_are_those_of_relaxation(lake):
     letters, around = tiles(lake), moves(len(lake), len(lake[0]))
@@ -90,7 +90,7 @@ def test_distances_are_those_of_relaxation(lake):
 
 
 @pytest.mark.integration
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(lakes(), st.randoms(use_true_random=False))
 def test_broken_paths_are_those_that_enumeration_finds(old, random):
     letters = list(tiles(old))

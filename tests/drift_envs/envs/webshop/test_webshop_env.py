@@ -314,6 +314,7 @@ def test_every_knob_changes_something(make_shop):
         ({"catalogue": "/nowhere/shop.sqlite"}, "`catalogue`: "),
         ({"max_length": 10}, "`max_length` should be a whole number in the interval [1000, 1000000]. Received 10"),
         ({"goals": "odd"}, "`goals` should be one of"),
+        ({"native_clicks": "no"}, "`native_clicks` should be true or false. Received 'no'"),
         ({"pool": 0}, "`pool` should be a whole number in the interval [1, 1000000], or None. Received 0"),
         ({"order": "random"}, "`order` should be one of shuffled, fixed, clustered, mixed. Received 'random'"),
     ],
