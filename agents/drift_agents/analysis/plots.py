@@ -54,7 +54,9 @@ _MEMORIES = (
     "synapse",
     "consensus",
 )
-_MEMORY_COLOURS = ("#8a949e", "#56b4e9", "#009e73", "#e69f00", "#0072b2", "#cc79a7", "#d55e00")
+_MEMORY_COLOURS = tuple(
+    FAMILY_COLOURS[name] for name in (REFERENCES, "keep", "patience", "detectors", "newest", "belief", "probing")
+)
 _OWN = "#8f5aa8"
 """Of memories and loops that are not ours."""
 
