@@ -30,7 +30,7 @@ from drift_agents.experiment.runner import run_experiment
 VERIFIERS = {"none": "plain", "overwrite": "overwrite", "glove": "GLOVE"}
 """The columns of the table, by the verifier's name in the log."""
 
-STYLES = ({"linewidth": 5}, {"linewidth": 2.5, "linestyle": "--"}, {"linewidth": 1.2})
+STYLES: Sequence[dict[str, Any]] = ({"linewidth": 5}, {"linewidth": 2.5, "linestyle": "--"}, {"linewidth": 1.2})
 """How their lines are drawn: a later one is thinner, so that equal ones are all seen."""
 
 WINDOW = 5

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drift_envs.checks import check_integer, is_integer
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value, draws_once, freeze, powers, swapped
 from drift_envs.schedule import Schedule, Timeline
@@ -251,7 +251,7 @@ def compile_schedules(
         raise ArgumentError("`schedules` should have at least one schedule. Received none")
     if ticks is not None:
         check_integer("ticks", ticks, 1, _MOST_TICKS)
-    seeds = [seed + index for index in range(len(schedules))] if is_integer(seed) else list(seed)
+    seeds = [seed + index for index in range(len(schedules))] if isinstance(seed, (int, np.integer)) else list(seed)
     if len(seeds) != len(schedules):
         raise ArgumentError(f"`seed` should have one number for each of {len(schedules)} schedules. Received {seed!r}")
     batch = Batch(schedules, table, seeds)
