@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from itertools import pairwise
+from unittest.mock import patch
 
 import gymnasium as gym
 import pytest
@@ -269,6 +270,28 @@ def test_what_cannot_be_done_is_not_searched_for(knobs, task, monkeypatch):
     monkeypatch.setattr("drift_envs.envs.house.tasks.find_plans", lambda *_: pytest.fail("a search over all states"))
     plans = solve_task(make_model(HOUSE, freeze(knobs)), task)
     assert (plans.score, plans.best) == (0.0, {})
+
+
+@pytest.mark.integration
+@given(data=st.data())
+def test_no_plan_is_missed_since_its_task_seems_impossible(data):
+    knobs = {
+        "locked": data.draw(st.lists(st.sampled_from(["fridge", "drawer 1", "kitchen", "bedroom"]), max_size=2)),
+        "keys": data.draw(st.sampled_from([{}, {"drawer 1": "keychain 2"}, {"fridge 1": "keychain 1"}])),
+        "effects": data.draw(st.sampled_from([{}, {"microwave": "cool", "fridge": "heat"}, {"sinkbasin": "nothing"}])),
+        "words": data.draw(st.sampled_from([{}, {"mug": "egg"}])),
+        "tidy": data.draw(st.integers(0, 2)),
+    }
+    model = small_house(**freeze(knobs))
+    kinds = {name.rpartition(" ")[0] for name in SMALL} | LAMPS.keys()
+    task = data.draw(st.sampled_from([task for task in list_tasks(HOUSE) if task.target in kinds]))
+    start = HouseState()
+    for _ in range(data.draw(st.integers(0, 6))):
+        start = model.apply(start, model.parse(data.draw(st.sampled_from(model.admissible(start))))) or start
+    search = solve_task.__wrapped__  # without its cache
+    with patch("drift_envs.envs.house.tasks.may_score", return_value=True):
+        expected = search(model, task, start, 8)
+    assert search(model, task, start, 8) == expected
 
 
 @given(st.integers(1, 40), st.integers(0, 10_000), st.integers(0, 3))
