@@ -84,7 +84,7 @@ class EntryPoint:
         unknown = [name for name in arguments if name not in known]
         if unknown:
             rules = "; ".join(
-                f"got an unexpected keyword argument '{name}'.{_suggest(name, known)} "
+                f"got an unexpected keyword argument '{name}'.{self._suggest(name, known)} "
                 f"Received {name}={arguments[name]!r}"
                 for name in unknown
             )
@@ -96,6 +96,14 @@ class EntryPoint:
         options = WrapperOptions(notify, text, render_mode, overlay)
         env: _Env = parts.load("build")(parts, schedule, options, arguments)
         return env
+
+    def _suggest(self, name: str, known: Iterable[str]) -> str:
+        """Where an argument belongs that there is not, or what else was meant."""
+        if name in self._parts.knob_table:
+            example = f"schedule={{'version': 1, 'base': {{'{name}': ...}}}}"
+            return f" It is a knob, which a schedule sets, as in {example}."
+        close = difflib.get_close_matches(name, known, n=1)
+        return f" Did you mean `{close[0]}`?" if close else ""
 
     def _full_name(self, schedule: Any) -> Any:
         """The full name of a shipped schedule, of which `explicit` and so on is the last part."""
@@ -365,8 +373,3 @@ def _silence_pygame(render_mode: str | None) -> None:
         os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
         if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
             os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean `{close[0]}`?" if close else ""

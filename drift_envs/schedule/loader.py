@@ -267,7 +267,12 @@ def _explain(path: KeyPath, found: Mapping[str, Any], data: Mapping[str, Any]) -
     text = broken_rule(found)
     written = found["input"]
     if kind in ("int_type", "float_type") and isinstance(written, str) and written.replace("_", "").isdigit():
-        text += f". YAML 1.2 has no underscores in numbers: write {written.replace('_', '')}"
+        advice = "YAML 1.2 has no underscores in numbers" if "_" in written else "In quotes it is a text"
+        text += f". {advice}: write {written.replace('_', '')}"
+    if kind == "int_type" and isinstance(written, float) and written.is_integer():
+        text += f": write {int(written)}"
+    if kind == "missing" and path == ("version",):
+        text += ": write `version: 1`"
     if path[0] == "drifts" and path[-1] in ("at", "every") and isinstance(found["input"], list):
         text += ". One drift happens at one tick: write a drift for each, or `every` for ticks at equal distances"
     if path == ("drifts",) and isinstance(found["input"], Mapping):

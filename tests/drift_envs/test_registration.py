@@ -273,6 +273,7 @@ def test_step_before_reset(env_id):
             "`is_slippery` should not be given, since the schedule `frozen_lake/thaw` sets `slip`. Received True",
         ),
         ({"schedule": "frozen_lake/implicit", "reward_schedule": (1, 0, 0)}, "`reward_schedule` should not be given"),
+        ({"slip": 0.1}, "It is a knob, which a schedule sets, as in schedule={'version': 1, 'base': {'slip': ...}}."),
         ({"slippery": True}, "got an unexpected keyword argument 'slippery'. Did you mean `is_slippery`?"),
     ],
     ids=str,

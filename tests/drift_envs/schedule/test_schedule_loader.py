@@ -204,7 +204,12 @@ def test_names_stand_once_and_default_to_their_position(table):
         (b"a: 1\nb: \xff\n", "a.yaml:2: should be UTF-8, byte 9 is not"),
         (b"version: 1\nx: [\n", "is not YAML"),
         (b"#" * 1_000_001, "a.yaml: should have at most 1000000 bytes. Received 1000001"),
-        (b"name: x\n", "a.yaml:1: version: is missing"),
+        (b"name: x\n", "a.yaml:1: version: is missing: write `version: 1`"),
+        (b"version: 1\ndrifts: [{at: '10', set: {slip: 0.1}}]\n", "Received '10'. In quotes it is a text: write 10"),
+        (
+            b"version: 1\ndrifts: [{at: 1e4, set: {slip: 0.1}}]\n",
+            "should be a whole number. Received 10000.0: write 10000",
+        ),
         (b"version: 2\n", "a.yaml:1: version: should be 1, the version of the language that this release reads"),
         (b"version: true\n", "a.yaml:1: version: should be 1"),
         (b"version: 1\nbase: " + b"[" * 23 + b"]" * 23, "a.yaml:2: base: should be a mapping"),
