@@ -243,13 +243,16 @@ class ServiceStore:
 
     def search(self, query: str, k: int) -> list[Hit]:
         """What the service returns, without tags; the similarity is not known and 0."""
-        hits = []
-        for text in self._call("search", query, k + min(self._undeleted, MORE * k)):
+        texts = self._call("search", query, k + min(self._undeleted, MORE * k))
+        return list(islice(self._read_hits(texts), k))
+
+    def _read_hits(self, texts: Iterable[str]) -> Iterator[Hit]:
+        """The hits among texts; one with tags of deleted entries alone is left out."""
+        for text in texts:
             tags = _TAG.findall(text)
             held = [tag for tag in tags if tag in self._ids]
             if held or not tags:
-                hits.append((held[-1] if held else "", _TAG.sub("", text), 0.0))
-        return hits[:k]
+                yield held[-1] if held else "", _TAG.sub("", text), 0.0
 
     def delete(self, entry: str) -> None:
         """Delete an entry; an unknown id is ignored."""
