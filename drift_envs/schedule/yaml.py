@@ -490,10 +490,11 @@ def parse_yaml(text: str, where: str) -> Document:
 
 def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
     """What people usually mean where a text is not YAML: a tab, a missing blank, another indentation."""
-    mark, lines = error.problem_mark, text.splitlines()
-    if mark is None or mark.line >= len(lines):
+    mark = error.problem_mark
+    lines = [] if mark is None else [line for line in text.splitlines()[: mark.line + 1] if line.strip()]
+    if not lines:
         return ""
-    line, before = lines[mark.line], lines[mark.line - 1] if mark.line else ""
+    line, before = lines[-1], lines[-2] if len(lines) > 1 else ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return ". Indent with blanks instead of tabs"
     for one in (line, before):

@@ -148,6 +148,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._drives_parts = binder.drives_parts(self._timeline.names)
         space = env.action_space if self._keeps else None  # those of this package check actions themselves
         self._takes_reals = isinstance(space, gym.spaces.Box) and bool(np.issubdtype(space.dtype, np.floating))
+        self._is_strict = self._takes_reals and not binder.is_foreign  # Gymnasium's Pendulum takes any shape
         self._numbers = range(int(space.start), int(space.start + space.n)) if isinstance(space, Discrete) else None
         self._has_changed = binder.has_changed
         self._has_effects = binder.effects is not None
@@ -172,6 +173,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self._apply_values()
         if self._takes_reals and not _is_finite(action):
             raise ArgumentError(f"`action` should be finite numbers of {self.env.action_space}. Received {action!r}")
+        if self._is_strict and not _is_element(action, self.env.action_space):
+            raise _wrong_action(action, self.env.action_space)
         if self._numbers is not None and isinstance(action, (int, np.integer)) and action not in self._numbers:
             raise _wrong_action(action, self.env.action_space)
         try:

@@ -60,6 +60,18 @@ def test_a_wrong_force_is_refused(action):
         env.step(action)
 
 
+@pytest.mark.parametrize(
+    "action", [1.5, "1", [], [1, 2, 3], [[0.5]], [1, [2]], np.zeros(2), [np.nan], [np.inf]], ids=repr
+)
+def test_a_wrong_torque_is_refused(action):
+    env = gym.make("DriftPendulum-v0")
+    env.reset(seed=0)
+    with pytest.raises(ArgumentError, match=r"^`action` should be"):
+        env.step(action)
+    for torque in ([0.5], (1,), np.array([0.5], np.float16)):
+        env.step(torque)
+
+
 @pytest.mark.parametrize("env_id", DISCRETE)
 def test_forms_of_actions_of_a_vector_environment(env_id):
     envs = gym.make_vec(env_id, num_envs=2, vectorization_mode="vector_entry_point")

@@ -122,6 +122,7 @@ def test_any_text_is_read_or_refused(text):
     ("text", "line", "hint"),
     [
         ("a: 1\nlist:\n\t- 2\n", 3, "Indent with blanks instead of tabs"),
+        ("version: 1\nname:lake\n", 3, "Put a blank behind the colon of `name:`"),
         ("name:lake\nenv: X\n", 2, "Put a blank behind the colon of `name:`"),
         ("base:\n  map: 1\n  slip:0.5\n  more: 2\n", 4, "Put a blank behind the colon of `slip:`"),
         ("drifts:\n  - at: 1\n    set: 2\n   name: x\n", 4, "are indented alike"),
