@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -299,15 +300,17 @@ def _play(
 
 
 def _parse_episodes(text: str) -> int | range:
-    """A number of episodes, or a range of them such as 18-22."""
-    first, dash, last = text.partition("-")
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    if first.isdecimal() and last.isdecimal() and int(first) > int(last):
+    """A number of episodes, or a range of them such as 18-22, or 0-60:10 for every tenth."""
+    found = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", text, re.ASCII)
+    first, last, step = [None if part is None else int(part) for part in (found.groups() if found else (None,) * 3)]
+    if first and last is None:
+        return first
+    if first is None or last is None or step == 0:
+        rule = "should be a positive number, a range such as 18-22, or 0-60:10 for every tenth of them"
+        raise typer.BadParameter(f"{rule}. Received {text!r}")
+    if first > last:
         raise typer.BadParameter(f"should have the earlier episode first: {last}-{first}. Received {text!r}")
-    if not dash or not (first.isdecimal() and last.isdecimal()):
-        raise typer.BadParameter(f"should be a positive number, or a range such as 18-22. Received {text!r}")
-    return range(int(first), int(last) + 1)
+    return range(first, last + 1, step or 1)
 
 
 @_command("record", "Record a film or a picture.", "DriftFrozenLake-v0 --out lake.gif")
@@ -327,10 +330,11 @@ def _record(
     episodes: Annotated[
         object,
         typer.Option(
-            metavar="N|A-B",
+            metavar="N|A-B[:K]",
             parser=_parse_episodes,
             show_default=False,
-            help="N episodes of each phase (default: 1; of a file: all), or the episodes A to B, counted from 0.",
+            help="N episodes of each phase (default: 1; of a file: all), or the episodes A to B, counted from 0, or "
+            "every K-th of these: 0-60:10 shows a slow drift.",
         ),
     ] = None,
     steps: Annotated[int | None, count_option("End each episode after N steps.")] = None,

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -51,6 +51,9 @@ GAP = 12
 
 ACROSS = 3
 """Frames of a phase in a sheet, at the most."""
+
+MOST_PARTS = 12
+"""Phases or episodes whose frames are counted one by one in what is printed."""
 
 Clip = tuple[str, list[np.ndarray]]
 """A phase's id and its frames."""
@@ -99,16 +102,35 @@ def record(options: RecordOptions) -> None:
         loaders.append(partial(getattr, IDS[options.env_id], "env_class"))
     load_all(loaders)  # fails before the episodes are played
     recording = _read_policy(options)
-    clips, fps = _film_policy(options) if recording is None else _film_recording(recording, options)
-    if suffix == ".png":
-        write_sheet(clips, options.out, pick_before_last if options.env_id == SHOP else pick_thirds)
-    else:
-        frames = [frame for _, clip in clips for frame in [*clip, *[clip[-1]] * HOLD]]
-        write_film(frames, options.out, options.fps or fps)
-    print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
+    film_of = _film_policy(options) if recording is None else _film_recording(recording, options)
+    counts: dict[str, int] = {}
+    with film_of as (clips, fps):
+        if suffix == ".png":
+            write_sheet(
+                list(_counted(clips, counts)), options.out, pick_before_last if options.env_id == SHOP else None
+            )
+        else:
+            frames = (frame for _, clip in _counted(clips, counts) for frame in [*clip, *[clip[-1]] * HOLD])
+            write_film(frames, options.out, options.fps or fps)
+    parts = ", ".join(f"{name} {count} frames" for name, count in counts.items())
+    print(f"wrote {options.out}: {parts if len(counts) <= MOST_PARTS else f'{sum(counts.values()):,} frames'}")
 
 
-def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
+def _counted(clips: Iterable[Clip], counts: dict[str, int]) -> Iterator[Clip]:
+    """The clips as they come, so that a film of any length needs the memory of one, with a line on a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("recording") if console.is_terminal else nullcontext() as status:
+        for name, frames in clips:
+            counts[name] = len(frames)
+            if status is not None:
+                status.update(f"recorded {name}")
+            yield name, frames
+
+
+@contextmanager
+def _film_policy(options: RecordOptions) -> Iterator[tuple[Iterator[Clip], int]]:
     """Frames of the policy's episodes, and frames per second."""
     source = options.schedule or default_schedule(options.env_id)
     scheduled = open_schedule(source, options.seed, options.env_id, may_import=True)
@@ -124,7 +146,7 @@ def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
             else:
                 each = options.episodes or 1
                 found = film(env, scheduled, policy, options.phases, each, options.steps, options.seed)
-            return list(found), int(env.metadata.get("render_fps", FPS))
+            yield found, int(env.metadata.get("render_fps", FPS))
         finally:
             env.close()
 
@@ -153,14 +175,15 @@ def _choose_policy(env: gym.Env, scheduled: ScheduledEnv, options: RecordOptions
     return options.policy or "oracle"
 
 
-def _film_recording(recording: Recording, options: RecordOptions) -> tuple[list[Clip], int]:
+@contextmanager
+def _film_recording(recording: Recording, options: RecordOptions) -> Iterator[tuple[Iterator[Clip], int]]:
     """Frames of the replayed episodes, and frames per second."""
     wanted = range(options.episodes) if isinstance(options.episodes, int) else options.episodes
     with without_display():
         env = gym.make(options.env_id, schedule=dict(recording.schedule), render_mode="rgb_array", overlay=True)
         env.set_wrapper_attr("warns_of_end", False)
         try:
-            return list(replay(env, recording, wanted, options.steps)), int(env.metadata["render_fps"])
+            yield replay(env, recording, wanted, options.steps), int(env.metadata["render_fps"])
         finally:
             env.close()
 
@@ -230,8 +253,8 @@ def film(
 def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = None, seed: int = 0) -> Iterator[Clip]:
     """The frames of a range of consecutive episodes.
 
-    With the clock `episode` the schedule jumps to the first one; with other clocks those before it are played without
-    rendering.
+    With the clock `episode` the schedule jumps over episodes that are not wanted; with other clocks these are played
+    without rendering.
 
     Args:
         env: the environment, rendering to arrays.
@@ -245,10 +268,10 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
     """
     act = _act_by(policy, env, seed)
     jumps = env.get_wrapper_attr("schedule").clock == "episode"
-    begin = episodes.start if jumps else 0
-    for number in range(begin, episodes.stop):
-        seeded = number == begin
-        options = {"drift_tick": number} if seeded and jumps else None
+    numbers = episodes if jumps else range(episodes.stop)
+    for number in numbers:
+        seeded = number == numbers.start
+        options = {"drift_tick": number} if jumps else None
         observation, info = env.reset(seed=seed if seeded else None, options=options)
         phase, is_wanted = env.get_wrapper_attr("drift_state").phase, number in episodes
         frames = _episode(env, act, observation, info, steps if is_wanted else None, is_rendered=is_wanted)
@@ -286,8 +309,8 @@ def without_display() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def write_film(frames: Sequence[np.ndarray], path: Path, fps: int) -> None:
-    """Write frames as a film.
+def write_film(frames: Iterable[np.ndarray], path: Path, fps: int) -> None:
+    """Write frames as a film, one after the other.
 
     Args:
         frames: each of shape `(height, width, 3)`.
@@ -299,14 +322,16 @@ def write_film(frames: Sequence[np.ndarray], path: Path, fps: int) -> None:
     """
     imageio = load_imageio(path.suffix.lower())
     if path.suffix.lower() == ".gif":
-        imageio.mimsave(path, list(frames), duration=1000 / fps, loop=0)
+        from PIL import Image  # which imageio needs; its own writer would keep all frames until the end
+
+        pictures = map(Image.fromarray, frames)
+        with path.open("wb") as file:
+            next(pictures).save(file, "GIF", save_all=True, append_images=pictures, duration=1000 / fps, loop=0)
         return
-    # Players expect multiples of 16 pixels; the edge is repeated instead of scaling.
-    height, width = frames[0].shape[:2]
-    padding = ((0, -height % 16), (0, -width % 16), (0, 0))
     with imageio.get_writer(path, fps=fps, macro_block_size=16) as writer:
-        for frame in frames:
-            writer.append_data(np.pad(frame, padding, mode="edge"))
+        for frame in frames:  # players expect multiples of 16 pixels; the edge is repeated instead of scaling
+            height, width = frame.shape[:2]
+            writer.append_data(np.pad(frame, ((0, -height % 16), (0, -width % 16), (0, 0)), mode="edge"))
 
 
 def write_sheet(clips: Sequence[Clip], path: Path, pick: Callable[[int], Sequence[int]] | None = None) -> None:

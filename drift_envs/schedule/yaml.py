@@ -10,6 +10,7 @@ are refused, and aliases count with everything that they stand for.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import stat
@@ -375,12 +376,21 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
             names = shipped_schedules()
             beside = [name for name in names if name.startswith(text.partition("/")[0] + "/")]
             rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml)"
-            files = [f"{text}{ending}" for ending in FILE_ENDINGS if os.path.isfile(f"{text}{ending}")]
-            rule = f"{rule}. {nearest(text, files or beside or names)}"
+            files = _files_like(text)
+            rule = f"{rule}. {f'Did you mean `{files[0]}`?' if files else nearest(text, beside or names)}"
             raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text)
+
+
+def _files_like(text: str) -> list[str]:
+    """Schedule files of the same folder whose name is near; the nearest first."""
+    folder, name = os.path.split(text)
+    beside = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    stems = {one.rpartition(".")[0]: one for one in beside if one.endswith(FILE_ENDINGS)}
+    stem = name.rpartition(".")[0] if name.endswith(FILE_ENDINGS) else name
+    return [os.path.join(folder, stems[one]) for one in difflib.get_close_matches(stem, stems, cutoff=0.8)]
 
 
 def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> str | Path:
@@ -434,7 +444,9 @@ def _read_text(where: str, file: Path | Traversable, extending: Mark | None) -> 
     except ScheduleError:
         raise
     except (OSError, ValueError) as error:
-        raise _error(here, f"{shown}can't be read: {getattr(error, 'strerror', None) or error}") from None
+        close = _files_like(os.fspath(file)) if isinstance(error, FileNotFoundError) and isinstance(file, Path) else []
+        advice = f". Did you mean `{close[0]}`?" if close else ""
+        raise _error(here, f"{shown}can't be read: {getattr(error, 'strerror', None) or error}{advice}") from None
 
 
 def _default_name(text: str) -> str:

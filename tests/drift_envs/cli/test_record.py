@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium as gym
 import imageio.v2 as imageio
 import imageio_ffmpeg
+import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, pick_before_last, read_recording, replay, without_display
+from drift_envs.cli.record import film, pick_before_last, read_recording, replay, without_display, write_film
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay import CHANGED
 
@@ -123,9 +125,22 @@ def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "new" / "a.png"
     assert main(["record", LAKE, "--out", str(out), "--episodes", "19-20", "--steps", "2"]) == 0
     assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 frames, drift-1 episode 20 3 frames\n"
-    for wrong in ("20-19", "a-b", "0", "-3"):
+    assert main(["record", LAKE, "--out", str(out), "--episodes", "18-23:2", "--steps", "2"]) == 0
+    each = "source episode 18 3 frames, drift-1 episode 20 3 frames, drift-1 episode 22 3 frames"
+    assert capsys.readouterr().out == f"wrote {out}: {each}\n"
+    for wrong in ("20-19", "a-b", "0", "-3", "18-20:0", "18:2", "18-20:", "１8-20"):
         assert main(["record", LAKE, "--out", str(out), f"--episodes={wrong}"]) == 2
         assert ("should have the earlier episode first: 19-20. " in capsys.readouterr().err) == (wrong == "20-19")
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_an_interrupted_film_ends_without_the_frames_that_are_left(suffix: str, tmp_path: Path) -> None:
+    def frames() -> Iterator[np.ndarray]:
+        yield np.zeros((32, 32, 3), np.uint8)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_film(frames(), tmp_path / f"film{suffix}", 10)
 
 
 def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: object) -> Path:

@@ -225,6 +225,9 @@ def test_files_that_are_no_schedule(write, content, rule):
 @pytest.mark.integration
 def test_what_can_not_be_read_is_refused(write, tmp_path):
     assert lines_of("b.yaml") == ["b.yaml: can't be read: No such file or directory"]
+    (tmp_path / "engine.yaml").touch()
+    for wrong in ("engine.yml", "engin.yaml", "engin"):
+        assert lines_of(wrong)[0].endswith("Did you mean `engine.yaml`?")
     (tmp_path / "c.yaml").mkdir()
     assert lines_of("c.yaml") == ["c.yaml: is no file, but a folder"]
     os.mkfifo(tmp_path / "d.yaml")
