@@ -105,8 +105,8 @@ class TextLifetime:
         self._ticks: list[int] | None = None
         self._length = episodes
         self.planned: tuple[str, ...] = ()
-        schedule = self._env.get_wrapper_attr("schedule")
-        counts_episodes = schedule is None or schedule.clock == "episode"
+        played = self._env.get_wrapper_attr("schedule")
+        counts_episodes = played is None or played.clock == "episode"
         if rounds is not None or (episodes is not None and counts_episodes):
             self._env.reset(seed=self._seed)  # the first episode rewinds again
             timeline = self._env.get_wrapper_attr("timeline")
