@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _DESCRIPTIONS = ("spec", "_ezpickle_args", "_ezpickle_kwargs")
 """Attributes that say how an environment was built: they keep the objects that its constructor got."""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """Where an object stands.
 
     Args:
@@ -497,5 +496,7 @@ def rebind(roots: Iterable[Any], memo: dict[int, Any]) -> list[Any]:
     """
     found = list(places(*roots))
     news = {id(one.value): memo[id(one.value)] for one in found if one.is_kept and id(one.value) in memo}
-    new_of = _substitute(found, news, lambda place: not place.is_kept, [])
-    return [new_of(one.value) for one in found if isinstance(one.value, FunctionType)]
+    functions = [one.value for one in found if isinstance(one.value, FunctionType)]
+    if not news:
+        return functions
+    return list(map(_substitute(found, news, lambda place: not place.is_kept, []), functions))
