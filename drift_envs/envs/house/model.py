@@ -122,13 +122,14 @@ class HouseLayout:
         )
         self.by_name = {self.names[place]: place for place in self.shown}
         self.shut_rooms = frozenset(room for room in ROOMS if room in locked)
-        self.locked = frozenset(
-            place for place, one in enumerate(self.furniture) if one.name in locked or one.kind in locked
-        )
         by_thing = {one.name: index for index, one in enumerate(self.things)}
-        self.keys = {
-            place: by_thing.get(keys[one.name], NOWHERE) for place, one in enumerate(self.furniture) if one.name in keys
-        }
+        wanted = {place: keys[one.name] for place, one in enumerate(self.furniture) if one.name in keys}
+        self.keys = {place: by_thing[key] for place, key in wanted.items() if key in by_thing}
+        self.locked = frozenset(
+            place
+            for place, one in enumerate(self.furniture)
+            if one.name in locked or one.kind in locked or (place in wanted and place not in self.keys)
+        )
         self.opens = frozenset(place for place, one in enumerate(self.furniture) if one.opens)
         self.verbs = {place: VERB_OF[VERBS[one.kind]] for place, one in enumerate(self.furniture) if one.kind in VERBS}
         self.effects = {

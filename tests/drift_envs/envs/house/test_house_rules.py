@@ -141,6 +141,11 @@ def test_a_key_opens_its_door_alone():
         assert episode.act("open drawer 1").startswith("You open" if number == 2 else "Nothing happens.")
 
 
+def test_furniture_whose_key_is_not_in_the_house_is_locked():
+    _, answers = play({"keys": {"fridge 1": "keychain 9"}}, PUT_MUG, "go to fridge 1", "open fridge 1")
+    assert answers == ["You arrive at fridge 1. The fridge 1 is locked.", "Nothing happens."]
+
+
 def test_locked_rooms_and_furniture():
     knobs = {"locked": ["bedroom", "fridge 1"]}
     _, answers = play(knobs, PUT_MUG, "go to bed 1", "go to fridge 1", "open fridge 1")
