@@ -459,7 +459,7 @@ def _how(drift: Mapping[str, Any], whole: Mapping[str, int]) -> Iterator[Finding
         return
     if span is not None and 2 * over > span:
         rule = f"`over` should be at most half of `for` ({span}), so that the ramp is up before it falls"
-        yield ("over",), f"{rule}. Received {over}"
+        yield ("over",), f"{rule}. Received {over}. A sudden way back is a second drift"
     if span is None:
         rate = drift.get("rate", 0)
         at_once = over / period if period else over * rate if is_number(rate) else 0
