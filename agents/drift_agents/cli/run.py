@@ -42,7 +42,7 @@ from drift_agents.llm.budget import Budget
 from drift_agents.llm.connection import import_openai
 from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_agents.memory.base import is_memory_service
-from drift_agents.part_file import PartFile
+from drift_agents.part_file import PartFile, part_files
 from drift_agents.registry import POLICIES
 from drift_envs.command_line import Verbosity, refuse
 from drift_envs.errors import load_all
@@ -290,8 +290,9 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
     jobs = options.jobs
     if service is not None:
         jobs = min(experiment.models.concurrency, jobs or experiment.models.concurrency)
+    bars = ProgressBars(service, options.verbosity)
     try:
-        with ProgressBars(service, options.verbosity) as bars:
+        with bars:
             run_experiment(
                 experiment,
                 folder,
@@ -307,11 +308,16 @@ def run(experiment: Experiment, options: RunOptions, console: Console) -> None:
             )
     except KeyboardInterrupt:
         if hint := _describe_resume(options, folder):
-            print(f"drift-agents: {hint}", file=sys.stderr)
+            played = "" if bars.cells is None else f"{bars.done} of {bars.cells} cells are played. "
+            print(f"drift-agents: {played}{hint}", file=sys.stderr)
         raise
     except DriftAgentsError as error:
-        hint = _describe_resume(options, folder)
-        if hint and (isinstance(error.__cause__, ModelError) or getattr(error, "is_resumable", False)):
+        hint, is_of_model = _describe_resume(options, folder), isinstance(error.__cause__, ModelError)
+        if hint and (is_of_model or getattr(error, "is_resumable", False)):
+            files = {file.path: None for file in part_files(experiment.to_dict()).values()}
+            if files and not is_of_model:
+                anew = "--fresh in the place of --resume, or another --out"
+                hint = f"After a change of {' or '.join(files)}: {anew}. {hint}"
             raise ExperimentError(f"{str(error).rstrip('.')}. {hint}") from error
         raise
     finally:
@@ -388,6 +394,9 @@ def _print_note(text: str) -> None:
 class ProgressBars(Callbacks):
     """A bar of one line for every schedule, on standard error; below them the requests to language models.
 
+    Where standard error is no terminal, the bars are printed at the end alone, and about every tenth of the cells a
+    line says how many are done.
+
     Args:
         service: the language models, if the experiment has any.
         verbosity: quiet ones print nothing, verbose ones a line for each finished cell.
@@ -397,6 +406,10 @@ class ProgressBars(Callbacks):
         self._progress = _Bars(service, disable=verbosity is Verbosity.QUIET)
         self._verbosity = verbosity
         self._bars: dict[str, TaskID] = {}
+        self.done = 0
+        """How many cells are done."""
+        self.cells: int | None = None
+        """Of so many; `None` before that is known."""
 
     def __enter__(self) -> ProgressBars:
         return self
@@ -416,6 +429,13 @@ class ProgressBars(Callbacks):
         if episodes and self._verbosity is Verbosity.VERBOSE:
             bar = self._progress.tasks[self._bars[schedule]]
             self.note(f"{schedule}: {bar.completed:.0f} of {bar.total:.0f} episodes")
+
+    def count(self, done: int, cells: int) -> None:
+        """Print how many cells are done, at about every tenth of them, where no bar moves."""
+        is_due = self.cells is not None and 10 * done // cells > 10 * self.done // cells
+        self.done, self.cells = done, cells
+        if is_due and not self._progress.console.is_terminal and self._verbosity is Verbosity.NORMAL:
+            self.note(f"{done} of {cells} cells played")
 
     def note(self, text: str) -> None:
         """Print a line above the bars."""

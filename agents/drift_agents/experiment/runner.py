@@ -54,6 +54,9 @@ class Progress:
     def advance(self, schedule: str, episodes: int) -> None:
         """So many episodes of it are done."""
 
+    def count(self, done: int, cells: int) -> None:
+        """So many of all cells are done; called before the first cell is played, and after each."""
+
     def note(self, text: str) -> None:
         """Something worth knowing about the run."""
 
@@ -133,14 +136,16 @@ def run_experiment(
         for schedule in experiment.schedules:
             progress.begin(schedule, sum(lengths[cell.key] for cell in cells if cell.schedule == schedule))
             progress.advance(schedule, sum(lengths[cell.key] for cell in done if cell.schedule == schedule))
+        progress.count(len(done), len(cells))
         told: set[str] = set()
         try:
             # Closed here, so that no worker is left when the folder is let go; a cell that is done is kept.
             with uninterrupted(), closing(play_cells(experiment, left, where, trace, used)) as played:
-                for cell, lines, steps, unread in played:
+                for number, (cell, lines, steps, unread) in enumerate(played, len(done) + 1):
                     held.keep_cell(cell.key, lines, steps)
                     rows = parse_rows(lines, cell.key)
                     progress.advance(cell.schedule, lengths[cell.key])
+                    progress.count(number, len(cells))
                     _track(cell, rows, trackers)
                     for kind, warning in _warnings_of(rows, unread):
                         if kind not in told:

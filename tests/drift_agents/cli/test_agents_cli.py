@@ -22,6 +22,8 @@ from drift_agents.llm.service import Totals
 from drift_agents.registry import ENVIRONMENTS
 from rich.console import Console, Group
 
+from tests.drift_agents.experiment.cells import cell_files
+
 COMMANDS = ("list", "run", "report", "inspect", "replay", "leaderboard", "export-stepmft")
 
 EXPERIMENT = """\
@@ -212,9 +214,40 @@ def test_an_interrupted_run_says_how_to_go_on(
     monkeypatch.setattr("drift_agents.experiment.folder.RunFolder.keep_cell", interrupt)
     assert run(file, "--fresh") == 130
     expected = f"continue with: drift-agents run {file} --out {folder} --jobs 1 --resume"
-    assert expected in capsys.readouterr().err
+    assert f"drift-agents: 0 of 4 cells are played. What is done is kept; {expected}" in capsys.readouterr().err
     monkeypatch.undo()
     assert run(file, "--resume") == 0
+    for cell in cell_files(folder)[3:]:
+        cell.unlink()
+    monkeypatch.setattr("drift_agents.experiment.folder.RunFolder.keep_cell", interrupt)
+    assert run(file, "--resume") == 130
+    assert f"drift-agents: 3 of 4 cells are played. What is done is kept; {expected}" in capsys.readouterr().err
+
+
+def test_where_no_bar_moves_ten_lines_say_how_many_cells_are_played(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def counts(printed: str) -> list[int]:
+        return [int(done) for done in re.findall(r"^drift-agents: (\d+) of 24 cells played$", printed, re.MULTILINE)]
+
+    arguments = ("--seeds", "12", "--rounds", "1")
+    assert run(file, *arguments) == 0
+    whole = counts(capsys.readouterr().err)
+    assert whole == [3, 5, 8, 10, 12, 15, 17, 20, 22, 24]
+    for cell in cell_files(file.parent / "run")[20:]:
+        cell.unlink()
+    assert run(file, *arguments, "--resume") == 0
+    assert counts(capsys.readouterr().err) == [22, 24], "what was played before is no news"
+
+
+def test_a_terminal_shows_bars_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich's word for a terminal
+    with ProgressBars() as bars:
+        bars.begin("frozen_lake/explicit", 2)
+        for done in range(3):
+            bars.count(done, 2)
+    assert "frozen_lake/explicit" in (printed := capsys.readouterr().err)
+    assert "cells played" not in printed
 
 
 def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
