@@ -230,7 +230,7 @@ def test_a_wrong_action_changes_nothing(env_id, wrong, right):
         (["NoSuch-v0"], 2, "there is no id 'NoSuch-v0'"),
         (["DriftFrozenLake-v0", "--schedule", "nowhere"], 2, "nowhere"),
         (["DriftFrozenLake-v0", "--port", "1"], 2, "--http"),
-        (["DriftFrozenLake-v0", "--log", "/dev/null/log"], 1, "`log`"),
+        (["DriftFrozenLake-v0", "--log", "/dev/null/log"], 1, "`--log` should be a file that can be written"),
     ],
 )
 def test_mistakes_are_told_before_a_client_comes(arguments, status, message):
