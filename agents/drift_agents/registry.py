@@ -77,22 +77,28 @@ def _load_entry_point(kind: str, point: EntryPoint) -> Any:
     return part
 
 
-def check_protocol(kind: str, name: str, part: Any, protocol: Any) -> None:
+def show_name(name: str) -> str:
+    """The name of a part for a message, without the hash of a file."""
+    file = PartFile.read(name)
+    return name if file is None else file._replace(sha256="").text
+
+
+def check_protocol(kind: str, name: str, part: Any, protocol: Any, hint: str = "") -> None:
     """Check that a part has all that its protocol names; `supervision` among it should be one of `SUPERVISION`.
 
     Args:
         kind: the kind, in the singular, for the error message.
         name: the part's name, for the error message.
+        hint: the end of the message where something is missing.
 
     Raises:
         PartError: if it lacks an attribute or a method, or its `supervision` is another text.
     """
-    file = PartFile.read(name)
-    name = name if file is None else f"{file.path}:{file.attribute}"
+    name = show_name(name)
     if not isinstance(part, protocol):
         members = {key for key in (*vars(protocol), *protocol.__annotations__) if not key.startswith("_")}
         missing = ", ".join(sorted(key for key in members if not hasattr(part, key)))
-        raise PartError(f"the {kind} {name!r} should have what `{protocol.__name__}` has. Missing: {missing}")
+        raise PartError(f"the {kind} {name!r} should have what `{protocol.__name__}` has. Missing: {missing}{hint}")
     if "supervision" in protocol.__annotations__ and part.supervision not in SUPERVISION:
         raise PartError(
             f"`supervision` of the {kind} {name!r} should be one of {', '.join(SUPERVISION)}. "
@@ -119,6 +125,13 @@ def option_names(factory: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     return tuple(one.name for one in parameters if one.kind in _NAMED), is_open
 
 
+def _describe_setting(kind: str, option: str) -> str:
+    """How an option is given on the command line, where it can be, and in a file."""
+    axis = "memory" if kind == "store" else kind
+    is_axis = axis in ("memory", "verifier", "controller", "team", "policy")
+    return f"{f'--set {axis}.{option}=VALUE, or ' if is_axis else ''}{{NAME: {{{option}: VALUE}}}} in a file"
+
+
 def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Call what makes a part.
 
@@ -143,7 +156,8 @@ def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mappin
     needed = [one.name for one in parameters if one.default is Parameter.empty and one.kind in _NAMED]
     if missing := [key for key in needed if key not in options]:
         raise ArgumentError(
-            f"the {kind} {name!r} needs the option {missing[0]!r}. Received {dict(options) or 'no options'}"
+            f"the {kind} {name!r} needs the option {missing[0]!r}: {_describe_setting(kind, missing[0])}. "
+            f"Received {dict(options) or 'no options'}"
         )
     return factory(**options)
 

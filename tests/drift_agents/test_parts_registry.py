@@ -97,10 +97,15 @@ def test_a_missing_option_is_named() -> None:
     class Needy:
         def __init__(self, depth: int, k: int = 3) -> None: ...
 
-    with pytest.raises(ArgumentError, match=r"^the memory 'needy' needs the option 'depth'\. Received \{'k': 2\}$"):
-        make_part("memory", "needy", Needy, {"k": 2})
-    with pytest.raises(ArgumentError, match=r"needs the option 'depth'\. Received no options$"):
-        make_part("memory", "needy", Needy, {})
+    in_a_file = "{NAME: {depth: VALUE}} in a file"
+    for kind, given, ways in (
+        ("memory", {"k": 2}, f"--set memory.depth=VALUE, or {in_a_file}. Received {{'k': 2}}"),
+        ("store", {}, f"--set memory.depth=VALUE, or {in_a_file}. Received no options"),
+        ("prober", {}, f"{in_a_file}. Received no options"),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            make_part(kind, "needy", Needy, given)
+        assert str(caught.value) == f"the {kind} 'needy' needs the option 'depth': {ways}"
 
 
 BROKEN = {

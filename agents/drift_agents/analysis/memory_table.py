@@ -158,6 +158,7 @@ def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
     Raises:
         UnknownNameError: if it is neither, or there is no embedding of that name.
         PartError: if the file cannot be used.
+        MissingDependencyError: if the store needs a package that is not installed.
     """
     file = PartFile.read(name)
     if file is not None:
@@ -165,7 +166,12 @@ def find_service(name: str, embedding: str = "hashed") -> Callable[[], Any]:
         return made
     if name not in STORES.names():
         raise UnknownNameError("store", name, STORES.names())
-    return lambda: _StoreTexts(STORES.make(name, embedding=_embed_once(embedding)))
+
+    def make() -> _StoreTexts:
+        return _StoreTexts(STORES.make(name, embedding=_embed_once(embedding)))
+
+    make()  # what is missing is reported before anything is checked
+    return make
 
 
 @lru_cache(maxsize=4)

@@ -43,7 +43,7 @@ from drift_agents.llm.connection import import_openai
 from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_agents.memory.base import is_memory_service
 from drift_agents.part_file import PartFile, part_files
-from drift_agents.registry import POLICIES
+from drift_agents.registry import POLICIES, STORES, read_named
 from drift_envs.command_line import Verbosity, refuse
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
@@ -218,6 +218,8 @@ def _set_option(data: Mapping[str, Any], axis: str, keys: Sequence[str], value: 
     options = {part["name"]: options_of(AXES[axis], part["name"]) for part in (*parts, *others)}
     takers = {name for name, (known, _) in options.items() if keys[0] in known}
     takers = takers or {name for name, (_, is_open) in options.items() if is_open}
+    if not takers and _set_option_of_services(parts, keys, value):
+        return
     if not takers:
         names = ", ".join(map(repr, options))
         known = sorted({option for own, _ in options.values() for option in own})
@@ -226,6 +228,22 @@ def _set_option(data: Mapping[str, Any], axis: str, keys: Sequence[str], value: 
         own = part.setdefault("options", {})
         if part["name"] in takers and (place < len(parts) or keys[0] not in own):
             _put(own, keys, value)
+
+
+def _set_option_of_services(parts: Sequence[Part], keys: Sequence[str], value: Any) -> bool:
+    """Set an option of the memory services of Python files that have it; returns whether there is one."""
+    is_set = False
+    for part in parts:
+        options = part.get("options", {})
+        name, own = read_named("store", options["store"]) if "store" in options else ("", {})
+        if PartFile.read(name) is None:
+            continue
+        known, is_open = options_of(STORES, name)
+        if is_open or keys[0] in known:
+            options["store"] = {name: (changed := dict(own))}
+            _put(changed, keys, value)
+            is_set = True
+    return is_set
 
 
 def _put(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from drift_agents.embedding.base import resolve_embedding
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.matching import Matching
-from drift_agents.registry import MEMORIES, check_protocol
+from drift_agents.registry import MEMORIES, check_protocol, show_name
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 
@@ -180,8 +180,19 @@ def make_memory(name: str, **options: Any) -> Memory:
             f"the memory {name!r} has `add` and `search` alone, which make a memory service: name it as the store of "
             f"the memory `store`, as in {{store: {{store: {name!r}}}}}"
         )
-    check_protocol("memory", name, made, Memory)
+    missing = [method for method in SERVICE if not callable(getattr(made, method, None))]
+    if len(missing) < len(SERVICE) and not hasattr(made, "observe"):
+        raise PartError(
+            f"the memory {show_name(name)!r} should have `add` and `search`, which make a memory service, or "
+            f"what `Memory` has. Missing of a service: {', '.join(missing)}"
+        )
+    hint = ". A memory service needs `add(text)` and `search(query, k)` alone"
+    check_protocol("memory", name, made, Memory, hint)
     return made
+
+
+SERVICE = ("add", "search")
+"""The methods of a memory service."""
 
 
 def is_memory_service(part: Any) -> bool:
@@ -192,7 +203,7 @@ def is_memory_service(part: Any) -> bool:
         >>> is_memory_service(CommonWords), is_memory_service(NoMemory)
         (True, False)
     """
-    return all(callable(getattr(part, name, None)) for name in ("add", "search")) and not hasattr(part, "observe")
+    return all(callable(getattr(part, name, None)) for name in SERVICE) and not hasattr(part, "observe")
 
 
 class NoMemory:

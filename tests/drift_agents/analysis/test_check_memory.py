@@ -15,7 +15,7 @@ from drift_agents.analysis.check_memory import MemoryCheck, check_memory
 from drift_agents.analysis.memory_table import REFERENCES, WRAPPERS, Asking, FactIndex, check_wrapped, find_service
 from drift_agents.cli.app import main
 from drift_agents.envs.facts.planner import read_claim
-from drift_agents.errors import UnknownNameError
+from drift_agents.errors import MissingDependencyError, UnknownNameError
 from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
 
 from drift_envs.envs.facts.model import FACTS_OF_A_KIND, KINDS, make_model
@@ -194,6 +194,30 @@ def test_the_command_prints_writes_and_fails_above(tmp_path: Path, capsys: pytes
     assert re.search("`search` should return a list of texts. Received int", shown["failed"][0])
     assert main(["check-memory", "in_process", "--fail-above", "present=2"]) == 2
     assert main(["check-memory", "no_such"]) == 2
+
+
+def test_missing_packages_are_reported_before_anything_is_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def miss(name: str, **options: object) -> object:
+        raise MissingDependencyError.of([f"{name}-package"], [name])
+
+    monkeypatch.setattr("drift_agents.analysis.memory_table.STORES.make", miss)
+    monkeypatch.setattr("drift_agents.analysis.check_memory.check_memory", None)
+    assert main(["check-memory", "chroma", "mem0"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    for word in ("chroma-package", "mem0-package", "drift-envs[chroma,mem0]"):
+        assert word in line
+
+
+def test_references_are_compared_with_services_that_were_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def __init__(self):\n        import no_such_package\n")
+    assert main(["check-memory", f"{tmp_path / 'mine.py'}:Mine", "--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["references"] == []
+    assert "No module named 'no_such_package'" in shown["failed"][0]
 
 
 def test_an_unknown_store_is_refused() -> None:

@@ -96,6 +96,17 @@ class Notes:
         return self.texts[-k:]
 
 
+class Half:
+    def add(self, text):
+        pass
+
+
+class Remote(Notes):
+    def __init__(self, url):
+        super().__init__()
+        self.url = url
+
+
 def make_notes():
     return Notes()
 
@@ -151,6 +162,22 @@ def test_a_memory_service_is_the_store_of_a_memory(folder: Path) -> None:
         make_memory(f"mine.py:Notes@{digest}")
 
 
+def test_options_of_a_memory_service_are_set_as_those_of_a_memory(folder: Path) -> None:
+    assert run("--memory", "mine.py:Remote,mine.py:Notes", "--set", "memory.url=here", "--set", "memory.k=2") == 0
+    (block,) = json.loads((folder / "run" / "run.json").read_text())["experiment"]["agents"]
+    digest = sha256(MINE.encode()).hexdigest()
+    assert [part["options"] for part in block["memory"]] == [
+        {"store": {f"mine.py:Remote@{digest}": {"url": "here"}}, "k": 2},
+        {"store": f"mine.py:Notes@{digest}", "k": 2},
+    ]
+    assert run("--memory", "mine.py:Notes", "--set", "memory.url=here", out="other") == 2
+    file = f"memory: [{{store: {{store: {{'mine.py:Remote@{digest}': {{url: here}}}}}}}}]"
+    text = EXPERIMENT.replace("memory: [none, {vanilla: {k: 3}}]", file).replace("memory: {vanilla: {k: 2}}", "")
+    (folder / "short.yaml").write_text(text)
+    assert run("--set", "memory.url=there", out="file") == 0
+    assert "{'url': 'there'}" in str(json.loads((folder / "file" / "run.json").read_text())["experiment"]["agents"])
+
+
 def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +209,17 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
             "mine.py: 'Needs' cannot be made: the verifier 'Needs' needs the option 'window'",
         ),
         ("--memory", "mine.py:Trusting", "the memory 'mine.py:Trusting' should have what `Memory` has. Missing: inser"),
+        (
+            "--memory",
+            "mine.py:Half",
+            "the memory 'mine.py:Half' should have `add` and `search`, which make a memory service, or what `Memory` "
+            "has. Missing of a service: search",
+        ),
+        (
+            "--memory",
+            "mine.py:Remote",
+            "mine.py: 'Remote' cannot be made: the store 'Remote' needs the option 'url': --set memory.url=VALUE, or ",
+        ),
         ("--memory", "mine.py:make_notes", "the memory 'mine.py:make_notes@"),
         ("--verifier", "mine.py:Judged", "`supervision` of the verifier 'mine.py:Judged' should be one of none, own"),
         (
