@@ -402,12 +402,24 @@ class WebAgentSiteEnv:
 
     def _leave(self, act: Any) -> None:
         """Act, and wait for the next page."""
-        from selenium.webdriver.support.expected_conditions import staleness_of
+        from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
         from selenium.webdriver.support.wait import WebDriverWait
 
         before = self.browser.find_element("css selector", "body")
         act()
-        WebDriverWait(self.browser, _SECONDS, poll_frequency=0.02).until(staleness_of(before))
+
+        def has_left(_: Any) -> bool:
+            try:
+                before.is_enabled()
+            except StaleElementReferenceException:
+                return True
+            except WebDriverException as error:  # Chromium says so while the page is being replaced
+                if "does not belong to the document" in str(error):
+                    return True
+                raise
+            return False
+
+        WebDriverWait(self.browser, _SECONDS, poll_frequency=0.02).until(has_left)
         WebDriverWait(self.browser, _SECONDS, poll_frequency=0.02).until(
             lambda browser: browser.execute_script("return document.readyState") == "complete"
         )

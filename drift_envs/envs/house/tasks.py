@@ -193,6 +193,7 @@ def may_score(model: HouseModel, task: HouseholdTask, start: HouseState, wanted:
         wanted: the least score that counts.
 
     Example:
+        >>> from drift_envs.envs.house.model import make_model
         >>> from drift_envs.knobs import freeze
         >>> reversed_house = make_model(7, freeze({"effects": {"microwave": "cool", "fridge": "heat"}}))
         >>> cool = HouseholdTask("pick_cool_then_place_in_recep", "lettuce", "drawer")

@@ -168,7 +168,7 @@ def _packed(content: bytes) -> bytes:
         (_packed(f"{HEADER}\n3\n".encode()), ":2", "should be an? .*Received 3"),
         (_packed(f"{HEADER}\n{EPISODE}\n[\n".encode()), ":3", "invalid JSON: EOF"),
         (_packed(f"{HEADER}\n{EPISODE}\n{{}}\n".encode()), ":3", "`episode` is missing"),
-        (_packed(f"{HEADER}\n{EPISODE.replace('[]', '[5]')}\n".encode()), ":2", "`steps.0` should be"),
+        (_packed(f"{HEADER}\n{EPISODE.replace('[]', '[5]')}\n".encode()), ":2", r"`steps\[0\]` should be"),
         (_packed(f"{HEADER}\n{'[' * 99_999}\n".encode()), ":2", "invalid JSON: recursion limit"),
     ],
 )
