@@ -102,6 +102,8 @@ class EntryPoint:
         if name in self._parts.knob_table:
             example = f"schedule={{'version': 1, 'base': {{'{name}': ...}}}}"
             return f" It is a knob, which a schedule sets, as in {example}."
+        if name == "autoreset_mode":
+            return " Without a native vector form `gym.make_vec` takes it in `vector_kwargs`."
         close = difflib.get_close_matches(name, known, n=1)
         return f" Did you mean `{close[0]}`?" if close else ""
 

@@ -81,8 +81,8 @@ def returns(
         The axes; their figure is `axes.figure`.
 
     Raises:
-        ArgumentError: if no environment has stored an episode, the clock is `episode_step`, or `out` has an ending that
-            Matplotlib does not write.
+        ArgumentError: if no environment has stored an episode, `axes` or `around` is something else, the clock is
+            `episode_step`, or `out` has an ending that Matplotlib does not write.
         UnknownChoiceError: if no episode began in the phase of `around`.
         MissingDependencyError: without Matplotlib.
 
@@ -105,6 +105,10 @@ def returns(
         from matplotlib import pyplot
         from matplotlib.backend_bases import FigureCanvasBase
     check_integer("bins", bins, 1)
+    if axes is not None and not hasattr(axes, "plot"):
+        raise ArgumentError(f"`axes` should be one of Matplotlib's `Axes`. Received {type(axes).__name__}")
+    if not (around is None or isinstance(around, str)):
+        raise ArgumentError(f"`around` should be the name of a phase. Received {around!r}")
     if out is not None:
         known = FigureCanvasBase.get_supported_filetypes()
         if Path(out).suffix[1:].lower() not in known:
@@ -114,7 +118,10 @@ def returns(
         check_number("success", success)
     lifetimes = [lifetime for lifetime in _lifetimes(envs) if lifetime.episodes]
     if not lifetimes:
-        raise ArgumentError("`envs` should have stored at least one finished episode. Received none")
+        raise ArgumentError(
+            "`envs` should have stored at least one finished episode (a `TimeLimit` belongs below `PhaseReturns`). "
+            "Received none"
+        )
     clocks = sorted({lifetime.clock for lifetime in lifetimes})
     if clocks not in (["episode"], ["step"]):
         raise ArgumentError(f"`envs` should have one clock, `episode` or `step`. Received {', '.join(clocks)}")

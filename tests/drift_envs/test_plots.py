@@ -81,6 +81,10 @@ def test_around_a_phase_and_two_learners_in_one_picture():
         plots.returns(env, around="wide")
     with pytest.raises(ArgumentError, match=r"after the first: longer, back\. Received 'source'$"):
         plots.returns(env, around="source")
+    with pytest.raises(ArgumentError, match=r"`around` should be the name of a phase\. Received 3"):
+        plots.returns(env, around=3)
+    with pytest.raises(ArgumentError, match=r"`axes` should be one of Matplotlib's `Axes`\. Received Figure"):
+        plots.returns(env, axes=axes.figure)
     early = walk_right(PhaseReturns(make_from_schedule(schedule)), 6)
     with pytest.raises(ArgumentError, match=r"'back', which begins at tick 8, and the last episode began at tick 5$"):
         plots.returns(early, around="back")

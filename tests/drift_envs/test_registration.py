@@ -274,6 +274,7 @@ def test_step_before_reset(env_id):
         ),
         ({"schedule": "frozen_lake/implicit", "reward_schedule": (1, 0, 0)}, "`reward_schedule` should not be given"),
         ({"slip": 0.1}, "It is a knob, which a schedule sets, as in schedule={'version': 1, 'base': {'slip': ...}}."),
+        ({"autoreset_mode": "SameStep"}, "`gym.make_vec` takes it in `vector_kwargs`."),
         ({"slippery": True}, "got an unexpected keyword argument 'slippery'. Did you mean `is_slippery`?"),
     ],
     ids=str,
