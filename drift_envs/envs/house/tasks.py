@@ -213,7 +213,6 @@ def may_score(model: HouseModel, task: HouseholdTask, start: HouseState, wanted:
         return is_kind and (wanted < 1.0 or model.is_tidy(thing, place))
 
     useful = {thing for thing, one in enumerate(model.things) if one.kind == kind} | set(model.keys.values())
-    useful -= {NOWHERE}
     while found := {
         thing for thing in useful - got if (place := model.place_of(start, thing)) in reached and is_open(place)
     }:
