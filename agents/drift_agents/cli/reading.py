@@ -1,21 +1,15 @@
-"""The commands that read runs: `report`, `import-lines`, `inspect`, `replay`, `leaderboard`, exports of decisions.
-
-And `check-memory`, which plays nothing either.
-"""
+"""The commands that read runs: `report`, `import-lines`, `inspect`, `replay`, `leaderboard`, exports of decisions."""
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import redirect_stdout
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from drift_agents.cli.root import AllowHost, FolderArgument, Json, app, make_console, print_json, refuse
-from webshop_server.command_line import FAILED
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
@@ -250,110 +244,3 @@ def _export_choices(
     from drift_agents.experiment.trace import export_choices
 
     print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes', prompt)} decisions")
-
-
-@app.command(
-    "check-memory",
-    short_help="Check whether a memory service still believes what is no longer true.",
-    epilog="Example: drift-agents check-memory mine.py:MyMemory --fail-above stale_first=0.1",
-)
-def _check_memory(
-    services: Annotated[
-        list[str],
-        typer.Argument(metavar="SERVICE...", help="A store (in_process, langgraph, chroma, mem0) or FILE.py:CLASS."),
-    ],
-    worlds: Annotated[int, typer.Option(help="Worlds, of two questions a day.", min=1)] = 30,
-    days: Annotated[int, typer.Option(help="Days of each world.", min=4)] = 40,
-    k: Annotated[int, typer.Option("-k", help="Texts that a search returns.", min=1)] = 5,
-    embedding: Annotated[str, typer.Option(help="Embedding of stores: hashed or minilm.")] = "hashed",
-    limit: Annotated[float, typer.Option(help="Seconds after which a call counts as hanging.", min=0.001)] = 30.0,
-    references: Annotated[bool, typer.Option(help="Compare with references.")] = True,
-    wrappers: Annotated[bool, typer.Option(help="Check each service in three wrappers too.")] = True,
-    fail_above: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RATE=SHARE", help="Exit with 1 if stale_first, both or nothing is higher."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the worst questions too.")] = None,
-    json: Json = False,
-) -> None:
-    """Tell statements over days to a service by `add(text)`, ask by `search(query, k)`, and count what comes first.
-
-    No language model is used. The exit status is 1 if a service fails, or a rate is above its --fail-above.
-    """
-    limits = _read_limits(fail_above or [])
-    from drift_agents.analysis.check_memory import check_memory
-    from drift_agents.analysis.memory_table import (
-        REFERENCES,
-        check_wrapped,
-        find_service,
-        tabulate_check,
-        tabulate_references,
-        write_timelines,
-    )
-    from drift_envs.errors import load_all
-
-    names = [_short(name, services) for name in services]
-    makers = load_all(partial(find_service, name, embedding) for name in services)
-    makes = dict(zip(names, makers, strict=True))
-    options: dict[str, Any] = {"worlds": worlds, "days": days, "k": k, "limit": limit}
-    others = REFERENCES if references else {}
-    with redirect_stdout(sys.stderr):  # what services print
-        checks = [check_memory(make, name, **options) for name, make in makes.items()]
-        wrapped = [
-            one
-            for check in (checks if wrappers else [])
-            if check.error is None
-            for one in check_wrapped(makes[check.name], check.name, **options)
-        ]
-        is_any = any(check.rows for check in checks)  # else there is nothing to compare
-        compared = [check_memory(make, name, **options) for name, make in others.items()] if is_any else []
-    above = [
-        f"{check.name}: `{name}` should be at most {most:g}. Received {found:.3g}"
-        for check in checks
-        for name, most in limits.items()
-        if (found := check.rate(name)) is not None and found > most
-    ]
-    failed = [check.error for check in checks if check.error is not None] + above
-    if html is not None:
-        write_timelines(checks, html)
-    if json:
-        print_json(
-            {
-                "services": [check.as_data() for check in checks],
-                "wrapped": [check.as_data() for check in wrapped],
-                "references": [check.as_data() for check in compared],
-                "failed": failed,
-            }
-        )
-    else:
-        console = make_console()
-        for check in checks:
-            if check.rows:
-                console.print(tabulate_check(check))
-        if wrapped or compared:
-            console.print(tabulate_references([*checks, *wrapped, *compared]))
-    for line in failed:
-        typer.echo(line, err=True)
-    if failed:
-        raise typer.Exit(FAILED)
-
-
-def _short(name: str, services: list[str]) -> str:
-    """The name of a service in the table: of a file without its folder, if no other one is called so."""
-    names = [one.rpartition("/")[2] for one in services]
-    return name.rpartition("/")[2] if names.count(name.rpartition("/")[2]) == 1 else name
-
-
-def _read_limits(given: list[str]) -> dict[str, float]:
-    limits = {}
-    for text in given:
-        name, _, share = text.partition("=")
-        try:
-            limits[name] = float(share)
-        except ValueError:
-            limits[name] = -1.0
-        if name not in ("stale_first", "both", "nothing") or not 0 <= limits[name] <= 1:
-            raise refuse(
-                "--fail-above", "should be stale_first, both or nothing with a share, as stale_first=0.1", text
-            )
-    return limits
