@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import Table, format_estimate
-from drift_agents.memory.management import ExecutionStore, noisy_oracle, strict
+from drift_agents.memory.executions import ExecutionStore, noisy_oracle, strict
 from drift_agents.types import Episode
 from numpy.typing import NDArray
 

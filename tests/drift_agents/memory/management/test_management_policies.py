@@ -11,14 +11,8 @@ import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.llm.base import RuleModel
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.management import (
-    JUDGEMENT,
-    ExecutionStore,
-    Managed,
-    judge_by_end,
-    noisy_oracle,
-    render_execution,
-)
+from drift_agents.memory.executions import JUDGEMENT, ExecutionStore, judge_by_end, noisy_oracle, render_execution
+from drift_agents.memory.management import Managed
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given
 
