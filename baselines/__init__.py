@@ -6,5 +6,5 @@
 * `rows`, `board`, `references`, `measures`, `report` - the board: its rows, playing it in parts, its measures, its page
 * `evaluate`, `host`, `sb3` - the same lifetimes for a learner of your own, or one of Stable-Baselines3
 
-The folder is not installed and no package imports it; `pip install "drift-envs[baselines]"` brings what it needs.
+The folder is not installed and no package imports it; `pip install ".[baselines]"` brings what it needs.
 """

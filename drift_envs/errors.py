@@ -187,7 +187,8 @@ class MissingDependencyError(DriftEnvsError, ImportError):
 
     Example:
         >>> print(MissingDependencyError.of(["imageio", "mujoco"], ["video", "mujoco"]))
-        `imageio`, `mujoco` are not installed, run `pip install "drift-envs[video,mujoco]"`
+        `imageio`, `mujoco` are not installed, run `pip install ".[video,mujoco]"` in a checkout \
+of drift-envs
     """
 
     def __init__(self, message: str = "", packages: Iterable[str] = (), extras: Iterable[str] = ()) -> None:
@@ -199,8 +200,8 @@ class MissingDependencyError(DriftEnvsError, ImportError):
         """Build the error from what is not installed, and the extras that bring it."""
         packages, extras = tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(extras))
         names, verb = ", ".join(f"`{name}`" for name in packages), "is" if len(packages) == 1 else "are"
-        install = f'pip install "drift-envs[{",".join(extras)}]"'
-        return cls(f"{names} {verb} not installed, run `{install}`", packages, extras)
+        install = f'pip install ".[{",".join(extras)}]"'
+        return cls(f"{names} {verb} not installed, run `{install}` in a checkout of drift-envs", packages, extras)
 
 
 @contextmanager
@@ -214,7 +215,8 @@ def needs_extra(package: str, extra: str) -> Iterator[None]:
         >>> with needs_extra("imageio", "video"):
         ...     import an_image_library
         Traceback (most recent call last):
-        drift_envs.errors.MissingDependencyError: `imageio` is not installed, run `pip install "drift-envs[video]"`
+        drift_envs.errors.MissingDependencyError: `imageio` is not installed, run `pip install ".[video]"` in \
+a checkout of drift-envs
     """
     try:
         yield

@@ -1,6 +1,6 @@
 """Stable-Baselines3's PPO on the drifting mountain car, through the native vector environment.
 
-    pip install "drift-envs[rl,plots]"
+    pip install ".[rl,plots]"
     python examples/ppo_mountain_car.py --steps 200000 --out ppo.png
 
 The engine's controls are reversed in the middle of the training, which the learner does not observe. Evaluation

@@ -1,6 +1,6 @@
 """PPO in one file, in the manner of CleanRL, on many drifting lakes as one native vector environment.
 
-    pip install "drift-envs[rl,plots]"
+    pip install ".[rl,plots]"
     python examples/ppo_vector.py --out ppo_vector.png
 
 All lakes share a clock of steps, and the learner observes nothing but the number of its tile. Of the two schedules that

@@ -1,6 +1,6 @@
 """TorchRL's PPO on drifting mountain cars, through its own GymWrapper around the native vector environment.
 
-    pip install "drift-envs[plots]" -r tests/extras/torchrl/requirements.txt
+    pip install ".[plots]" -r tests/extras/torchrl/requirements.txt
     python examples/torchrl_mountain_car.py --out torchrl.png
 
 The engine's controls are reversed in the middle of the training, which the learner does not observe. `GymWrapper`

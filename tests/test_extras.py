@@ -67,7 +67,7 @@ print(main(["run", "glove-quick"]))
     )
     lines = out.splitlines()
     assert len(lines) == 3
-    assert all("drift-envs[agents]" in line and line.startswith("MissingDependencyError") for line in lines[:2])
+    assert all('".[agents]"' in line and line.startswith("MissingDependencyError") for line in lines[:2])
     assert lines[2] == "1"
 
 

@@ -90,7 +90,7 @@ def _lines(env_id: str) -> Iterator[str]:
         yield describe_film(env_id)
         yield ""
     if parts.extra is not None:
-        yield from ("```sh", f'pip install "drift-envs[{parts.extra}]"', "```", "")
+        yield from ("```sh", f'pip install ".[{parts.extra}]"', "```", "")
     yield from ("```python", "import gymnasium as gym", "import drift_envs", "")
     yield from (f'env = gym.make("{env_id}", schedule="{parts.schedule}")', "```", "")
     yield from ("| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in _facts(env_id).items()), "")

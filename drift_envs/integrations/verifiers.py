@@ -28,13 +28,14 @@ try:
     from verifiers.v1.dialects.chat import message_to_wire
 except ImportError as error:
     raise MissingDependencyError(
-        '`verifiers` 0.4 is not installed, run `pip install "drift-envs[verifiers]"` with Python 3.11 or later'
+        '`verifiers` 0.4 is not installed, run `pip install ".[verifiers]"` in a checkout of drift-envs, with '
+        "Python 3.11 or later"
     ) from error
 
 if not version("verifiers").startswith("0.4."):
     raise MissingDependencyError(
         f"`verifiers` should be of version 0.4, {version('verifiers')} is installed; "
-        'run `pip install "drift-envs[verifiers]"`'
+        'run `pip install ".[verifiers]"` in a checkout of drift-envs'
     )
 
 __all__ = ["ChatHarness", "LifetimeEnv", "LifetimeTaskset"]  # what verifiers looks for: one of each kind

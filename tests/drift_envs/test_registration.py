@@ -364,7 +364,7 @@ def test_a_short_name_is_a_schedule_of_the_environment(env_id):
 
 def test_an_environment_without_its_extra_says_what_to_install() -> None:
     parts = replace(IDS["DriftHouse-v0"], env="package_that_is_missing.env:Environment", extra="environments")
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[environments]"`')):
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install ".[environments]"`')):
         parts.env_class  # noqa: B018  reading it is the test
     with pytest.raises(ModuleNotFoundError):
         replace(parts, extra=None).env_class  # noqa: B018

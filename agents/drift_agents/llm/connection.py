@@ -114,7 +114,8 @@ def import_openai() -> Any:
         import openai
     except ImportError as error:
         raise MissingDependencyError(
-            '`openai` is not installed, run `pip install "drift-envs[llm]"`. Recorded replies need no server: --replay'
+            '`openai` is not installed, run `pip install ".[llm]"` in a checkout of drift-envs. Recorded replies need '
+            "no server: --replay"
         ) from error
     return openai
 

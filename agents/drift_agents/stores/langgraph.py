@@ -163,7 +163,7 @@ def _connect(path: str | None) -> tuple[Any, Any]:
         except ImportError as error:
             raise MissingDependencyError(
                 f"this Python's `sqlite3` cannot load extensions and `pysqlite3-binary` is not installed, run "
-                f'`pip install "drift-envs[{EXTRA}]"`'
+                f'`pip install ".[{EXTRA}]"` in a checkout of drift-envs'
             ) from error
     try:
         connection = module.connect(path or ":memory:", check_same_thread=False, isolation_level=None)

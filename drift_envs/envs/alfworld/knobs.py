@@ -190,11 +190,11 @@ def find_package() -> None:
         names = " and ".join(f"`{name}` {VERSIONS[name]}" for name in wrong)
         others = ", ".join(f"{name} {found[name]}" for name in wrong if found[name])
         raise MissingDependencyError(
-            f"{names} should be installed, run `pip install \"drift-envs[alfworld]\"` and `pip install --no-deps "
-            f"alfworld=={VERSIONS['alfworld']}`{f'. Received {others}' if others else ''}",
+            f'{names} should be installed, run `pip install ".[alfworld]"` in a checkout of drift-envs and '
+            f"`pip install --no-deps alfworld=={VERSIONS['alfworld']}`{f'. Received {others}' if others else ''}",
             wrong,
             ["alfworld"],
-        )  # fmt: skip
+        )
 
 
 def _read_version(name: str) -> str:

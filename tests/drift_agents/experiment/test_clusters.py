@@ -101,12 +101,12 @@ def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> N
 
 def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    message = re.escape('pip install "drift-envs[ray]"')
+    message = re.escape('pip install ".[ray]"')
     with pytest.raises(MissingDependencyError, match=message), open_cluster():
         pass
     words = ["run", "glove-quick", "--seeds", "1", "--rounds", "1", "--memory", "none"]
     assert main([*words, "--ray", "local", "--out", str(tmp_path / "run")]) == 1
-    assert "drift-envs[ray]" in capsys.readouterr().err
+    assert '".[ray]"' in capsys.readouterr().err
 
 
 class TestHandlers:

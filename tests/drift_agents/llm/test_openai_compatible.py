@@ -364,7 +364,7 @@ def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) ->
 
 def test_without_openai_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm]"')):
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[llm]"')):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
 
 

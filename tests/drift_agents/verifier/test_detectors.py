@@ -81,7 +81,7 @@ def test_options_reach_the_tests(lived) -> None:
 @pytest.mark.parametrize("name", ["adwin", "page_hinkley"])
 def test_without_river_the_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "river.drift", None)
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[drift]"`')):
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install ".[drift]"`')):
         make_verifier(name)
 
 

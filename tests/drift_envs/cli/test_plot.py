@@ -87,4 +87,4 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "`--out` should be a file that can be written: " in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["plot", "frozen_lake/thaw", "--out", str(tmp_path / "thaw.png")]) == 1
-    assert '`matplotlib` is not installed, run `pip install "drift-envs[plots]"`' in capsys.readouterr().err
+    assert '`matplotlib` is not installed, run `pip install ".[plots]"`' in capsys.readouterr().err

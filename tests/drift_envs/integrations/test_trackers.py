@@ -107,7 +107,7 @@ def test_mistakes_name_the_rule(monkeypatch, tmp_path):
         for module in [module for module in sys.modules if module.split(".")[0] == name]:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(MissingDependencyError, match=re.escape(f'pip install "drift-envs[{name}]"')):
+        with pytest.raises(MissingDependencyError, match=re.escape(f'pip install ".[{name}]"')):
             make_tracker(name, tmp_path / name)
 
 

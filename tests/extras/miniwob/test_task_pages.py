@@ -284,5 +284,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr("drift_envs.envs.miniwob.page.resources.files", is_missing)
-    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[miniwob]"')):
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[miniwob]"')):
         gym.make("DriftMiniWoBLoginUser-v0")

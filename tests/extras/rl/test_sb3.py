@@ -173,5 +173,5 @@ def test_the_error_names_the_extra(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     monkeypatch.delitem(sys.modules, "drift_envs.integrations.sb3")
-    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[rl]"')):
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[rl]"')):
         __import__("drift_envs.integrations.sb3")

@@ -381,7 +381,7 @@ def test_another_version_or_none_is_refused_with_one_line(found, monkeypatch):
     monkeypatch.setattr(package, "version", version)
     package.find_package.cache_clear()
     try:
-        with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[tau2]"')) as caught:
+        with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[tau2]"')) as caught:
             gym.make(ENV_ID)
         assert "\n" not in str(caught.value)
         assert ("Received version 27.0" in str(caught.value)) == bool(found)

@@ -78,7 +78,7 @@ def test_another_version_or_none_is_refused_with_one_line(found: str, monkeypatc
     monkeypatch.setattr(package, "version", version)
     package.find_package.cache_clear()
     try:
-        with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[alfworld]"')) as caught:
+        with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[alfworld]"')) as caught:
             gym.make("DriftAlfworld-v0")
         assert str(caught.value).startswith("`alfworld` 0.4.2 should be installed")
         assert ("Received alfworld 9.9" in str(caught.value)) == bool(found)

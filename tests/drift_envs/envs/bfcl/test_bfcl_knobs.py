@@ -56,7 +56,7 @@ def test_two_new_names_are_not_equal() -> None:
 @pytest.mark.parametrize("missing", ["bfcl_eval", "mpmath"])
 def test_without_the_package_one_line_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package, "find_spec", lambda name: None if name == missing else find_spec(name))
-    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[bfcl]"` and')) as found:
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install ".[bfcl]"` in a checkout')) as found:
         gym.make("DriftBfcl-v0")
     assert f"`{missing}`" in str(found.value)
     assert "\n" not in str(found.value)
