@@ -15,7 +15,7 @@ import numpy as np
 from drift_envs.checks import check_integer, check_reward
 from drift_envs.entry_points import make_from_schedule
 from drift_envs.errors import ArgumentError, StateError, UnknownChoiceError
-from drift_envs.metrics.adaptation import recovery, summarise_recoveries
+from drift_envs.metrics.adaptation import Recovery, recovery, summarise_recoveries
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
 from drift_envs.wrappers.drift import Source
@@ -396,7 +396,9 @@ def lifetime_scores(
     if later:
         reference = float(np.mean(first[-window:]))
         times = [
-            recovery(scores, reference if reference > 0 else np.inf, window=min(window, len(scores)), stay=1)
+            recovery(scores, reference, window=min(window, len(scores)), stay=1)
+            if reference > 0
+            else Recovery(len(scores), is_censored=True)
             for scores in later
         ]
         summary = summarise_recoveries(times)

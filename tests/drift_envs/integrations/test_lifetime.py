@@ -69,6 +69,12 @@ def test_episodes_that_were_not_played_score_zero():
     assert lifetime_scores(lines)["score_ice"] == 1.0
 
 
+def test_an_agent_without_a_score_before_the_drift_does_not_recover() -> None:
+    lines = [{"phase": "source", "score": 0.0}, {"phase": "ice", "score": 1.0}, {"phase": "ice", "score": 1.0}]
+    found = lifetime_scores(lines)
+    assert (found["recovered"], found["recovery_episodes"]) == (0.0, 2.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
