@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.verifier.prober import FADING, ROOM, TransitionGraph
+from drift_agents.verifier.paths import FADING, ROOM, TransitionGraph
 
 
 @pytest.fixture
