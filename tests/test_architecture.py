@@ -50,6 +50,7 @@ ORDER: dict[str, list[list[str]]] = {
     "drift_agents": [
         ["errors", "types"],
         ["interruption", "part_file"],
+        ["parts"],
         ["registry"],
         ["embedding", "environment", "llm"],
         ["matching"],

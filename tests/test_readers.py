@@ -32,9 +32,10 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
 from drift_agents.llm.openai_compatible import read_reply
+from drift_agents.parts import _find_entry_points
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import REGISTRIES, _find_entry_points
+from drift_agents.registry import REGISTRIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

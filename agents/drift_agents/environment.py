@@ -12,7 +12,8 @@ import gymnasium as gym
 import numpy as np
 
 from drift_agents.errors import ArgumentError, PartError
-from drift_agents.registry import ENVIRONMENTS, make_part
+from drift_agents.parts import make_part
+from drift_agents.registry import ENVIRONMENTS
 from drift_agents.types import Outcome
 from drift_envs.lazy import load_object
 

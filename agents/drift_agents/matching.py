@@ -11,7 +11,7 @@ import numpy as np
 from drift_agents.embedding.base import Embedding, Vectors, cosine, resolve_embedding
 from drift_agents.environment import EXACT, environments
 from drift_agents.errors import UnknownNameError
-from drift_agents.registry import make_part
+from drift_agents.parts import make_part
 from drift_agents.types import Experience, Record, Transition
 from drift_envs.checks import check_interval
 from drift_envs.lazy import load_object

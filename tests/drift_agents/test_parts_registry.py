@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
-from drift_agents import registry as module
+from drift_agents import parts as module
 from drift_agents.cli.app import main
 from drift_agents.embedding.base import HashedEmbedding, resolve_embedding
 from drift_agents.environment import find_environment
@@ -21,8 +21,9 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.players import with_prober
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.memory.base import make_memory
+from drift_agents.parts import Registry, make_part
 from drift_agents.policy.base import RandomPolicy, make_policy
-from drift_agents.registry import MEMORIES, REGISTRIES, Registry, make_part
+from drift_agents.registry import MEMORIES, REGISTRIES
 from drift_agents.stores.base import make_store
 from drift_agents.team.base import Member, make_team
 

@@ -43,7 +43,8 @@ from drift_agents.llm.connection import import_openai
 from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_agents.memory.base import is_memory_service
 from drift_agents.part_file import PartFile, part_files
-from drift_agents.registry import POLICIES, STORES, read_named
+from drift_agents.parts import read_named
+from drift_agents.registry import POLICIES, STORES
 from drift_envs.command_line import Verbosity, refuse
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker

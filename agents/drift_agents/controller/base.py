@@ -8,9 +8,10 @@ import numpy as np
 
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
+from drift_agents.parts import check_protocol
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import CONTROLLERS, check_protocol
+from drift_agents.registry import CONTROLLERS
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 
 

@@ -27,7 +27,8 @@ from drift_agents.experiment.config import (
 from drift_agents.experiment.plan import parts_of, read_members
 from drift_agents.matching import matching_names
 from drift_agents.part_file import PartFile, texts_in
-from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_agents.parts import Registry
+from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
 from drift_envs.checks import broken_rule, key_path
 from drift_envs.errors import Problem, ScheduleError
 from drift_envs.schedule.yaml import FILE_ENDINGS, Finding, KeyPath, Mark, read_document, split_suffix

@@ -27,9 +27,10 @@ from drift_agents.llm.budget import Meter
 from drift_agents.llm.service import Service
 from drift_agents.matching import Matching, make_matching
 from drift_agents.memory.base import Memory, make_memory
+from drift_agents.parts import Registry, read_named
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS, Registry, read_named
+from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS
 from drift_agents.team.base import Member, make_team
 from drift_agents.team.judge import RULES as TEAM_RULES
 from drift_agents.team_agent import TeamAgent

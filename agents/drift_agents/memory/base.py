@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from drift_agents.embedding.base import resolve_embedding
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.matching import Matching
-from drift_agents.registry import MEMORIES, check_protocol, show_name
+from drift_agents.parts import check_protocol, show_name
+from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 

@@ -29,7 +29,8 @@ from drift_agents.memory.executions import (
     rotate_outcomes,
     strict,
 )
-from drift_agents.registry import MEMORIES, read_named
+from drift_agents.parts import read_named
+from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,

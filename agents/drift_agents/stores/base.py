@@ -13,7 +13,8 @@ import numpy as np
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine, resolve_embedding
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.part_file import describe_error, is_interruption
-from drift_agents.registry import STORES, read_named
+from drift_agents.parts import read_named
+from drift_agents.registry import STORES
 
 Hit: TypeAlias = "tuple[str, str, float]"
 """The id of an entry, its text, and its similarity to the query; higher means more similar."""

@@ -10,9 +10,10 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
+from drift_agents.parts import check_protocol
 from drift_agents.policy.base import Policy, check_policy
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import TEAMS, check_protocol
+from drift_agents.registry import TEAMS
 from drift_agents.types import Episode
 from drift_envs.checks import check_interval
 

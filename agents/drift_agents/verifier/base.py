@@ -12,7 +12,8 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.registry import VERIFIERS, check_protocol
+from drift_agents.parts import check_protocol
+from drift_agents.registry import VERIFIERS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 from drift_envs.checks import check_count
 

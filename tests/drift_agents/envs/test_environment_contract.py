@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents import registry
+from drift_agents import parts
 from drift_agents.agent import Agent
 from drift_agents.cli.dry_run import estimate
 from drift_agents.environment import (
@@ -47,7 +47,7 @@ from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import MEMORIES
+from drift_agents.registry import ENVIRONMENTS, MEMORIES
 from drift_agents.types import Episode, Transition
 
 from drift_envs.entry_points import make_from_schedule
@@ -279,20 +279,20 @@ def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> N
     pond = AgentEnvironment("pond", "A pond.", ("Pond-",), matching="drift_agents.envs.house.states:HouseMatching")
     points = [EntryPoint("pond", "pond:POND", "drift_envs.environments")]
     monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "drift_envs.environments" else [])
+    monkeypatch.setattr(parts, "entry_points", lambda group: points if group == "drift_envs.environments" else [])
     assert find_environment("Pond-v0") is named_environment("pond") is pond
     assert make_matching("pond").name == "house"
-    assert registry.ENVIRONMENTS.summaries()["pond"] == "A pond."
+    assert ENVIRONMENTS.summaries()["pond"] == "A pond."
     assert Planner.option_names()[-1] == "pond"
     monkeypatch.setattr(EntryPoint, "load", lambda point: "a pond")
     others = [EntryPoint("lagoon", "pond:LAGOON", "drift_envs.environments")]
-    monkeypatch.setattr(registry, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
+    monkeypatch.setattr(parts, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
     assert "lagoon" not in [one.name for one in environments()]
     with pytest.raises(PartError, match="the environment 'lagoon' of the package pond should be an `AgentEnvironment`"):
         find_environment("Lagoon-v0")
     monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
     others = [EntryPoint("puddle", "pond:PUDDLE", "drift_envs.environments")]
-    monkeypatch.setattr(registry, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
+    monkeypatch.setattr(parts, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
     with pytest.raises(PartError, match="the environment 'puddle' should be an `AgentEnvironment` of that name"):
         find_environment("Puddle-v0")
 
