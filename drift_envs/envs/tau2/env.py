@@ -26,7 +26,8 @@ from drift_envs.envs.tau2.package import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_tools import PackageCall, PackageEpisode, PackageToolsEnv
+from drift_envs.package_env import PackageEpisode, PackageToolsEnv
+from drift_envs.package_tools import PackageCall
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tool_calls import NO_RECORD, Refusal
 
