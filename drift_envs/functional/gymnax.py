@@ -16,15 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drift_envs.attribute_knobs import (
-    ACROBOT,
-    CARTPOLE,
-    PENDULUM,
-    AttributeKnob,
-    AttributeKnobs,
-    DerivedAttribute,
-    declared_knobs,
-)
+from drift_envs.attributes.declarations import ACROBOT, CARTPOLE, PENDULUM, AttributeKnob, DerivedAttribute
+from drift_envs.attributes.knobs import AttributeKnobs
 from drift_envs.checks import is_number
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.base import batch_axis, load_schedules
@@ -33,7 +26,7 @@ from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_val
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule.loader import Source, load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.binding import permutation_knob
+from drift_envs.wrappers.binding import declared_knobs, permutation_knob
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from drift_envs.attribute_knobs import AttributeEnv
+from drift_envs.attributes.env import AttributeEnv
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response

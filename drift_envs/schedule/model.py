@@ -20,10 +20,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from drift_envs.attributes.path import PATTERN, AttributePath
 from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
-from drift_envs.schedule.attribute_path import PATTERN, AttributePath
 from drift_envs.schedule.yaml import FIXED_KEYS, SECTION, SUFFIX_PATTERN, Finding
 
 MAX_TICK = 10**15

@@ -17,11 +17,13 @@ import numpy as np
 from gymnasium import spaces
 from pydantic import ValidationError
 
-from drift_envs.attribute_knobs import AttributeEnv, AttributeKnobs, built_in_knobs, declared_knobs, is_same
+from drift_envs.attributes.declarations import AttributeKnob, DerivedAttribute, built_in_knobs
+from drift_envs.attributes.env import AttributeEnv
+from drift_envs.attributes.knobs import AttributeKnobs, is_same
+from drift_envs.attributes.path import AttributePath
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DrivenKnobError, KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Tunable, Value, freeze
 from drift_envs.schedule import Schedule, load_schedule
-from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.internal import InternalWrapper
 
@@ -236,6 +238,25 @@ def find_tunable(env: gym.Env[Any, Any], knobs: Knobs | None = None) -> Any:
     named = {attribute.name for attribute in more}
     kept = tuple(attribute for attribute in attributes if attribute.name not in named)
     return AttributeKnobs(env, (*kept, *more), (*followers, *derived))
+
+
+def declared_knobs(knobs: Knobs | None) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
+    """The knobs that a schedule declares in its section `knobs`.
+
+    Args:
+        knobs: that section.
+    """
+    if knobs is None:
+        return (), ()
+    attributes = tuple(
+        AttributeKnob(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc, spec.default, spec.setter)
+        for name, spec in knobs.specs.items()
+    )
+    followers = tuple(
+        DerivedAttribute(path, tuple(derived.sum or derived.product or ()), "sum" if derived.sum else "product")
+        for path, derived in knobs.derived.items()
+    )
+    return attributes, followers
 
 
 def declared_knob_table(env: gym.Env[Any, Any], content: Mapping[str, Any]) -> KnobTable | None:

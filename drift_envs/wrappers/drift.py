@@ -13,12 +13,12 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from drift_envs.attributes.shared_parts import join_arrays, rebind, shared_arrays
 from drift_envs.checks import check_choice, check_integer, check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, KnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
-from drift_envs.schedule.object_graph import join_arrays, rebind, shared_arrays
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import MASK_METHODS, KnobBinder, permute_mask, permute_masks
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, TypeVar
 
 import gymnasium as gym
 
+from drift_envs.attributes.shared_parts import copy_parts, rebind
 from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
-from drift_envs.schedule.object_graph import copy_parts, rebind
 from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.internal import InternalWrapper, layers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drift_envs.attribute_knobs import ACROBOT, CARTPOLE, PENDULUM, AttributeKnob, knob_table_of_attributes
+from drift_envs.attributes.declarations import ACROBOT, CARTPOLE, PENDULUM, AttributeKnob, knob_table_of_attributes
 
 GAIN = AttributeKnob("gain", "gain", "float", (-10.0, 10.0), "factor of the torque; negative reverses it", 1.0)
 CART_POLE_KNOBS = knob_table_of_attributes(CARTPOLE[0])

@@ -11,7 +11,8 @@ from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
-from drift_envs.attribute_knobs import ACROBOT, CARTPOLE, PENDULUM, AttributeEnv, AttributeKnob, DerivedAttribute
+from drift_envs.attributes.declarations import ACROBOT, CARTPOLE, PENDULUM, AttributeKnob, DerivedAttribute
+from drift_envs.attributes.env import AttributeEnv
 from drift_envs.envs.classic_control import ACROBOT_KNOBS, CART_POLE_KNOBS, GAIN, PENDULUM_KNOBS
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts

@@ -10,7 +10,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.box2d import lunar_lander
 
-from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
+from drift_envs.attributes.declarations import AttributeKnob
+from drift_envs.attributes.env import AttributeEnv
 from drift_envs.envs.classic_control import LANDER_ATTRIBUTES, LUNAR_LANDER_KNOBS
 from drift_envs.errors import StateError
 from drift_envs.knobs import KnobTable, Value

@@ -7,7 +7,7 @@ import math
 from itertools import product
 from typing import Any
 
-from drift_envs.attribute_knobs import AttributeKnob, knob_table_of_attributes
+from drift_envs.attributes.declarations import AttributeKnob, knob_table_of_attributes
 from drift_envs.wrappers.text import FieldDescriber, FieldText, Numbers
 
 _GRAVITY = AttributeKnob(

@@ -15,7 +15,8 @@ from gymnasium.envs.mujoco.inverted_pendulum_v5 import InvertedPendulumEnv
 from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 from gymnasium.envs.mujoco.reacher_v5 import ReacherEnv
 
-from drift_envs.attribute_knobs import AttributeEnv, AttributeKnob
+from drift_envs.attributes.declarations import AttributeKnob
+from drift_envs.attributes.env import AttributeEnv
 from drift_envs.envs.mujoco import (
     BALANCER_ATTRIBUTES,
     BALANCER_KNOBS,

@@ -14,7 +14,7 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
-from drift_envs.attribute_knobs import AttributeKnobs
+from drift_envs.attributes.knobs import AttributeKnobs
 from drift_envs.entry_points import knob_table_of
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.registration import IDS

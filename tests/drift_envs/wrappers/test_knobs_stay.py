@@ -14,10 +14,11 @@ from gymnasium.utils import EzPickle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.attribute_knobs import AttributeKnob, AttributeKnobs
+from drift_envs.attributes.declarations import AttributeKnob
+from drift_envs.attributes.knobs import AttributeKnobs
+from drift_envs.attributes.path import AttributePath
 from drift_envs.errors import DrivenKnobError, KnobError, ScheduleError
 from drift_envs.knobs import Knob, KnobTable
-from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.wrappers import DriftWrapper
 from drift_envs.wrappers.twin import inside, snapshot, twin
 

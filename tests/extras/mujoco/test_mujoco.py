@@ -13,8 +13,8 @@ import pytest
 import drift_envs
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
+from drift_envs.attributes.path import AttributePath
 from drift_envs.errors import DrivenKnobError
-from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.wrappers.twin import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract

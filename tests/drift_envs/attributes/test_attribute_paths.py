@@ -11,10 +11,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from drift_envs.attributes.path import AttributePath
 from drift_envs.cli import main
 from drift_envs.errors import DrivenKnobError, KnobError, ScheduleError
 from drift_envs.schedule import load_schedule
-from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.wrappers import DriftWrapper
 
 

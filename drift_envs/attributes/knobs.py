@@ -1,6 +1,6 @@
-"""Knobs for environments that declare none: their attributes, and those derived from them.
+"""Attributes of an environment as knobs: set, with what is derived from them, and read back.
 
-The knobs of Gymnasium's CartPole, Acrobot and Pendulum come with this package, and stand at the end.
+Other packages' environments do not know that an attribute is driven: it may be lost by a reset or set from outside.
 """
 
 from __future__ import annotations
@@ -9,82 +9,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from drift_envs.attributes.declarations import AttributeKnob, DerivedAttribute
+from drift_envs.attributes.path import AttributePath, round_numbers
 from drift_envs.checks import is_number
-from drift_envs.errors import DeclaredKnobsError, DriftEnvsError, DrivenKnobError, KnobError, StateError
+from drift_envs.errors import DeclaredKnobsError, DriftEnvsError, DrivenKnobError, KnobError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
-from drift_envs.schedule.attribute_path import AttributePath, round_numbers
-from drift_envs.tunable import TunableEnv
-
-if TYPE_CHECKING:
-    from drift_envs.schedule.model import Knobs
 
 _MISSING = object()
 """The mark of an attribute that did not take its value, or not yet: it equals nothing."""
-
-
-@dataclass(frozen=True)
-class AttributeKnob:
-    """One attribute as a knob.
-
-    Args:
-        name: what schedules call it.
-        path: the attribute, see `AttributePath`.
-        kind: `float`, `integer`, `boolean`, `string`, `array`, `list`, or `factor` for a number that multiplies
-            the original value; `None` for the attribute's own type.
-        bounds: lowest and highest value.
-        doc: one line of meaning.
-        default: the value of a new environment; `AttributeKnobs` reads it from the environment where it can.
-        setter: a method that is called with the value, by path, instead of setting the attribute.
-    """
-
-    name: str
-    path: str
-    kind: str | None = "float"
-    bounds: tuple[float, float] | None = None
-    doc: str = ""
-    default: Value = None
-    setter: str | None = None
-
-
-@dataclass(frozen=True)
-class DerivedAttribute:
-    """An attribute derived from others.
-
-    Args:
-        path: the attribute.
-        parts: the attributes that it is computed from.
-        operation: `sum` or `product`.
-        factor: a constant that the result is multiplied with.
-    """
-
-    path: str
-    parts: tuple[str, ...]
-    operation: str
-    factor: float = 1.0
-
-
-def declared_knobs(knobs: Knobs | None) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
-    """The knobs that a schedule declares in its section `knobs`.
-
-    Args:
-        knobs: that section.
-    """
-    if knobs is None:
-        return (), ()
-    attributes = tuple(
-        AttributeKnob(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc, spec.default, spec.setter)
-        for name, spec in knobs.specs.items()
-    )
-    followers = tuple(
-        DerivedAttribute(path, tuple(derived.sum or derived.product or ()), "sum" if derived.sum else "product")
-        for path, derived in knobs.derived.items()
-    )
-    return attributes, followers
 
 
 class AttributeKnobs:
@@ -498,160 +435,3 @@ def is_same(found: Value, expected: Value) -> bool:
 def _mark(found: Any) -> Any:
     """What is compared to see whether an attribute has changed."""
     return found.tobytes() if isinstance(found, np.ndarray) else freeze(found)
-
-
-class AttributeEnv(TunableEnv):
-    """The mixin for environments whose knobs are attributes of another package's class.
-
-    A subclass stands before that class in the order of bases, names its knobs in `attributes` and `knobs`
-    (`knob_table_of_attributes`), and calls `make_tunable` at the end of its constructor.
-    """
-
-    attributes: ClassVar[tuple[AttributeKnob, ...]]
-    followers: ClassVar[tuple[DerivedAttribute, ...]] = ()
-    stores_knobs = False
-    _knob_of: ClassVar[Mapping[str, str]] = {}
-    """The knob that is set where an attribute is set by its name, or by that of the attribute that it stands for."""
-    attribute_knobs: AttributeKnobs
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        """Find the names that stand for knobs."""
-        super().__init_subclass__(**arguments)
-        attributes = getattr(cls, "attributes", ())
-        cls._knob_of = {name: one.name for one in attributes for name in (one.path, one.name) if name.isidentifier()}
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a knob is checked, and what is derived from it is recomputed.
-
-        Raises:
-            DrivenKnobError: if a schedule drives that knob.
-            KnobError: if the value breaks a rule, or is that of an attribute that a factor multiplies.
-        """
-        knobs = self.__dict__.get("attribute_knobs") if name in self._knob_of else None
-        if knobs is None or knobs.is_writing:
-            object.__setattr__(self, name, value)
-            return
-        knob = self._knob_of[name]
-        if name != knob and name in knobs.factors and knob not in self._held:
-            raise KnobError(f"`{name}` should be set by its factor, the knob `{knob}`. Received {value!r}")
-        self.set_knob(knob, value)
-
-    def __getattr__(self, name: str) -> Any:
-        """A knob by its name where the attribute has another one."""
-        if name in type(self)._knob_of and "attribute_knobs" in self.__dict__:
-            return self.read_knobs()[type(self)._knob_of[name]]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def make_tunable(self) -> None:
-        """Find the attributes of the knobs; the environment has to be complete."""
-        # the mixin itself is no environment
-        self.attribute_knobs = AttributeKnobs(self, self.attributes, self.followers)  # type: ignore[arg-type]
-
-    def set_knobs(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once.
-
-        Args:
-            values: canonical values, by knob.
-        """
-        self.attribute_knobs.set_knobs(values)
-
-    def read_knobs(self) -> dict[str, Value]:
-        """The present value of every knob, read back from the attributes."""
-        return self.attribute_knobs.read_knobs()
-
-    def set_state_seen(self, observation: Any) -> None:
-        """Set the state that an observation shows. For evaluators.
-
-        Args:
-            observation: as from `step`.
-
-        Raises:
-            StateError: if observations do not show the state.
-        """
-        raise StateError(f"observations of {type(self).__name__} do not show its state")
-
-
-def knob_table_of_attributes(attributes: Sequence[AttributeKnob]) -> KnobTable:
-    """The table of attribute knobs, with the values of a new environment as defaults.
-
-    Args:
-        attributes: the knobs; all have a default.
-    """
-    kinds = {"factor": "float", None: "float"}
-    return KnobTable(
-        tuple(
-            Knob(one.name, freeze(one.default), one.bounds, one.doc, kinds.get(one.kind) or str(one.kind))
-            for one in attributes
-        )
-    )
-
-
-CARTPOLE = (
-    (
-        AttributeKnob("gravity", "gravity", "float", (0.1, 100.0), "gravity, in metres a squared second", 9.8),
-        AttributeKnob("masscart", "masscart", "float", (0.01, 100.0), "mass of the cart, in kilograms", 1.0),
-        AttributeKnob("masspole", "masspole", "float", (0.001, 100.0), "mass of the pole, in kilograms", 0.1),
-        AttributeKnob("length", "length", "float", (0.01, 10.0), "half of the pole's length, in metres", 0.5),
-        AttributeKnob(
-            "force_mag", "force_mag", "float", (-100.0, 100.0), "force of a push, in newtons; negative reverses", 10.0
-        ),
-        AttributeKnob("tau", "tau", "float", (0.001, 0.2), "time between two steps, in seconds", 0.02),
-    ),
-    (
-        DerivedAttribute("total_mass", ("masspole", "masscart"), "sum"),
-        DerivedAttribute("polemass_length", ("masspole", "length"), "product"),
-    ),
-)
-
-ACROBOT = (
-    (
-        AttributeKnob(
-            "link_length_1", "LINK_LENGTH_1", "float", (0.1, 10.0), "length of the upper link, in metres", 1.0
-        ),
-        AttributeKnob(
-            "link_length_2", "LINK_LENGTH_2", "float", (0.1, 10.0), "length of the lower link, in metres", 1.0
-        ),
-        AttributeKnob(
-            "link_mass_1", "LINK_MASS_1", "float", (0.01, 100.0), "mass of the upper link, in kilograms", 1.0
-        ),
-        AttributeKnob(
-            "link_mass_2", "LINK_MASS_2", "float", (0.01, 100.0), "mass of the lower link, in kilograms", 1.0
-        ),
-        AttributeKnob("link_moi", "LINK_MOI", "float", (0.01, 100.0), "moment of inertia of both links", 1.0),
-        AttributeKnob("torque_noise_max", "torque_noise_max", "float", (0.0, 10.0), "noise of the torque", 0.0),
-        AttributeKnob(
-            "torque", "AVAIL_TORQUE", "factor", (-10.0, 10.0), "factor of the torque; negative reverses", 1.0
-        ),
-    ),
-    # The centre of mass is in the middle of a link, as it is with Gymnasium's own lengths.
-    (
-        DerivedAttribute("LINK_COM_POS_1", ("LINK_LENGTH_1",), "product", 0.5),
-        DerivedAttribute("LINK_COM_POS_2", ("LINK_LENGTH_2",), "product", 0.5),
-    ),
-)
-
-PENDULUM = (
-    (
-        AttributeKnob("g", "g", "float", (0.0, 100.0), "gravity, in metres a squared second", 10.0),
-        AttributeKnob("m", "m", "float", (0.01, 100.0), "mass, in kilograms", 1.0),
-        AttributeKnob("l", "l", "float", (0.01, 10.0), "length, in metres", 1.0),
-        AttributeKnob("max_torque", "max_torque", "float", (0.0, 100.0), "torques beyond it are cut", 2.0),
-        AttributeKnob("dt", "dt", "float", (0.001, 0.2), "time between two steps, in seconds", 0.05),
-    ),
-    (),
-)
-
-_BUILT_IN = {"CartPoleEnv": CARTPOLE, "AcrobotEnv": ACROBOT, "PendulumEnv": PENDULUM}
-_HOME = "gymnasium.envs.classic_control."
-
-
-def built_in_knobs(env: gym.Env[Any, Any]) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
-    """The knobs that come with this package for some of Gymnasium's environments, none for others.
-
-    Args:
-        env: the environment.
-    """
-    for base in type(env.unwrapped).__mro__:
-        if base.__module__.startswith(_HOME) and base.__name__ in _BUILT_IN:
-            return _BUILT_IN[base.__name__]
-    return (), ()

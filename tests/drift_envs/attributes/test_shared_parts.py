@@ -12,9 +12,9 @@ import pytest
 from gymnasium.utils import EzPickle
 from gymnasium.wrappers import TransformReward
 
+from drift_envs.attributes.shared_parts import shared_arrays
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable
-from drift_envs.schedule.object_graph import shared_arrays
 from drift_envs.wrappers import DriftWrapper
 from drift_envs.wrappers.twin import snapshot, twin
 

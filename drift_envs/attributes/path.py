@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.attributes.object_graph import is_frozen
+from drift_envs.attributes.shared_parts import own_part, renew_array, replace_part
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Value, freeze, thaw
-from drift_envs.schedule.object_graph import is_frozen, own_part, renew_array, replace_part
 
 PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*|\[[^\[\]]+\])*$"
 """The form of a path, for editors; `AttributePath` checks what stands between brackets."""
