@@ -250,6 +250,11 @@ class HouseholdEnv(CommandEnv[HouseholdTask, Episode]):
             )
         return tuple(found)
 
+    def task_options(self) -> dict[str, Any] | None:
+        """The reset options with which another instance starts the same task, said in the same words."""
+        options = super().task_options()
+        return None if options is None else {**options, "wording": self.episode.wording}
+
     def _make_setting(self, place: int) -> Any:
         """A place under the present knobs."""
         return self.make_setting(place, {name: getattr(self, f"_{name}") for name in self.model_knobs})

@@ -214,9 +214,13 @@ class RecurringTasksEnv(TunableEnv):
         """The reset options with which another instance starts the same task."""
         return None if self.goal_index is None else {"goal_index": self.goal_index}
 
-    def keep_tasks(self) -> None:
-        """Keep the pool of tasks and the position in its order at the next reset with a seed."""
-        self._keeps_tasks = True
+    def keep_tasks(self, keeps: bool) -> None:
+        """Say whether the next reset with a seed keeps the pool of tasks and the position in its order.
+
+        Args:
+            keeps: whether it does.
+        """
+        self._keeps_tasks = keeps
 
     def _read_goal_index(self, options: Mapping[str, Any], last: int) -> int | None:
         """The number of the task that the options of `reset` ask for, at most `last`; `None` if they do not."""

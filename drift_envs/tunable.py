@@ -118,8 +118,12 @@ class TunableEnv:
         """The reset options with which another instance begins the same task; `None` where there is but one task."""
         return None
 
-    def keep_tasks(self) -> None:
-        """Let the next reset with a seed leave alone which tasks come, and in which order."""
+    def keep_tasks(self, keeps: bool) -> None:
+        """Say whether the next reset with a seed leaves alone which tasks come, and in which order.
+
+        Args:
+            keeps: whether it does.
+        """
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the drawing surfaces."""

@@ -228,8 +228,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._timeline, self._key = timeline, key
         clock.begin(jump)
         self._apply_first_values()
-        if seed is not None and not rewinds and isinstance(self.unwrapped, TunableEnv):
-            self.unwrapped.keep_tasks()  # time continues: recurring tasks still recur
+        if seed is not None and isinstance(self.unwrapped, TunableEnv):
+            self.unwrapped.keep_tasks(not rewinds)  # if time continues, recurring tasks still recur
         if not started or rewinds:
             self._notified = self._clock.values  # the first values are no change
         if undo is None:

@@ -66,6 +66,15 @@ def test_refused_options_change_nothing(name: str) -> None:
     assert look(env) == look(other)
 
 
+def test_a_refused_seed_that_goes_on_does_not_keep_the_tasks_of_a_later_one_that_rewinds() -> None:
+    env, other = MAKERS["house"](), MAKERS["house"]()
+    env.reset(seed=4)
+    with pytest.raises(ArgumentError):
+        env.reset(seed=4, options={"drift_clock": "continue", "goal_index": -1})
+    assert env.reset(seed=5)[1]["task"] == other.reset(seed=5)[1]["task"]
+    assert env.unwrapped.task_pool == other.unwrapped.task_pool
+
+
 def test_the_log_has_no_tick_of_a_refused_reset() -> None:
     env = MAKERS["other package"]()
     env.reset(seed=0)

@@ -114,6 +114,12 @@ def test_a_twin_looks_like_its_environment(env_id, text):
     second.close()
 
 
+def test_a_task_is_said_to_a_twin_in_the_same_words():
+    env = gym.make("DriftHouse-v0", text=True)
+    _, info = env.reset(seed=1, options={"wording": 2})
+    assert twin(env).reset()[1]["task"] == info["task"]
+
+
 def test_what_is_hidden_from_a_twin():
     env = lake()
     second = twin(env)
