@@ -165,9 +165,11 @@ class AttributeKnobs:
         """Let all knobs and what is derived from them be afterwards what they were before."""
         kept = {name: self._read(path) for name, path in self.paths.items() if name not in self._hidden}
         kept.update((name, self._value(name)) for name in self._hidden if name in self._set)
-        yield
-        models = [self._put(name, value)[1] for name, value in kept.items()]
-        self._follow(models)
+        try:
+            yield
+        finally:
+            models = [self._put(name, value)[1] for name, value in kept.items()]
+            self._follow(models)
 
     def _write(self, values: Mapping[str, Value]) -> None:
         """Set knobs, whatever the attributes have now."""

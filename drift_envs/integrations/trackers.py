@@ -306,7 +306,8 @@ class TrackEpisodes(PhaseReturns):
         folder: str | os.PathLike[str] = "runs",
         name: str = "episodes",
     ) -> None:
-        RecordConstructorArgs.__init__(self, trackers=trackers, folder=folder, name=name)
+        # not copied: a tracker may hold a module or an open file, and the one that was given is the one that logs
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, trackers=trackers, folder=folder, name=name)
         super().__init__(env)
         made = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in trackers]
         schedule = env.get_wrapper_attr("schedule")

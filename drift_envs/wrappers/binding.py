@@ -338,8 +338,10 @@ class DeclaredKnobs:
     def unchanged(self) -> Iterator[None]:
         """Let all knobs be afterwards what they were before."""
         kept = self._env.read_knobs()
-        yield
-        self._env.set_knobs(kept)
+        try:
+            yield
+        finally:
+            self._env.set_knobs(kept)
 
     def _lost(self) -> dict[str, tuple[Value, Value]]:
         """The value that was set and the present one of each knob that does not have it."""
@@ -357,7 +359,7 @@ def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
     | knob | default | fits | meaning |
     |---|---|---|---|
     | `observation_noise` | 0.0 | `Box` of floats or of integers below 64 bits | standard deviation of the noise |
-    | `observation_mask` | `""` | `Box` | one letter a component: `1` shown, `0` shown as zero; `""` shows all |
+    | `observation_mask` | `""` | `Box` | one letter a component: `1` shown, `0` as near to zero as fits; `""`: all |
     | `action_permutation` | `{}` | `Discrete` | action: the action that is carried out in its place |
     | `action_delay` | 0 | all | steps by which an action comes late; until then the episode's first one counts |
     | `reward_scale` | 1.0 | all | factor of the reward |
@@ -378,7 +380,7 @@ def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
                 "observation_mask",
                 "",
                 None,
-                "one letter a component: 1 shown, 0 shown as zero; empty shows all",
+                "one letter a component: 1 shown, 0 shown as zero, or the bound nearest to it; empty shows all",
                 kind="string",
                 parse=_MaskParser(count),
             )
@@ -531,14 +533,16 @@ class Effects(InternalWrapper):
         if not noise and not mask:
             return observation
         space = self.env.observation_space
-        seen = np.array(observation, dtype=space.dtype)
+        seen = np.array(observation, dtype=space.dtype, order="C")  # components of a mask are in this order
         if noise and self._random is not None:
             low, high = space.low, space.high  # type: ignore[attr-defined]
             noisy = seen + noise * self._random.standard_normal(seen.shape)
             noisy = np.rint(noisy) if np.issubdtype(seen.dtype, np.integer) else noisy
             seen = np.asarray(np.clip(noisy, low, high), space.dtype)  # a sum of arrays without dimensions is none
         if mask:
-            seen.reshape(-1)[[place for place, letter in enumerate(mask) if letter == "0"]] = 0
+            hidden = [letter == "0" for letter in mask]
+            nothing = np.clip(np.zeros_like(seen), space.low, space.high)  # type: ignore[attr-defined]
+            seen.reshape(-1)[hidden] = nothing.reshape(-1)[hidden]
         return seen
 
 

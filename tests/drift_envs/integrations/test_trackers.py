@@ -65,6 +65,13 @@ def test_the_wrapper_logs_episodes_and_marks_the_drift():
     assert env.by_phase() == {"source": [1.0, 1.0], "far": [1.0]}
 
 
+def test_a_tracker_that_cannot_be_copied_logs():
+    memo = Memo()
+    memo.tool = re  # as the trackers here hold their tool
+    TrackEpisodes(gym.make("DriftFrozenLake-v0"), [memo]).close()
+    assert [call[0] for call in memo.calls] == ["begin", "end"]
+
+
 def test_the_agent_observes_what_it_would_observe_without():
     plain = gym.make("DriftMountainCar-v0")
     tracked = TrackEpisodes(gym.make("DriftMountainCar-v0"), [Memo()])

@@ -87,6 +87,22 @@ def test_masks_and_noise():
     assert not np.array_equal(seen[1], noisy.reset(seed=1)[0])
 
 
+def test_masked_components_stay_in_the_space():
+    env = gym.wrappers.RescaleObservation(Echo(), np.float32(2), np.float32(5))
+    masked = DriftWrapper(env, {"version": 1, "name": "test", "base": {"observation_mask": "101"}})
+    observation, _ = masked.reset(seed=0)
+    assert observation[1] == 2.0
+    assert masked.observation_space.contains(observation)
+
+
+def test_a_mask_has_the_order_of_the_components_however_they_lie_in_memory():
+    env = gym.wrappers.TransformObservation(
+        Echo(), lambda seen: np.stack([seen, -seen]).T, gym.spaces.Box(-10, 10, (3, 2), np.float32)
+    )
+    masked = DriftWrapper(env, {"version": 1, "name": "test", "base": {"observation_mask": "110111"}})
+    assert masked.reset(seed=0)[0].tolist() == [[1, -1], [0, -2], [3, -3]]
+
+
 class Picture(gym.Env):
     """Shows 20,000 bytes of one brightness."""
 

@@ -592,6 +592,19 @@ def test_a_restored_state_leaves_the_knobs_of_others_alone():
     assert env.unwrapped.masses == {"pole": 5.0}
 
 
+def test_knobs_are_what_they_were_when_what_may_change_them_fails():
+    env = DriftWrapper(Field(), plan(base={"knob": 4.0}))
+    env.reset(seed=0)
+
+    def fail():
+        env.unwrapped.wind = 9.0
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"), env.unchanged():
+        fail()
+    assert env.unwrapped.wind == 4.0
+
+
 def test_knobs_by_hand_refuse_what_an_integer_array_does_not_hold():
     env = Counts()
     knobs = AttributeKnobs(env, [AttributeKnob("one", "one", bounds=(-9, 9))])
