@@ -1,7 +1,8 @@
 """BeliefMem: every conclusion that evidence supports, each with a probability.
 
-Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update of one attribute and its priority alpha
-are in `drift_agents.memory.belief`; `docs/memories/beliefmem.md` says what is faithful and what was decided here.
+Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update of one attribute is in
+`drift_agents.memory.belief`, its priority alpha in `drift_agents.memory.relevance`; `docs/memories/beliefmem.md` says
+what is faithful and what was decided here.
 """
 
 from __future__ import annotations
@@ -14,18 +15,9 @@ from numpy.typing import NDArray
 from drift_agents.embedding.base import Embedding, HashedEmbedding
 from drift_agents.llm.base import Model, RuleModel, ask, object_schema, read_messages
 from drift_agents.matching import Matching
-from drift_agents.memory.belief import (
-    AttributeColumns,
-    Belief,
-    BeliefAttribute,
-    BeliefRule,
-    Event,
-    Extracted,
-    HeldConclusion,
-    Relevance,
-    Version,
-)
+from drift_agents.memory.belief import Belief, BeliefAttribute, BeliefRule, Event, Extracted, HeldConclusion, Version
 from drift_agents.memory.citations import check_cascade
+from drift_agents.memory.relevance import AttributeColumns, Relevance
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved

@@ -10,8 +10,8 @@ import pytest
 from drift_agents.embedding.base import HashedEmbedding, cosine
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
-from drift_agents.memory.belief import overlap, words
 from drift_agents.memory.beliefmem import BeliefMem
+from drift_agents.memory.relevance import overlap, words
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
