@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.envs.webshop.planner import summarise_records
+from drift_agents.envs.webshop.knowledge import summarise_records
 from drift_agents.envs.webshop.states import (
     OptionGroup,
     find_options,
