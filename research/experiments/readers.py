@@ -24,19 +24,8 @@ from drift_agents.envs.tools.beliefs import DeskBeliefs
 from drift_agents.envs.tools.desk import read_manual, read_wish
 from drift_agents.envs.tools.planner import DeskPlan
 from drift_agents.envs.tools.states import read_desk_state
-from drift_agents.envs.webshop.states import (
-    PRICE,
-    Listing,
-    OptionGroup,
-    ParsedInstruction,
-    find_options,
-    parse_instruction,
-    prior_colors,
-    read_price,
-    read_results,
-    read_title,
-    stems,
-)
+from drift_agents.envs.webshop.instructions import ParsedInstruction, parse_instruction, prior_colors, read_price, stems
+from drift_agents.envs.webshop.states import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 from drift_agents.llm.base import Completion, Message
 from drift_agents.policy.base import Reply
 from drift_agents.policy.brief import BRIEF, unfold_alternatives

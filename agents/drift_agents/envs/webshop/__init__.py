@@ -1,4 +1,4 @@
-"""What agents know of the web shop: pages, and a planner with the instruction, listings, knowledge from records."""
+"""What agents know of the web shop: pages, instructions, and a planner with what it believes from records."""
 
 from drift_agents.environment import AgentEnvironment, own_templates
 

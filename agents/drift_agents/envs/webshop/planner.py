@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from drift_agents.envs.webshop.instructions import parse_instruction, prior_colors, read_price, stems
 from drift_agents.envs.webshop.knowledge import (
     UNKNOWN,
     Article,
@@ -32,13 +33,9 @@ from drift_agents.envs.webshop.states import (
     OptionGroup,
     ShopState,
     find_options,
-    parse_instruction,
-    prior_colors,
     read_item,
-    read_price,
     read_results,
     read_shop_state,
-    stems,
 )
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply, pick

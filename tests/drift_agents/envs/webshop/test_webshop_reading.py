@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from drift_agents.envs.webshop.instructions import parse_instruction, stems
 from drift_agents.envs.webshop.knowledge import summarise_records
-from drift_agents.envs.webshop.states import (
-    OptionGroup,
-    find_options,
-    parse_instruction,
-    read_item,
-    read_results,
-    read_shop_state,
-    stems,
-)
+from drift_agents.envs.webshop.states import OptionGroup, find_options, read_item, read_results, read_shop_state
 from drift_agents.prompt.view import CONFLICTS
 
 
