@@ -294,18 +294,27 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, optional: boo
     )
 
 
-def check_single(env: Any, otherwise: str = "") -> None:
-    """Refuse what is no single environment, such as a vector environment.
+def check_single(env: Any, name: str = "env", otherwise: str = "") -> None:
+    """Refuse what is no single environment, such as an id or a vector environment.
 
     Args:
         env: what a wrapper is put around.
+        name: the argument.
         otherwise: what there is for vector environments, as the end of the message.
 
     Raises:
         ArgumentError: if it is no `gymnasium.Env`.
+
+    Example:
+        >>> check_single("DriftCartPole-v0")
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `env` should be a single environment, a `gymnasium.Env`. Received \
+'DriftCartPole-v0'; make it first: `gym.make('DriftCartPole-v0')`
     """
     if not isinstance(env, gym.Env):
-        raise ArgumentError(f"`env` should be a single environment, a `gymnasium.Env`. Received {env!r}{otherwise}")
+        is_vector = isinstance(env, gym.vector.VectorEnv)
+        advice = f"; make it first: `gym.make({env!r})`" if isinstance(env, str) else otherwise if is_vector else ""
+        raise ArgumentError(f"`{name}` should be a single environment, a `gymnasium.Env`. Received {env!r}{advice}")
 
 
 def check_reward(reward: Any) -> float:

@@ -87,7 +87,8 @@ def returns(
         MissingDependencyError: without Matplotlib.
 
     Warns:
-        DriftWarning: if no episode has reached the first drift.
+        DriftWarning: if no episode has reached the first drift, or the time of an environment has gone back: what two
+            learners have played in one environment is drawn as one line.
 
     Example:
         >>> import gymnasium as gym
@@ -122,6 +123,17 @@ def returns(
             "`envs` should have stored at least one finished episode (a `TimeLimit` belongs below `PhaseReturns`). "
             "Received none"
         )
+    for lifetime in lifetimes:
+        ticks = [episode.tick for episode in lifetime.episodes]
+        back = next(((one, other) for one, other in itertools.pairwise(ticks) if other < one), None)
+        if back is not None:
+            warnings.warn(
+                f"the time of an environment went back from tick {back[0]} to {back[1]}, and all its episodes are "
+                "drawn as one line; make an environment for each learner, and pass a list",
+                DriftWarning,
+                stacklevel=2,
+            )
+            break
     clocks = sorted({lifetime.clock for lifetime in lifetimes})
     if clocks not in (["episode"], ["step"]):
         raise ArgumentError(f"`envs` should have one clock, `episode` or `step`. Received {', '.join(clocks)}")

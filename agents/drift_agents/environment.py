@@ -15,6 +15,7 @@ from drift_agents.errors import ArgumentError, PartError
 from drift_agents.parts import make_part
 from drift_agents.registry import ENVIRONMENTS
 from drift_agents.types import Outcome
+from drift_envs.checks import check_single
 from drift_envs.lazy import load_object
 
 EXACT = "drift_agents.matching:Exact"
@@ -191,8 +192,10 @@ def environment_of(env: gym.Env[Any, Any]) -> AgentEnvironment:
         env: the environment, with or without wrappers.
 
     Raises:
+        ArgumentError: if it is no `gymnasium.Env`.
         PartError: if none is for it, and one of another package cannot be used.
     """
+    check_single(env)
     schedule = env.get_wrapper_attr("schedule") if env.has_wrapper_attr("schedule") else None
     ids = [getattr(schedule, "env", None), getattr(env.unwrapped.spec, "id", None)]
     return find_environment(*(one for one in ids if isinstance(one, str)))
@@ -225,8 +228,9 @@ def reset_text_env(
         Observation and info; the info holds `task`, `actions` and `score`.
 
     Raises:
-        ArgumentError: if the observation is no string, or a key is missing.
+        ArgumentError: if it is no `gymnasium.Env`, the observation is no string, or a key is missing.
     """
+    check_single(env)
     observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
     check_text_env(observation, info)
     return observation, info

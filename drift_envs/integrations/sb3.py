@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from drift_envs.checks import check_integer, check_single
 from drift_envs.errors import ArgumentError, DriftWarning, needs_extra
 from drift_envs.registration import IDS
 from drift_envs.schedule import Timeline
@@ -20,7 +22,7 @@ from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.wrappers.records import HeldClock, PhaseReturn, group_by_phase
 
 with needs_extra("stable_baselines3", "rl"):
-    from stable_baselines3.common import callbacks, vec_env
+    from stable_baselines3.common import callbacks, env_util, vec_env
     from stable_baselines3.common.monitor import Monitor
 
 
@@ -34,7 +36,8 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
         **arguments: the arguments of `gym.make_vec`: `schedule`, `share_timeline` and so on.
 
     Raises:
-        ArgumentError: if there is no native vector environment for these arguments.
+        ArgumentError: if there is no native vector environment for these arguments, or one is an argument of
+            Stable-Baselines3's `make_vec_env` alone, such as `env_kwargs`.
 
     Example:
         >>> cars = make_vec_env("DriftMountainCar-v0", n_envs=4, seed=0, schedule="mountain_car/explicit")
@@ -46,6 +49,12 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
         raise ArgumentError(
             f"`env_id` should have a native vector environment: one of {known}. Received {env_id!r}; "
             "`make_vec_env` of `stable_baselines3.common.env_util` takes any id"
+        )
+    for name in arguments.keys() & inspect.signature(env_util.make_vec_env).parameters:
+        raise ArgumentError(
+            f"`{name}` is an argument of Stable-Baselines3's `make_vec_env`, which takes this id too. "
+            f"Received {name}={arguments[name]!r}; here the arguments of the environment are passed as they are: "
+            f'`make_vec_env("{env_id}", schedule=...)`, and `by_phase()` needs no wrapper'
         )
     envs: Any = gym.make_vec(
         env_id,
@@ -90,7 +99,7 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         if not isinstance(envs, DriftVectorEnv):
             raise ArgumentError(
                 f"`envs` should be a native vector environment of drift-envs. Received {type(envs).__name__}; "
-                "use Stable-Baselines3's `make_vec_env` for all others"
+                "`make_vec_env` makes one from an id, and that of Stable-Baselines3 is for all others"
             )
         if envs.autoreset_mode is not AutoresetMode.SAME_STEP:
             raise ArgumentError(f"`autoreset_mode` should be 'SameStep'. Received {envs.autoreset_mode.value!r}")
@@ -229,6 +238,12 @@ def _info_of(infos: dict[str, Any], index: int) -> dict[str, Any]:
     return found
 
 
+def _bases(envs: vec_env.VecEnv) -> set[int]:
+    """The innermost environments that are in this process."""
+    base = envs.unwrapped
+    return {id(env.unwrapped) for env in base.envs} if isinstance(base, vec_env.DummyVecEnv) else set()
+
+
 class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
     """Evaluates at the tick and with the drifts of the training environment.
 
@@ -249,7 +264,8 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         evaluations_ticks: its tick.
 
     Raises:
-        ArgumentError: if the evaluation environment can't be held.
+        ArgumentError: if the evaluation environment can't be held; when training begins, if it is one of the training
+            environments, these do not drift, or there is none with the index `follow`.
 
     Warns:
         DriftWarning: once, if the training environments are in different phases, or the schedule of the evaluation
@@ -265,11 +281,16 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
     """
 
     def __init__(self, eval_env: gym.Env[Any, Any] | vec_env.VecEnv, *, follow: int = 0, **arguments: Any) -> None:
+        check_integer("follow", follow)
         if not isinstance(eval_env, vec_env.VecEnv):
+            check_single(eval_env, "eval_env")
             held = eval_env if eval_env.has_wrapper_attr("hold_at") else HeldClock(eval_env)
             eval_env = vec_env.DummyVecEnv([lambda: Monitor(held)])
         elif not all(eval_env.env_is_wrapped(HeldClock)):
-            raise ArgumentError(f"`eval_env` should have a `HeldClock` in each environment. Received {eval_env}")
+            raise ArgumentError(
+                f"`eval_env` should have a `HeldClock` in each environment. Received a {type(eval_env).__name__} "
+                "without one; pass a single environment, or `DummyVecEnv([lambda: HeldClock(gym.make(...))])`"
+            )
         super().__init__(eval_env, **arguments)
         self.evaluations_phases: list[str] = []
         self.evaluations_ticks: list[int] = []
@@ -277,6 +298,22 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         self._warned = self._warned_of_schedule = False
 
     def _init_callback(self) -> None:
+        trained = self.training_env
+        if self._follow >= trained.num_envs:
+            raise ArgumentError(
+                f"`follow` should be the index of a training environment, at most {trained.num_envs - 1}. "
+                f"Received {self._follow}"
+            )
+        if not all(trained.env_method("has_wrapper_attr", "drift_state")):
+            raise ArgumentError(
+                "the training environments should each have a `DriftWrapper` inside, since evaluation follows their "
+                "tick; without drifts use Stable-Baselines3's own `EvalCallback`"
+            )
+        if _bases(trained) & _bases(self.eval_env):
+            raise ArgumentError(
+                "`eval_env` should be another environment than that of training, whose clock and episodes it would "
+                "change; make a second one with the same schedule"
+            )
         with warnings.catch_warnings():  # the types differ on purpose: training is vectorized, evaluation is not
             warnings.filterwarnings("ignore", "Training and eval env are not of the same type")
             super()._init_callback()

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
-from drift_envs.checks import check_reward
+from drift_envs.checks import check_reward, check_single
 from drift_envs.drawing import cut_text, load_pygame, open_font
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
@@ -97,6 +97,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
+        check_single(env)
         drift = find_drift(env)
         if drift is None:
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")

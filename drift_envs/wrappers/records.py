@@ -196,7 +196,7 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        check_single(env, "; use `VectorPhaseReturns`")
+        check_single(env, otherwise="; use `VectorPhaseReturns`")
         if not env.has_wrapper_attr("drift_state"):
             raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self)
@@ -268,7 +268,8 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
             super().__init__(env)
             env.unwrapped.get_attr("knob_table")  # type: ignore[attr-defined]
         except (AttributeError, TypeError) as error:
-            raise ArgumentError(f"`env` should be a vector environment that drifts. Received {env}") from error
+            advice = "; use `PhaseReturns`" if isinstance(env, gym.Env) else ""
+            raise ArgumentError(f"`env` should be a vector environment that drifts. Received {env}{advice}") from error
         self.episodes: list[list[PhaseReturn]] = [[] for _ in range(env.num_envs)]
         self._begins: list[tuple[str, int]] = [("", 0)] * env.num_envs
         self._scores = np.zeros(env.num_envs)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import gymnasium as gym
 
 from drift_envs.attributes.shared_parts import copy_parts, rebind
+from drift_envs.checks import check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
 from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
@@ -88,6 +89,7 @@ class Twin(gym.Env[Any, Any]):
     def __init__(self, env: gym.Env[Any, Any], stream: int = 0) -> None:
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
             raise ArgumentError(f"`stream` should be a whole number, at least 0. Received {stream!r}")
+        check_single(env)
         leader = find_drift(env)
         if leader is None:
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
@@ -206,6 +208,7 @@ def snapshot(env: gym.Env[Any, Any]) -> Snapshot:
 
     Raises:
         ArgumentError: if the state of the environment cannot be copied.
+        StateError: before the first `reset`.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -241,8 +244,12 @@ class Snapshot:
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        self._env = env
+        check_single(env)
         inner = inside(env)
+        drifting = find_drift(inner)
+        if drifting is not None and not (drifting.rewinds or (isinstance(env, Twin) and env.is_ready)):
+            raise StateError("`snapshot` was called before `reset`; call `reset` first")
+        self._env = env
         base = inner.unwrapped
         self._kind = type(base)
         self._base = base  # parts of the state may refer to it
@@ -263,6 +270,7 @@ class Snapshot:
             StateError: if `into` is a twin that was never reset.
         """
         target = self._env if into is None else into
+        check_single(target, "into")
         if isinstance(target, Twin) and not target.is_ready:
             raise StateError("a state was restored into a twin before its first `reset`; call `reset` first")
         inner = inside(target)

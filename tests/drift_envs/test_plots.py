@@ -1,5 +1,7 @@
 """`drift_envs.plots`: what stored episodes look like around a drift."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from drift_envs.wrappers import (
     PhaseReturns,
     TextObservation,
     VectorPhaseReturns,
+    snapshot,
     twin,
 )
 
@@ -139,12 +142,35 @@ def test_an_unknown_ending_is_refused_by_name(tmp_path):
     assert not pyplot.get_fignums()
 
 
-@pytest.mark.parametrize("wrapper", [PhaseReturns, HeldClock, TextObservation, DriftOverlay, DriftWrapper, twin])
-def test_a_vector_environment_is_refused_where_a_single_one_is_wrapped(wrapper):
-    lakes = gym.make_vec("DriftFrozenLake-v0", num_envs=2)
-    rule = r"; use `VectorPhaseReturns`$" if wrapper is PhaseReturns else "`env` should "
-    with pytest.raises(ArgumentError, match=rule):
-        wrapper(lakes)
+TAKERS = [PhaseReturns, HeldClock, TextObservation, DriftOverlay, DriftWrapper, snapshot, twin]
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_is_no_single_environment_is_refused_with_advice_that_fits(taker):
+    rule = "`env` should be a single environment, a `gymnasium.Env`. Received "
+    with pytest.raises(
+        ArgumentError, match=re.escape(f"{rule}'CartPole-v1'; make it first: `gym.make('CartPole-v1')`")
+    ):
+        taker("CartPole-v1")
+    for other in (None, gym.Env):
+        with pytest.raises(ArgumentError, match=re.escape(f"{rule}{other!r}") + "$"):
+            taker(other)
+    with pytest.raises(ArgumentError, match=re.escape(rule)) as found:
+        taker(gym.make_vec("DriftFrozenLake-v0", num_envs=2))
+    assert str(found.value).endswith("; use `VectorPhaseReturns`") == (taker is PhaseReturns)
+
+
+def test_a_single_environment_is_refused_where_several_are_expected():
+    with pytest.raises(ArgumentError, match=r"should be a vector environment that drifts\. .*; use `PhaseReturns`$"):
+        VectorPhaseReturns(gym.make("DriftFrozenLake-v0"))
+
+
+def test_two_learners_in_one_environment_are_reported_by_their_picture():
+    env = walk_right(PhaseReturns(make_from_schedule(LONGER)), 7)
+    with pytest.warns(DriftWarning, match="has rewound"):
+        walk_right(env, 2)
+    with pytest.warns(DriftWarning, match=r"went back from tick 6 to 0, .* an environment for each learner"):
+        plots.returns(env)
 
 
 def test_a_ramp_is_shaded_until_it_is_up():

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from drift_agents import Glove, make_agent, make_memory
-from drift_agents.errors import DriftAgentsError
+from drift_agents.errors import ArgumentError, DriftAgentsError
 from drift_agents.matching import Exact
 from drift_agents.policy.base import RandomPolicy
 from drift_agents.prompt.builder import Recall
@@ -33,6 +33,13 @@ def test_memory_verifier_and_prompts_have_what_the_environment_declares(env_id: 
     assert agent.matching.name == rule
     assert agent.recall.states == states
     assert isinstance(agent.verifier, Glove)
+
+
+def test_an_id_is_no_environment() -> None:
+    agent = make_agent(make_env("DriftFrozenLake-v0"))
+    for call in (make_agent, agent.run_episode):
+        with pytest.raises(ArgumentError, match=r"`env` should be a single .*; make it first: `gym\.make\('"):
+            call("DriftFrozenLake-v0")  # type: ignore[operator]
 
 
 def test_memory_compares_as_the_environment_says() -> None:

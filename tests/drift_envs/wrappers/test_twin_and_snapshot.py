@@ -57,6 +57,13 @@ def test_a_twin_has_the_present_knobs_and_moves_no_time():
     assert inner.map == env.unwrapped.map != ("SFFFFF", "FFFFFG")
 
 
+def test_a_snapshot_before_the_first_reset_is_refused():
+    with pytest.raises(StateError, match="`snapshot` was called before `reset`"):
+        snapshot(lake())
+    with pytest.raises(StateError, match="`snapshot` was called before `reset`"):
+        snapshot(twin(lake()))
+
+
 def test_an_environment_does_not_notice_its_twin():
     alone, followed = lake(), lake()
     alone.reset(seed=3)

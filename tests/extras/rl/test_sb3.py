@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
-from drift_envs.wrappers.records import HeldClock
+from drift_envs.wrappers import HeldClock, PhaseReturns
 
 pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
 
 from stable_baselines3 import A2C, PPO
+from stable_baselines3.common import env_util
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
@@ -162,10 +163,53 @@ def test_evaluation_has_the_drifts_of_training_and_normalization():
 
 
 def test_an_evaluation_environment_has_to_be_held():
-    with pytest.raises(ArgumentError, match="should have a `HeldClock`"):
-        EvalCallback(DummyVecEnv([lambda: gym.make("DriftMountainCar-v0")]))
+    for several in (
+        DummyVecEnv([lambda: gym.make("DriftMountainCar-v0")]),
+        make_vec_env("DriftMountainCar-v0", n_envs=1),
+    ):
+        with pytest.raises(ArgumentError, match=r"should have a `HeldClock` in each environment\..*pass a single"):
+            EvalCallback(several)
     with pytest.raises(ArgumentError, match="should have a `DriftWrapper` inside"):
         EvalCallback(gym.make("CartPole-v1"))
+    with pytest.raises(ArgumentError, match=r"`eval_env` should be a single .*gym\.make\('DriftCartPole-v0'\)"):
+        EvalCallback("DriftCartPole-v0")
+    with pytest.raises(ArgumentError, match="`follow` should be a whole number, at least 0"):
+        EvalCallback(gym.make("DriftCartPole-v0"), follow=-1)
+
+
+def refusal(trained, callback):
+    """What is raised when training begins."""
+    model = PPO("MlpPolicy", trained, n_steps=32, batch_size=32, n_epochs=1)
+    with pytest.raises(ArgumentError) as found:
+        model.learn(32, callback)
+    return str(found.value)
+
+
+def test_the_training_environments_have_to_fit_the_evaluation():
+    env = PhaseReturns(gym.make("DriftCartPole-v0"))
+    for evaluated in (env, env.env, DummyVecEnv([lambda: HeldClock(env)])):
+        assert "`eval_env` should be another environment than that of training" in refusal(env, EvalCallback(evaluated))
+    assert not env.episodes
+    other = gym.make("DriftCartPole-v0")
+    beyond = "`follow` should be the index of a training environment, at most 0. Received 1"
+    assert refusal(env, EvalCallback(other, follow=1)) == beyond
+    assert "training environments should each have a `DriftWrapper`" in refusal(
+        gym.make("CartPole-v1"), EvalCallback(other)
+    )
+
+
+@pytest.mark.parametrize("arguments", [{"env_kwargs": {"schedule": None}}, {"wrapper_class": PhaseReturns}])
+def test_arguments_of_the_namesake_are_refused_with_the_way(arguments):
+    with pytest.raises(
+        ArgumentError, match=f"`{next(iter(arguments))}` is an argument of Stable-Baselines3's .*schedule="
+    ):
+        make_vec_env("DriftMountainCar-v0", n_envs=2, **arguments)
+
+
+def test_the_copies_of_the_namesake_store_their_returns():
+    poles = env_util.make_vec_env("DriftCartPole-v0", n_envs=2, wrapper_class=PhaseReturns, seed=0)
+    PPO("MlpPolicy", poles, n_steps=64, batch_size=64, n_epochs=1).learn(128)
+    assert [list(returns) for returns in poles.env_method("by_phase")] == [["source"]] * 2
 
 
 def test_the_error_names_the_extra(monkeypatch):
