@@ -39,7 +39,7 @@ def test_an_id_is_no_environment() -> None:
     agent = make_agent(make_env("DriftFrozenLake-v0"))
     for call in (make_agent, agent.run_episode):
         with pytest.raises(ArgumentError, match=r"`env` should be a single .*; make it first: `gym\.make\('"):
-            call("DriftFrozenLake-v0")  # type: ignore[operator]
+            call("DriftFrozenLake-v0")
 
 
 def test_memory_compares_as_the_environment_says() -> None:
