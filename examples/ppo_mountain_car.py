@@ -52,7 +52,7 @@ def plot(episodes: list[Any], drift: int, out: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
-    """Train; print the mean return of each phase and the evaluations.
+    """Train; print the mean return of each phase and the evaluations, after Ctrl-C those so far.
 
     Args:
         arguments: those of the command line.
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
         The return of every episode, and the phase of each evaluation.
 
     Raises:
-        SystemExit: if Stable-Baselines3 is not installed.
+        SystemExit: if Stable-Baselines3 is not installed; with status 130 at the end of what was interrupted.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=200_000, help="of all environments together")
@@ -89,7 +89,12 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
         log_path=None,
     )
     model = PPO("MlpPolicy", cars, n_steps=128, batch_size=256, gamma=0.99, ent_coef=0.01, seed=given.seed)
-    model.learn(given.steps, callback)
+    is_interrupted = False
+    try:
+        model.learn(given.steps, callback)
+    except KeyboardInterrupt:
+        is_interrupted = True
+        print(f"interrupted after {model.num_timesteps} of {given.steps} steps")
     print(f"drift-envs {drift_envs.__version__}: {len(cars.episodes)} episodes")
     for phase, returns in cars.by_phase().items():
         print(f"{phase}: mean return {sum(returns) / len(returns):.1f} over {len(returns)} episodes")
@@ -97,6 +102,8 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
         print(f"evaluated at tick {tick:>4}, phase {phase}")
     if given.out:
         plot(cars.episodes, given.drift, given.out)
+    if is_interrupted:
+        raise SystemExit(130)
     return [episode.score for episode in cars.episodes], callback.evaluations_phases
 
 

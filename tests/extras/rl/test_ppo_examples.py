@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import signal
 from pathlib import Path
 
 import gymnasium as gym
@@ -89,4 +90,16 @@ def test_the_example_of_stable_baselines_draws_its_curve(tmp_path, capsys):
     assert (phases[0], phases[-1]) == ("source", "reversed")
     assert len(returns) > 8
     assert "mean return" in capsys.readouterr().out
+    assert out.stat().st_size > 1000
+
+
+def test_an_interrupted_example_shows_what_it_has_played(tmp_path, capsys, monkeypatch):
+    baselines = pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
+    monkeypatch.setattr(baselines.PPO, "train", lambda model: signal.raise_signal(signal.SIGINT))
+    out = tmp_path / "curve.png"
+    main = runpy.run_path(str(EXAMPLES / "ppo_mountain_car.py"))["main"]
+    with pytest.raises(SystemExit) as ended:
+        main(["--steps", "8000", "--number", "8", "--out", str(out)])
+    assert ended.value.code == 130
+    assert "interrupted after 1024 of 8000 steps" in capsys.readouterr().out
     assert out.stat().st_size > 1000
