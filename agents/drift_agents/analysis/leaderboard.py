@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, read_evidence
-from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
-from drift_agents.analysis.runs import (
+from drift_agents.analysis.names import (
     ALONE,
     MEMORY_NAMES,
     REFERENCE_NAMES,
     VERIFIER_NAMES,
-    describe_interval,
     display_name,
+    name_service,
 )
+from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
+from drift_agents.analysis.runs import describe_interval
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.experiment.folder import write_text
 
@@ -116,7 +117,7 @@ def name_of(key: Key) -> str:
     memory, verifier, controller, team, policy = key
     if policy in ALONE:
         return ALONE[policy]
-    text = display_name(memory, MEMORY_NAMES)
+    text = display_name(name_service(memory), MEMORY_NAMES)
     if verifier in REFERENCE_NAMES:
         text += f", {REFERENCE_NAMES[verifier]}"
     elif verifier != DEFAULTS["verifier"]:

@@ -29,7 +29,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable, Key, hash_lines
-from drift_agents.analysis.runs import CLAIRVOYANT, TOLERANCE, WINDOW
+from drift_agents.analysis.names import CLAIRVOYANT
+from drift_agents.analysis.runs import TOLERANCE, WINDOW
 from drift_agents.errors import ArgumentError, EvidenceError
 from drift_agents.experiment.logs import SUCCESS
 from drift_envs.metrics import Estimate

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift_agents.analysis.names import (
+    ALONE,
+    MEMORY_NAMES,
+    REFERENCE_NAMES,
+    VERIFIER_NAMES,
+    display_name,
+    shorten_labels,
+)
 from drift_agents.analysis.table import MISSING
 from drift_agents.experiment.folder import check_merged, finished_lines, read_manifest
 from drift_agents.experiment.logs import TRAIN, LoggedRow, read_rows
@@ -246,56 +253,6 @@ def recoveries(runs: Runs) -> Recoveries | None:
     )
 
 
-MEMORY_NAMES = {
-    "none": "No memory",
-    "vanilla": "Vanilla",
-    "full_transcript": "Full transcript",
-    "memory_bank": "MemoryBank",
-    "voyager": "Voyager",
-    "generative_agents": "Generative Agents",
-    "beliefmem": "BeliefMem",
-    "managed": "Managed",
-    "adamem": "AdaMEM",
-    "synapse": "Synapse",
-    "reasoning_bank": "ReasoningBank",
-    "consensus": "Consensus",
-}
-VERIFIER_NAMES = {
-    "glove": "GLOVE",
-    "glove_active": "GLOVE, active test",
-    "glove_passive": "GLOVE, passive test",
-    "glove_spread": "GLOVE, doubt spreads",
-}
-REFERENCE_NAMES = {
-    "oracle_realign": "oracle realign",
-    "oracle_reset": "oracle reset",
-    "oracle_truth": "oracle truth",
-}
-CLAIRVOYANT = "clairvoyant"
-ALONE = {CLAIRVOYANT: "Clairvoyant"}
-"""Players without memory and verifier, by policy."""
-
-
-def display_name(label: str, names: Mapping[str, str]) -> str:
-    """A part's label with the display name of the part in the place of its name.
-
-    Example:
-        >>> display_name("glove(budget=2)", VERIFIER_NAMES), display_name("mine", VERIFIER_NAMES)
-        ('GLOVE (budget=2)', 'mine')
-    """
-    name, mark, options = label.partition("(")
-    return f"{names.get(name, name)}{mark and ' ('}{options}"
-
-
-_DIGEST = re.compile(r"\(sha256=\w+\)")
-"""Which file a part of one's own came from: `run.json` and the list of cells say it."""
-
-
-def memory_name(player: Player) -> str:
-    """The display name of a player's memory, without the digest of its file."""
-    return display_name(_DIGEST.sub("", player.memory), MEMORY_NAMES)
-
-
 class Measure(NamedTuple):
     """The reported field of an episode, in percent.
 
@@ -325,13 +282,14 @@ class PlayerIndex:
 
     Args:
         runs: all players of a schedule, in the order of the log.
-        manifest_players: the entry `players` of the run's manifest.
+        manifest: of the run.
         schedule: the schedule's name.
     """
 
-    def __init__(self, runs: Sequence[Runs], manifest_players: Sequence[Mapping[str, Any]], schedule: str) -> None:
+    def __init__(self, runs: Sequence[Runs], manifest: Mapping[str, Any], schedule: str) -> None:
         self.runs = {run.player: run for run in runs}
-        self._about = {Player.of(one): one for one in manifest_players if one["schedule"] == schedule}
+        self.labels = shorten_labels((label for run in runs for label in run.player), manifest["experiment"])
+        self._about = {Player.of(one): one for one in manifest["players"] if one["schedule"] == schedule}
         self._policies = {run.player.policy for run in runs if run.player.policy not in (*ALONE, OWN_LOOP)}
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
@@ -352,19 +310,24 @@ class PlayerIndex:
         """The display name of a player in a table."""
         if player.policy in ALONE:
             return ALONE[player.policy]
-        memory = memory_name(player)
+        memory = self.memory_name(player)
         labels = [player.policy] if len(self._policies) > 1 and player.policy != OWN_LOOP else []
-        policy = f" ({', '.join([*labels, *player.unusual_parts])})" if labels or player.unusual_parts else ""
+        shown = ", ".join(self.labels[label] for label in (*labels, *player.unusual_parts))
+        policy = shown and f" ({shown})"
         if player.verifier == "none":
             return f"{memory}{policy}"
         if player.verifier in REFERENCE_NAMES:
             return f"  {REFERENCE_NAMES[player.verifier]}{policy}"
-        return f"  + {display_name(player.verifier, VERIFIER_NAMES)}{policy}"
+        return f"  + {display_name(self.labels[player.verifier], VERIFIER_NAMES)}{policy}"
+
+    def memory_name(self, player: Player) -> str:
+        """The display name of a player's memory."""
+        return display_name(self.labels[player.memory], MEMORY_NAMES)
 
     def full_name(self, player: Player) -> str:
         """The display name without a memory's row above it: `Vanilla + GLOVE`."""
         name = self.name(player)
-        return f"{memory_name(player)} {name.strip()}" if name.startswith(" ") else name
+        return f"{self.memory_name(player)} {name.strip()}" if name.startswith(" ") else name
 
     def is_reference(self, player: Player) -> bool:
         """Whether it is a privileged reference."""
@@ -411,4 +374,4 @@ def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) ->
         runs: its players' rows.
     """
     measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
-    return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases_of(runs))
+    return ScheduleRuns(schedule, PlayerIndex(runs, manifest, schedule), measure, phases_of(runs))

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from drift_agents.agent import NOTABLE_LOOPS
+from drift_agents.analysis.names import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.runs import (
-    ALONE,
-    MEMORY_NAMES,
-    REFERENCE_NAMES,
-    VERIFIER_NAMES,
     Player,
     Row,
     Runs,
@@ -60,8 +57,10 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
             _, found = lines.setdefault((part.schedule, name), (part, {}))
             found.setdefault(player.verifier, runs)
     played = dict.fromkeys(label for _, found in lines.values() for label in (PLAIN, *found))
+    shown = {label: short for part in parts for label, short in part.players.labels.items()}
     verifiers = [*(label for label in played if label not in REFERENCE_NAMES), RESET]
     gloves = [label for label in verifiers if _verifier_of(label) == GLOVE]
+    heads = {label: _head(shown.get(label, label), [shown.get(one, one) for one in verifiers]) for label in verifiers}
     mark = "'s" if len(gloves) == 1 else ":"
     cells: dict[tuple[str, ...], list[str]] = {}
     for (schedule, memory), (part, found) in lines.items():
@@ -77,9 +76,9 @@ def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
         (
             "schedule: memories",
             "before",
-            *(_head(label, verifiers) for label in verifiers),
-            *(f"{_head(label, verifiers)}:\ncost" for label in verifiers),
-            *(f"{_head(label, gloves)}{mark}\nprobes, %" for label in gloves),
+            *(heads[label] for label in verifiers),
+            *(f"{heads[label]}:\ncost" for label in verifiers),
+            *(f"{heads[label]}{mark}\nprobes, %" for label in gloves),
         ),
     )
     for (schedule, *figures), memories in cells.items():
@@ -325,8 +324,9 @@ def _played(parts: Sequence[ScheduleRuns]) -> str:
     seeds = _seeds(parts)
     episodes = sum(len(rows) for part in parts for run in part.players.runs.values() for rows in run.rows)
     references = f" and {_count(len(everyone - set(agents)), 'reference')}" if everyone - set(agents) else ""
+    shown = {label: short for part in parts for label, short in part.players.labels.items()}
     memories, verifiers = (
-        ", ".join(dict.fromkeys(names.get(label, label) for label in (one.partition("(")[0] for one in labels)))
+        ", ".join(dict.fromkeys(names.get(name, name) for name in (shown[one].partition("(")[0] for one in labels)))
         for names, labels in (
             (MEMORY_NAMES, [player.memory for player in agents]),
             ({**VERIFIER_NAMES, PLAIN: "none"}, [player.verifier for player in agents]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -93,15 +94,52 @@ def test_several_memories_have_a_curve_together(traced_run: Path) -> None:
     assert only == {"Vanilla"}, "one memory has no curve together"
 
 
-def test_many_agents_are_drawn_by_verifier(traced_run: Path) -> None:
+def test_many_agents_are_drawn_by_memory_first_then_by_verifier(traced_run: Path) -> None:
+    """So that a memory is seen at once alone and with GLOVE."""
     manifest, rows = read_run(traced_run)
     rows = [row for row in rows if row["schedule"] == "puddle" and row["memory"] == "vanilla"]
     names = ("vanilla", "voyager", "memory_bank", "synapse", "adamem")
     ((schedule, runs),) = group([{**row, "memory": name} for name in names for row in rows]).items()
     curves = list_curves([part_of({**manifest, "players": []}, schedule, runs)])
     titles = list(dict.fromkeys(one["memory"] for one in curves))
-    assert titles[:2] == ["all memories, plain", "all memories, GLOVE"]
-    assert {line["name"] for line in curves[0]["lines"]} == {"Vanilla", "Voyager", "MemoryBank", "Synapse", "AdaMEM"}
+    assert titles[0] == "Vanilla"
+    assert titles[-2:] == ["all memories, plain", "all memories, GLOVE"]
+    assert {line["name"] for line in curves[0]["lines"]} == {"plain", "GLOVE"}
+    assert {line["name"] for line in curves[-1]["lines"]} == {
+        f"{name} + GLOVE" for name in ("Vanilla", "Voyager", "MemoryBank", "Synapse", "AdaMEM")
+    }
+
+
+def test_agents_are_drawn_without_references_where_all_are_too_many(traced_run: Path) -> None:
+    manifest, rows = read_run(traced_run)
+    rows = [row for row in rows if row["schedule"] == "puddle" and row["memory"] == "vanilla"]
+    plain = [row for row in rows if row["verifier"] == "none"]
+    rows += [{**row, "verifier": name} for name in ("oracle_reset", "oracle_realign", "oracle_truth") for row in plain]
+    ((schedule, runs),) = group([*rows, *({**row, "memory": "mine"} for row in rows)]).items()
+    players = [
+        {"schedule": schedule, **run.player._asdict(), "reference": run.player.verifier.startswith("oracle_")}
+        for run in runs
+    ]
+    curve = list_curves([part_of({**manifest, "players": players}, schedule, runs)])[0]
+    assert curve["memory"] == "all agents but references (4)"
+    assert [line["name"] for line in curve["lines"]] == ["Vanilla", "Vanilla + GLOVE", "mine", "mine + GLOVE"]
+
+
+def test_of_many_drifts_all_lines_are_drawn_and_some_names(browser: WebDriver, drawn: Path, tmp_path: Path) -> None:
+    drifts = [[1 + 0.1 * place, f"phase-{place}"] for place in range(30)]
+    text = (drawn / "report.html").read_text("utf-8")
+    text = re.sub(r'"drifts":\[\[.*?\]\]', f'"drifts":{json.dumps(drifts)}', text)
+    (tmp_path / "report.html").write_text(text, "utf-8")
+    browser.get((tmp_path / "report.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda _: "phase-0" in chart_text(browser))
+    assert re.findall(r"phase-\d+", chart_text(browser)) == [f"phase-{place}" for place in range(0, 30, 3)]
+    said = browser.find_element(By.ID, "drifts").text
+    assert said == "Dashed lines are the 30 drifts; one in 3 has its name."
+    lines = browser.find_elements(By.CSS_SELECTOR, "#curve .mark-rule.layer_2_marks line")
+    assert len(lines) == 30
+    browser.get((drawn / "report.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda _: chart_text(browser))
+    assert browser.find_element(By.ID, "drifts").get_attribute("textContent") == ""
 
 
 def test_agents_of_one_colour_differ_in_dash_and_equal_lines_in_width(traced_run: Path) -> None:

@@ -178,6 +178,27 @@ def test_options_of_a_memory_service_are_set_as_those_of_a_memory(folder: Path) 
     assert "{'url': 'there'}" in str(json.loads((folder / "file" / "run.json").read_text())["experiment"]["agents"])
 
 
+def test_tables_name_parts_of_files_and_tell_two_files_apart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A memory service has its own name, and two parts of one name the path of their file."""
+    (folder / "old.py").write_text(MINE + "\n")
+    memories = "mine.py:Notes,old.py:Notes,mine.py:Newest,old.py:Newest,mine.py:Remote"
+    assert run("--memory", memories, "--verifier", "none,mine.py:Trusting", "--set", "memory.url=here") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "memories: Notes, Newest, Remote; verifiers: none, Trusting" in printed
+    assert main(["report", "run", "--html"]) == 0
+    pages = [(folder / "run" / name).read_text("utf-8") for name in ("report.md", "report.html")]
+    labels = json.loads(re.findall(r'"labels":({.*?})', (folder / "run" / "inspect.html").read_text("utf-8"))[0])
+    assert labels[hashed("Newest")] == "Newest(mine.py)"
+    assert labels[hashed("Trusting")] == "Trusting"
+    assert f"store(store=mine.py:Notes@{sha256(MINE.encode()).hexdigest()})" in labels
+    for name in ("Notes (mine.py)", "Notes (old.py)", "Newest (mine.py)", "Newest (old.py)", "Remote (url=here)"):
+        assert all(name in page for page in pages), name
+    overview = pages[0].partition("\n## ")[0]
+    assert overview.count("Notes (") == overview.count("Newest (") == 2, "none is lost"
+    assert main(["leaderboard", "run", "--json"]) == 0
+    assert '"name": "Notes (sha256=' in capsys.readouterr().out
+
+
 def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,7 @@
 const curves = read('curves');
 const spec = read('spec');
 const choice = name => document.getElementById(name);
-const most = 12; // drifts whose names are legible side by side
+const most = 12; // names of drifts that are legible side by side
 let view;
 
 function offer(name, values) {
@@ -15,7 +15,9 @@ async function draw() {
   const top = curve.percent ? 100 : Math.max(...curve.lines.flatMap(line => line.high));
   const lines = curve.lines.flatMap(({ name, mean, low, high }) =>
     mean.map((value, at) => ({ episode: at + 1, line: name, mean: value, low: low[at], high: high[at] })));
-  const drifts = curve.drifts.length > most ? [] : curve.drifts.map(([at, phase]) => ({ episode: at + 0.5, phase }));
+  const every = Math.ceil(curve.drifts.length / most);
+  const drifts = curve.drifts.map(([at, phase], place) => ({ episode: at + 0.5, phase: place % every ? '' : phase }));
+  choice('drifts').textContent = every > 1 ? `Dashed lines are the ${drifts.length} drifts; one in ${every} has its name.` : '';
   const [band, line] = spec.layer;
   const color = { ...line.encoding.color, scale: { domain: names, range: curve.lines.map(one => one.colour) } };
   color.legend = { ...color.legend, columns: innerWidth < 700 ? 2 : 6 };

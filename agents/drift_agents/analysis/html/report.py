@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from drift_agents.analysis.inspect.page import InspectData, gather, hash_source, script_json, write_page
+from drift_agents.analysis.names import CLAIRVOYANT
 from drift_agents.analysis.plots import (
     FAMILY_COLOURS,
     OTHER,
@@ -30,16 +31,7 @@ from drift_agents.analysis.plots import (
     series,
 )
 from drift_agents.analysis.report import LEGEND, make_report
-from drift_agents.analysis.runs import (
-    CLAIRVOYANT,
-    WINDOW,
-    Player,
-    PlayerIndex,
-    Runs,
-    ScheduleRuns,
-    memory_name,
-    parts_of,
-)
+from drift_agents.analysis.runs import WINDOW, Player, PlayerIndex, Runs, ScheduleRuns, parts_of
 from drift_agents.analysis.table import Table, format_seeds
 from drift_agents.analysis.tables import tabulate_cells
 from drift_agents.errors import needs_extra
@@ -228,30 +220,37 @@ def _round(values: Sequence[float]) -> list[float | None]:
 
 
 def _lines_by_memory(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
-    """Lines to choose from: of several memories together first, then of each memory; clairvoyant stands in all.
+    """Lines to choose from, of which the page opens with the first; clairvoyant stands in all.
 
-    Together are all agents if they are few; else all without a verifier, and all with each verifier. A loop of one's
-    own stands in all of them: beside other memories, and beside each memory with its verifiers.
+    All agents are together if they are few, or all but the references. Else each memory with its verifiers comes
+    first, so that it is seen with and without them, then all memories with each verifier. A loop of one's own stands
+    in all of them.
     """
     agents = [(player, run) for player, run in players.runs.items() if player.policy != CLAIRVOYANT]
     shared = [(CLAIRVOYANT, run) for player, run in players.runs.items() if player.policy == CLAIRVOYANT]
     loops = [(players.full_name(player), run) for player, run in agents if player.policy == OWN_LOOP]
     by_memory: dict[str, list[tuple[str, Runs]]] = {}
-    together: dict[str, list[tuple[str, Runs]]] = {}
+    by_verifier: dict[str, list[tuple[str, Runs]]] = {}
     for player, run in agents:
         if player.policy == OWN_LOOP:
             continue
-        name, memory = players.name(player), memory_name(player)
+        name, memory = players.name(player), players.memory_name(player)
         line = name.strip(" +") if name.startswith(" ") else f"plain{name.removeprefix(memory)}"
         by_memory.setdefault(memory, []).append((line, run))
-        together.setdefault(f"all memories, {line.partition(' (')[0]}", []).append((players.full_name(player), run))
-    found = {f"all agents ({len(agents)})": [(players.full_name(player), run) for player, run in agents]}
-    if len(agents) > MOST_LINES:
-        found = {title: [*lines, *loops] for title, lines in together.items() if len(lines) > 1}
-    if len(by_memory) == 1:
-        found = {}
-    for memory, lines in sorted(by_memory.items(), key=lambda item: -len(item[1])):
-        found[memory] = [*lines, *loops]
+        title = f"all memories, {line.partition(' (')[0]}"
+        by_verifier.setdefault(title, []).append((players.full_name(player), run))
+    found: dict[str, list[tuple[str, Runs]]] = {}
+    for title, some in (
+        ("all agents", agents),
+        ("all agents but references", [one for one in agents if not players.is_reference(one[0])]),
+    ):
+        if len(by_memory) != 1 and len(some) <= MOST_LINES and not found:
+            found[f"{title} ({len(some)})"] = [(players.full_name(player), run) for player, run in some]
+    each = [(title, [*lines, *loops]) for title, lines in sorted(by_memory.items(), key=lambda item: -len(item[1]))]
+    every = [(title, [*lines, *loops]) for title, lines in by_verifier.items() if len(lines) > 1]
+    every = every if len(agents) > MOST_LINES else []
+    is_verified = any(len(lines) > 1 for lines in by_memory.values())
+    found |= dict([*each, *every] if is_verified else [*every, *each])
     return {title: [*lines, *shared] for title, lines in found.items()} or {"": shared}
 
 

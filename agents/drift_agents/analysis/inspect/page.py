@@ -22,6 +22,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from drift_agents.analysis.names import shorten_labels
 from drift_agents.analysis.plots import FAMILY_COLOURS
 from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
@@ -196,6 +197,7 @@ def gather(folder: Path) -> InspectData:
             for name, about in manifest["schedules"].items()
         },
         "cells": cells,
+        "labels": shorten_labels((cell[field] for cell in cells for field in Player._fields), manifest["experiment"]),
         "probing": FAMILY_COLOURS["probing"],
     }
     return InspectData(index, tuple(chunks), manifest, lines)

@@ -12,10 +12,10 @@ function scoreColour(score) {
   return `rgb(${RAMP[low].map((part, i) => Math.round(part + (RAMP[low + 1][i] - part) * (at - low)))})`;
 }
 
-const way = cell => [['controller', 'direct'], ['team', 'solo']].filter(([field, usual]) => cell[field] !== usual).map(([field]) => `, ${cell[field]}`).join('');
-/** A part's name without the digest of its file, which `run.json` has. */
-const bare = name => String(name).replace(/\(sha256=\w+\)/g, '');
-const playerName = cell => bare(`${cell.memory}${cell.verifier === 'none' ? '' : ' + ' + cell.verifier}${way(cell)}`);
+const way = cell => [['controller', 'direct'], ['team', 'solo']].filter(([field, usual]) => cell[field] !== usual).map(([field]) => `, ${short(cell[field])}`).join('');
+/** A part's label as readers see it, without the hash of its file, which `run.json` has. */
+const short = label => index.labels[label] ?? label;
+const playerName = cell => `${short(cell.memory)}${cell.verifier === 'none' ? '' : ' + ' + short(cell.verifier)}${way(cell)}`;
 
 class Timeline {
   constructor(onChoose) {
@@ -38,7 +38,7 @@ class Timeline {
       const values = [...new Set(index.cells.map(cell => cell[field]))];
       if (field === 'seed') values.sort((a, b) => a - b);
       const select = make('select', { id: `filter-${field}` }, make('option', { value: '' }, 'all'));
-      for (const value of values) select.append(make('option', { value }, bare(value)));
+      for (const value of values) select.append(make('option', { value }, short(value)));
       select.addEventListener('change', () => this.filter());
       form.append(make('label', {}, title, select));
       this.filters[field] = select;
