@@ -456,7 +456,7 @@ def draw_number(
 
     Args:
         knob: the name of the knob.
-        most: the largest number; the least is 1.
+        most: the largest number, which only a drift draws; the least is 1.
         arguments: those of `draw` in the schedule, of which there should be none.
         below: the value that the drifts before give.
         rng: the generator.
@@ -471,4 +471,4 @@ def draw_number(
     if arguments:
         raise KnobError(f"`{knob}`: `draw` takes no arguments here. Received {dict(arguments)!r}")
     found = int(rng.integers(1, most))
-    return found + (below is not None and found == below)
+    return most if found == below else found  # every other number is as likely

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers import TimeLimit
 
-from drift_envs.checks import LARGEST_COUNT, check_integer, is_integer
+from drift_envs.checks import LARGEST_COUNT, check_flag, check_integer, is_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
@@ -52,9 +52,13 @@ def make_vector(
         num_envs: the number of sub-environments, at least 1.
         max_episode_steps: the step limit of an episode, `None` for no limit.
         autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
-        share_timeline: whether all native sub-environments follow the timeline of the first.
+        share_timeline: whether all sub-environments follow the timeline of the first; the native form alone can.
         **arguments: the arguments of the single environment.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
     """
+    autoreset_mode = _check_arguments(num_envs, max_episode_steps, autoreset_mode, share_timeline)
     single_env = build(**arguments)
     draws_no_window = single_env.render_mode in (None, "rgb_array")
     if isinstance(single_env, DriftWrapper) and single_env.env is single_env.unwrapped and draws_no_window:
@@ -62,12 +66,34 @@ def make_vector(
             single_env, num_envs, max_episode_steps, autoreset_mode, share_timeline, arguments.get("notify", "none")
         )
     single_env.close()
+    if share_timeline:
+        raise ArgumentError(
+            "`share_timeline` should be False with text, an overlay, a window or knobs of the wrapper, which have no "
+            "vectorized form. Received True"
+        )
 
     def build_with_limit() -> gym.Env[Any, Any]:
         env = build(**arguments)
         return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
 
     return SyncVectorEnv([build_with_limit] * num_envs, autoreset_mode=autoreset_mode)
+
+
+def _check_arguments(
+    num_envs: int, max_episode_steps: int | None, autoreset_mode: str | AutoresetMode, share_timeline: bool
+) -> AutoresetMode:
+    """Refuse wrong arguments of a vector environment; gives its mode.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+    """
+    check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
+    check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
+    check_flag("share_timeline", share_timeline)
+    modes = [mode.value for mode in AutoresetMode]
+    if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
+        raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
+    return AutoresetMode(autoreset_mode)
 
 
 class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
@@ -115,13 +141,9 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         share_timeline: bool = False,
         notify: str = "none",
     ) -> None:
-        self.num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
-        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
-        modes = [mode.value for mode in AutoresetMode]
-        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.max_episode_steps, self.render_mode = max_episode_steps, single_env.render_mode
+        self.autoreset_mode = _check_arguments(num_envs, max_episode_steps, autoreset_mode, share_timeline)
+        self.num_envs, self.max_episode_steps = int(num_envs), max_episode_steps
+        self.render_mode = single_env.render_mode
         self.metadata = {**single_env.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_env, self.schedule = single_env, single_env.schedule
         self.single_observation_space = single_env.observation_space

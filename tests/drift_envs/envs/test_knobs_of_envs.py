@@ -9,7 +9,7 @@ import pytest
 
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
 from drift_envs.errors import DrivenKnobError, KnobError
-from drift_envs.knobs import Tunable
+from drift_envs.knobs import Tunable, draw_number
 
 ALL = [FrozenLake, MountainCar, MountainCarContinuous]
 names = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
@@ -232,3 +232,9 @@ def test_pictures_follow_the_map_and_keep_their_shape():
     assert np.array_equal(third, fresh.render())
     lake.close()
     fresh.close()
+
+
+def test_a_drawn_number_is_any_but_the_one_before():
+    rng = np.random.default_rng(0)
+    drawn = [draw_number("shop", 4, {}, 2, rng) for _ in range(900)]
+    assert [drawn.count(number) for number in (1, 3, 4)] == pytest.approx([300] * 3, rel=0.2)

@@ -238,10 +238,12 @@ def test_invalid_arguments_of_lakes():
             lakes.reset(seed=seed)
     with pytest.raises(ArgumentError, match="reset_mask"):
         lakes.reset(options={"reset_mask": np.zeros(2, bool)})
-    with pytest.raises(ArgumentError, match="`autoreset_mode` should be one of"):
-        gym.make_vec(LAKE, num_envs=2, autoreset_mode="Never")
-    with pytest.raises(ArgumentError, match="`num_envs`"):
-        gym.make_vec(LAKE, num_envs=0)
+    for text in (False, True):
+        for name, value in {"autoreset_mode": "Never", "num_envs": 0, "share_timeline": "no"}.items():
+            with pytest.raises(ArgumentError, match=f"`{name}` should be .* Received {value!r}"):
+                gym.make_vec(LAKE, text=text, **{"num_envs": 2, name: value})
+    with pytest.raises(ArgumentError, match="`share_timeline` should be False with text"):
+        gym.make_vec(LAKE, num_envs=2, text=True, share_timeline=True)
 
 
 def test_arguments_without_vectorized_form_give_sync():
