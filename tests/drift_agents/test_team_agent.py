@@ -12,9 +12,9 @@ from drift_agents.agent import Agent
 from drift_agents.controller.adamem import STRATEGY
 from drift_agents.controller.base import make_controller
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Completion, RuleModel
 from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.views import freeze

@@ -37,9 +37,9 @@ from drift_agents.experiment.plan import MEMBERS, is_spec
 from drift_agents.experiment.players import needs_model, prices_of, takes_model
 from drift_agents.experiment.runner import Progress as Callbacks
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.llm.answer_format import AnswerMonitor
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.connection import import_openai
+from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_agents.memory.base import is_memory_service
 from drift_agents.part_file import PartFile, part_files

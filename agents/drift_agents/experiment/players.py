@@ -21,9 +21,9 @@ from drift_agents.errors import ArgumentError, ExperimentError, ModelNameError
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
 from drift_agents.experiment.environments import EvaluationWrapper, make_prober
 from drift_agents.experiment.plan import DEFAULT_POOL, MEMBERS, parts_of, read_members, with_overrides
-from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Model, RuleModel
 from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.matching import Matching, make_matching
 from drift_agents.memory.base import Memory, make_memory

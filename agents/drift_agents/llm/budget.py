@@ -126,7 +126,7 @@ class Meter:
     """A running sum of usage; `take` returns it and starts again at zero.
 
     Memories, verifiers and teams send requests to their models at any time and return no usage. Their models
-    (`drift_agents.llm.answer_format.ReaskingModel`) write it to a meter instead, and the agent takes the sum at the end
+    (`drift_agents.llm.reask.ReaskingModel`) write it to a meter instead, and the agent takes the sum at the end
     of every episode.
 
     Example:

@@ -2,7 +2,7 @@
 
 The package `openai` repeats requests after failures. Repeated here is what a server refuses: a form of the answer,
 after which the next form is requested, and parameters, which are renamed or left out.
-`drift_agents.llm.answer_format.ReaskingModel` repeats requests after invalid answers.
+`drift_agents.llm.reask.ReaskingModel` repeats requests after invalid answers.
 """
 
 from __future__ import annotations

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from drift_agents.errors import ContextLengthError, ReplayError, StoppedError
-from drift_agents.llm.answer_format import AnswerMonitor, read_answer
+from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model, Options
 from drift_agents.llm.budget import FREE, Budget, Price, check_price
 from drift_agents.llm.openai_compatible import RETRIES, OpenAICompatible
+from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.types import Usage
 from drift_envs.checks import describe_invalid
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from drift_agents.environment import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
-from drift_agents.llm.answer_format import REASKS, ReaskingModel, without_surrogates
+from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens, object_schema
+from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.brief import BRIEF

@@ -20,10 +20,10 @@ from drift_agents.errors import (
     ModelUnavailableError,
     ServerUnreachableError,
 )
-from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import OPENAI, read_key
 from drift_agents.llm.openai_compatible import LONGEST_REPLY, OpenAICompatible
+from drift_agents.llm.reask import ReaskingModel
 
 from tests.drift_agents.llm.chat_server import SCHEMA
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
-from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Completion, Message, RuleModel, ask
 from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.types import Usage
 
 from tests.drift_agents.llm.scripted import ScriptedModel

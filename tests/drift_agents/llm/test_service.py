@@ -22,9 +22,9 @@ from drift_agents.errors import (
     StoppedError,
     UnusableAnswersError,
 )
-from drift_agents.llm.answer_format import AnswerMonitor, ReaskingModel
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Budget, Price, check_price
+from drift_agents.llm.reask import AnswerMonitor, ReaskingModel
 from drift_agents.llm.service import ReplyStore, ServedModel, Service
 from drift_agents.types import Usage
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
-from drift_agents.llm.answer_format import ReaskingModel
 from drift_agents.llm.base import Completion
 from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy

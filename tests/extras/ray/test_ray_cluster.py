@@ -19,7 +19,7 @@ from drift_agents.experiment.clusters import open_cluster
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.workers import play_in_pool
-from drift_agents.llm.answer_format import AnswerMonitor
+from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import Service
 
 from tests.drift_agents.experiment.cells import cell_files
