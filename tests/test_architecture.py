@@ -26,7 +26,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["page_builder"],
         ["shop"],
         ["client", "oracle", "sessions"],
-        ["routes"],
+        ["routes", "shared_sessions"],
         ["compat"],
         ["app"],
         ["__init__", "__main__"],

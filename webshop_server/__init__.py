@@ -6,5 +6,6 @@ It knows neither Gymnasium nor drifts: an operator changes its settings while it
 2. `search`, `index`, `record`, `importer`, `generate`, `goals` - results, catalogues, tasks
 3. `settings`, `inventory`, `reward`, `page_model`, `page_builder`, `renderer`, `shop` - the score, pages, the session
 4. `oracle` - optimal purchases, which agents cannot read
-5. `sessions`, `routes`, `compat`, `app`, `client`, `__main__` - the web server, the original's interfaces, the command
+5. `sessions`, `shared_sessions`, `routes`, `compat`, `app`, `client`, `__main__` - the web server, the original's
+   interfaces, the command
 """

@@ -31,8 +31,9 @@ from webshop_server.inventory import Inventory
 from webshop_server.renderer import SECURITY_HEADERS, PhotoSource
 from webshop_server.reward import NounRule, extract_nouns
 from webshop_server.routes import admin_routes, respond_with, shop_routes
-from webshop_server.sessions import SessionLog, SessionStore, SharedSessionStore
+from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
+from webshop_server.shared_sessions import SharedSessionStore
 from webshop_server.shop import Shop
 
 MAX_BODY = 64 * 1024

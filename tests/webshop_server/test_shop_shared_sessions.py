@@ -21,7 +21,8 @@ from webshop_server.client import Client
 from webshop_server.errors import ArgumentError, SessionError, ShopError, StateFileError
 from webshop_server.inventory import Inventory
 from webshop_server.page_model import FormRequest, parse_html
-from webshop_server.sessions import SessionStore, SharedSessionStore
+from webshop_server.sessions import SessionStore
+from webshop_server.shared_sessions import SharedSessionStore
 from webshop_server.shop import Shop
 
 WORDS = ("red", "shoes", "cotton", "lamp", "tea", "made", "easy", "women's")
@@ -199,7 +200,7 @@ def test_threads_of_two_stores_lose_no_change(make_store):
 HOLDER = """
 import sys, threading
 from webshop_server.inventory import Inventory
-from webshop_server.sessions import SharedSessionStore
+from webshop_server.shared_sessions import SharedSessionStore
 from webshop_server.shop import Shop
 
 store = SharedSessionStore(Shop(Inventory.open(sys.argv[1])), sys.argv[2])
