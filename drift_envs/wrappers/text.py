@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, Protocol
 
@@ -318,6 +318,8 @@ def _choices(space: spaces.MultiDiscrete | spaces.MultiBinary | spaces.Box) -> l
     if not space.is_bounded():
         return [[0] * (MOST_ACTIONS + 1)]  # refused
     bounds = zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True)
+    if np.issubdtype(space.dtype, np.integer):
+        return [sorted({low, (low + high) // 2, high}) for low, high in bounds]
     return [[low, (low + high) / 2, high] for low, high in bounds]
 
 
@@ -366,11 +368,24 @@ def read_action(space: spaces.Space[Any], action: str) -> Any:
         return action
     try:
         given = json.loads(action)
-        found = given if isinstance(space, spaces.Discrete) else np.array(given, space.dtype).reshape(space.shape or ())
-    except (ValueError, TypeError):
+        found = given if isinstance(space, spaces.Discrete) else _read_array(space, given)
+    except (ValueError, TypeError, OverflowError, RecursionError):
         found = None
     if found is None or isinstance(found, bool) or not space.contains(found):
         raise ArgumentError(f"`action` should be an element of {space} or its text. Received {action[:200]!r}")
+    return found
+
+
+def _read_array(space: spaces.Space[Any], given: Any) -> np.ndarray:
+    """Numbers as an array of a space; whole ones where it has no others, which numpy would cut.
+
+    Raises:
+        ValueError: the space has no such numbers.
+    """
+    numbers = np.array(given)
+    found = numbers.astype(space.dtype).reshape(space.shape or ())
+    if np.issubdtype(space.dtype, np.integer) and not np.array_equal(found.ravel(), numbers.ravel()):
+        raise ValueError(f"{given} is no element of {space}")
     return found
 
 
@@ -382,6 +397,18 @@ def write_number(value: float) -> str:
         ('2', '0.5')
     """
     return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+
+
+def write_fields(names: Iterable[str], numbers: Iterable[float]) -> str:
+    """Numbers as a JSON object, with six decimals and one text for 0.
+
+    Example:
+        >>> write_fields(["position", "velocity"], [0.5, -1e-9])
+        '{"position": 0.500000, "velocity": 0.000000}'
+    """
+    pairs = zip(names, numbers, strict=True)
+    # adding 0.0 turns -0.0 into 0.0
+    return "{" + ", ".join(f'"{name}": {round(number, 6) + 0.0:.6f}' for name, number in pairs) + "}"
 
 
 def _same(numbers: Numbers) -> list[float]:
@@ -468,9 +495,7 @@ class FieldDescriber:
             score: the score so far.
         """
         numbers = self.text.to_fields(np.asarray(observation, float).tolist())
-        pairs = zip((*self.text.fields, SCORE), (*numbers, score), strict=True)
-        # adding 0.0 turns -0.0 into 0.0
-        return "{" + ", ".join(f'"{name}": {round(number, 6) + 0.0:.6f}' for name, number in pairs) + "}"
+        return write_fields((*self.text.fields, SCORE), (*numbers, score))
 
     def task(self, best: float | None) -> str:
         """What to do, and what the actions do.

@@ -19,7 +19,7 @@ from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, ForceMarks
-from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number
+from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_fields, write_number
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
 _TRANSIENT = Knob(
@@ -439,8 +439,7 @@ class CarDescriber:
             observation: position and velocity, shape `(2,)`.
             score: not used.
         """
-        position, velocity = observation.tolist()
-        return f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}'
+        return write_fields(("position", "velocity"), observation.tolist())
 
     def task(self, best: float | None) -> str:
         """What to do in this valley; the position of the flag is left out, since it may move.

@@ -19,6 +19,7 @@ import numpy as np
 
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, PlanningOracle, Response
+from drift_envs.wrappers.text import write_fields
 
 MIN_POSITION, MAX_POSITION, MAX_SPEED = -1.2, 0.6, 0.07
 PUSHES = (-1.0, 0.0, 1.0)
@@ -485,8 +486,8 @@ class CarOracle(PlanningOracle[CarSetting]):
         responses = _responses(setting, _read_state(state), _read_push(setting, action))
         ordered = sorted(responses, key=lambda response: (-response.probability, response[:2]))
         return tuple(
-            Response(f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}', float(ended), ended, probability)
-            for position, velocity, ended, probability in ordered
+            Response(write_fields(("position", "velocity"), moved), float(ended), ended, probability)
+            for *moved, ended, probability in ordered
         )
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:

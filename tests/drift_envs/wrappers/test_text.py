@@ -65,6 +65,18 @@ def test_the_cars_state_shows_small_changes_of_the_force():
     assert states[0]["velocity"] - states[1]["velocity"] == pytest.approx(0.0002, abs=2e-6)
 
 
+def test_the_cars_state_has_one_text_for_zero():
+    env = gym.make("DriftMountainCar-v0", schedule=None, text=True)
+    env.reset(seed=0)
+    env.unwrapped.state = (-2e-7, -2e-7)
+    env.unwrapped.gravity = 0.0
+    assert env.step(1)[0] == '{"position": 0.000000, "velocity": 0.000000}'
+    oracle = gym.make("DriftMountainCar-v0", schedule={"version": 1, "name": "f", "base": {"gravity": 0.0}})
+    oracle.reset(seed=0)
+    (response,) = oracle.get_wrapper_attr("oracle").response((-2e-7, -2e-7), 1, 0)
+    assert "-0.000000" not in response.state
+
+
 def test_the_cars_score_and_task():
     env = gym.make("DriftMountainCar-v0", schedule=None, text=True)
     _, info = env.reset(seed=0, options={"low": 0.45, "high": 0.46})
@@ -143,6 +155,25 @@ def test_spaces_that_are_too_large_are_refused():
         TextObservation(Pictures())
     with pytest.raises(ArgumentError, match="at most 64 actions"):
         TextObservation(Body())
+
+
+def test_whole_numbers_are_offered_and_read_where_a_space_has_no_others():
+    class Levels(gym.Env):
+        observation_space = gym.spaces.Discrete(2)
+        action_space = gym.spaces.Box(np.array([0, 0]), np.array([5, 1]), dtype=np.uint8)
+
+        def reset(self, *, seed=None, options=None):
+            return 0, {}
+
+    actions = TextObservation(Levels()).reset()[1]["actions"]
+    assert actions == ["[0, 0]", "[0, 1]", "[2, 0]", "[2, 1]", "[5, 0]", "[5, 1]"]
+    for text in actions:
+        assert read_action(Levels.action_space, text).tolist() == json.loads(text)
+    for text in ("[2.5, 0]", "[300, 0]", "[-1, 0]", "[" * 5000, f"[{10**400}, 0]"):
+        with pytest.raises(ArgumentError, match="`action` should be an element of"):
+            read_action(Levels.action_space, text)
+    with pytest.raises(ArgumentError, match="`action` should be an element of"):
+        read_action(gym.spaces.Box(-1, 1, (1,)), f"[{10**400}]")
 
 
 @pytest.mark.parametrize("action", ["7", "-1", "left", "[0]", "1e400", "true", ""])
