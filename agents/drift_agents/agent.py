@@ -83,7 +83,7 @@ class Agent:
         self.clock = AgentClock()
         self.doubt_since: int | None = None
         self.warn: Callable[[str], object] = _warn
-        """Called once if memory's notes are nothing to the planner; a run has its own, which prints each kind once."""
+        """Called once if something of memory's texts is lost; a run has its own, which prints each kind once."""
         self._has_warned = False
         self._prompts = PromptBuilder(self.matching, self.recall)
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -115,7 +115,7 @@ class Agent:
             ArgumentError: if the environment does not show text.
 
         Warns:
-            DriftWarning: once, if the planner cannot read the notes of the memory.
+            DriftWarning: once, if the planner cannot read the notes of the memory, or a memory service drops tags.
         """
         return self.play(env, *reset_text_env(env, seed, options))
 
@@ -343,20 +343,30 @@ def count_loop_steps(experiences: Sequence[Experience]) -> int:
 
 
 def describe_unread_notes(policy: Policy, memory: Memory) -> str:
-    """What a memory has put into prompts that the planner cannot read; empty if there is nothing worth a warning.
+    """What is lost of a memory's texts; empty if there is nothing worth a warning.
 
-    The planner reads trajectories (`drift_agents.prompt.lessons`), and no other text. The pages of this package's
-    memories say so where it matters; of memory services and other people's memories nobody has said it.
+    A memory service may drop tags, by which removed records are left out. The planner reads statements and
+    trajectories (`drift_agents.prompt.lessons`), and no other text. The pages of this package's memories say so where
+    it matters; of memory services and other people's memories nobody has said it.
     """
+    if untagged := getattr(memory, "untagged", 0):
+        return (
+            f"the memory service has returned {untagged} texts without their tag, so that records which a verifier "
+            "removes come back. Keep the tag, as [record 7], at the end of each text"
+        )
     if not getattr(policy, "has_unread_notes", False):
         return ""
+    advice = ""
     if rewritten := getattr(memory, "rewritten", 0):
         begin = f"the memory service has rewritten {rewritten} records beyond recognition"
+        advice = (
+            '. Texts should keep the form `In STATE action "A" led to STATE (score 0)` and their tag, as [record 7]'
+        )
     elif type(getattr(memory, "inner", memory)).__module__.startswith(f"{__package__}."):
         return ""
     else:
         begin = f"the memory {memory.name!r} has notes in words of its own"
-    return f"{begin}. They stand in prompts as notes for language models; the planner cannot read them"
+    return f"{begin}. They stand in prompts as notes for language models; the planner cannot read them{advice}"
 
 
 def _warn(text: str) -> None:

@@ -140,6 +140,13 @@ class Chatty:
         return self.texts[-k:]
 
 
+class Untagged(Chatty):
+    """A memory service that drops tags alone."""
+
+    def add(self, text: str) -> None:
+        self.texts.append(text.rpartition(" [record")[0])
+
+
 class Noting(VanillaMemory):
     """A memory of one's own that shows a note."""
 
@@ -160,7 +167,16 @@ WORDS = "They stand in prompts as notes for language models; the planner cannot 
 @pytest.mark.parametrize(
     ("policy", "memory", "told"),
     [
-        (Planner(), StoreMemory(store=Chatty()), f"the memory service has rewritten 1 records beyond .*{WORDS}"),
+        (
+            Planner(),
+            StoreMemory(store=Chatty()),
+            f"the memory service has rewritten 1 records beyond .*{WORDS}. .* their tag",
+        ),
+        (
+            Planner(),
+            StoreMemory(store=Untagged()),
+            r"returned 1 texts without their tag, .*Keep the tag, as \[record 7",
+        ),
         (Planner(), Noting("Doors are dangerous."), f"the memory 'noting' has notes in words of its own. {WORDS}"),
         (Planner(), freeze(Noting("Doors are dangerous.")), "the memory 'noting'"),
         (Planner(), Noting(READABLE), ""),
@@ -168,7 +184,7 @@ WORDS = "They stand in prompts as notes for language models; the planner cannot 
         (Planner(), VanillaMemory(), ""),
         (ScriptedPolicy("0000"), StoreMemory(store=Chatty()), ""),
     ],
-    ids=["service", "own", "frozen", "readable", "store", "vanilla", "another policy"],
+    ids=["service", "untagged", "own", "frozen", "readable", "store", "vanilla", "another policy"],
 )
 def test_notes_that_the_planner_cannot_read_are_told_once(policy: Policy, memory: Memory, told: str) -> None:
     agent = Agent(policy, memory)

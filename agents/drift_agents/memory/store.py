@@ -103,6 +103,8 @@ class StoreMemory(TransitionStoreMemory):
         # The statement of every record as it was added, and what rewritten texts became.
         self._statements: dict[RecordId, str] = {}
         self._rewritten: dict[str, Record | Note] = {}
+        self.untagged = 0
+        """How many different texts came back as they were added but for their tag."""
         # Results by query and k, until the next change: a prompt asks for every known state.
         self._cache: dict[tuple[str, int], Retrieved] = {}
         if isinstance(self._store, ListedStore):
@@ -163,7 +165,8 @@ class StoreMemory(TransitionStoreMemory):
         if same := [number for number in cited if self._statements[number] == text]:
             return self.transitions.select(same)
         if text not in self._rewritten:
-            self._rewritten[text] = self._read_back(text, tuple(cited))
+            self._rewritten[text] = found = self._read_back(text, tuple(cited))
+            self.untagged += not entry and isinstance(found, Record)
         return (self._rewritten[text],)
 
     def _read_back(self, text: str, cited: tuple[RecordId, ...]) -> Record | Note:
