@@ -176,6 +176,7 @@ def run_app(
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else program
         message = error.format_message()  # type: ignore[attr-defined]
+        message = message.replace("a valid int range", "a whole number").replace("a valid float range", "a number")
         print(f"{path}: {message} (try `{path} --help`)", file=sys.stderr)
         return WRONG_USAGE
     except (BrokenPipeError, SystemExit) as error:

@@ -373,15 +373,25 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
             return f"{text}.yaml", _shipped_root() / f"{text}.yaml"
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
         if extending is not None or not os.path.isfile(text):
-            names = shipped_schedules()
-            beside = [name for name in names if name.startswith(text.partition("/")[0] + "/")]
             rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml)"
             files = _files_like(text)
-            rule = f"{rule}. {f'Did you mean `{files[0]}`?' if files else nearest(text, beside or names)}"
+            rule = f"{rule}. {f'Did you mean `{files[0]}`?' if files else _nearest_shipped(text)}"
             raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text)
+
+
+def _nearest_shipped(text: str) -> str:
+    """Suggests a shipped schedule of the nearest folder, or lists that folder's."""
+    names = [name for name in shipped_schedules() if ":" not in name]
+    folder, _, own = text.partition("/")
+    near = difflib.get_close_matches(folder, dict.fromkeys(name.partition("/")[0] for name in names), n=1)
+    if not near:
+        return nearest(text, names)
+    beside = [name.partition("/")[2] for name in names if name.startswith(f"{near[0]}/")]
+    close = difflib.get_close_matches(own, beside, n=1)
+    return f"Did you mean `{near[0]}/{close[0]}`?" if close else nearest("", [f"{near[0]}/{name}" for name in beside])
 
 
 def _files_like(text: str) -> list[str]:

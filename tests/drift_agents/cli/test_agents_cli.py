@@ -170,7 +170,7 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
         (["run"], 2, "Missing argument 'NAME|FILE'"),
         (["run", "glove-quik"], 2, "drift-agents: no experiment is called 'glove-quik', did you mean 'glove-quick'?"),
         (["run", "glove-quick", "--seeds", "0"], 2, "Invalid value for '--seeds'"),
-        (["run", "glove-quick", "--seeds", "x"], 2, "Invalid value for '--seeds'"),
+        (["run", "glove-quick", "--seeds", "x"], 2, "Invalid value for '--seeds': 'x' is not a whole number. (try"),
         (["run", "glove-quick", "--jobs", "-1"], 2, "--jobs"),
         (["run", "glove-quick", "--memory", "vanila"], 2, "no memory is called 'vanila', did you mean 'vanilla'?"),
         (["run", "glove-quick", "--memory", "none,"], 2, "should be names separated by commas"),

@@ -259,7 +259,11 @@ def test_names_paths_dictionaries_and_schedules_are_read_alike(write, table):
 
 
 def test_an_unknown_name_suggests_the_nearest(write):
-    assert "Did you mean `frozen_lake/explicit`?" in lines_of("frozen_lake/explict")[0]
+    for name in ("frozen_lake/explict", "frozenlake/explicit"):
+        assert lines_of(name)[0].endswith("Did you mean `frozen_lake/explicit`?")
+    known = "Known: `cart_pole/explicit`, `cart_pole/harmless`, `cart_pole/implicit`, `cart_pole/null`"
+    for name in ("cart_pole", "cartpole", "cart_pole/cart_pole", "cart_pole/"):
+        assert lines_of(name)[0].endswith(known)
     for name in (
         "",
         "x",
