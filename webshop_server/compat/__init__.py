@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from webshop_server.compat import envs, goal, server, utils
+from webshop_server.compat import engine, envs, goal, utils
 from webshop_server.compat.envs import WebAgentSiteEnv, WebAgentTextEnv
 
 __all__ = ["WebAgentSiteEnv", "WebAgentTextEnv", "install"]
@@ -32,7 +32,7 @@ def install(file_path: str | Path | None = None) -> None:
     utils.DEFAULT_FILE_PATH = None if file_path is None else str(file_path)
     found: dict[str, ModuleType] = {
         "utils": utils,
-        "engine.engine": server,
+        "engine.engine": engine,
         "engine.goal": goal,
         "engine.normalize": goal,
         "envs.web_agent_text_env": envs,

@@ -16,15 +16,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from webshop_server.compat.server import (
-    BASE_URL,
-    END_BUTTON,
-    SimBrowser,
-    SimServer,
-    find_label,
-    list_clickables,
-    parse_action,
-)
+from webshop_server.compat.engine import END_BUTTON, parse_action
+from webshop_server.compat.server import BASE_URL, SimBrowser, SimServer, find_label, list_clickables
 from webshop_server.errors import ArgumentError, ShopError, check_choice, check_integer, refuse
 from webshop_server.product import clean
 from webshop_server.shop import Session

@@ -1,35 +1,24 @@
-"""The original's `web_agent_site.engine.engine`: `SimServer` and `SimBrowser`, catalogues, listings, pages and actions.
-
-An environment's pages are served without a socket; listings are dictionaries with the original's keys. Catalogues are
-this package's or the original's files, which are imported once.
-"""
+"""The original's `SimServer` and `SimBrowser`: the pages of an environment, served without a socket."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import random
-import re
 import warnings
-from ast import literal_eval
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from webshop_server.catalogue import Catalogue, get_cache_dir
 from webshop_server.compat import utils
 from webshop_server.compat.goal import MODEL, count_nouns, describe_score, load_tagger
-from webshop_server.errors import ArgumentError, CatalogueError, check_choice, check_integer, refuse
-from webshop_server.generate import DEFAULT_PRODUCTS
+from webshop_server.compat.listings import Listings, describe_goal, open_inventory
+from webshop_server.errors import ArgumentError, check_choice, check_integer, refuse
 from webshop_server.goals import Goal, draw_uniform, resolve_price
-from webshop_server.importer import import_products
-from webshop_server.inventory import Inventory
-from webshop_server.page_builder import format_price
-from webshop_server.product import Product, clean
+from webshop_server.product import clean
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
@@ -37,21 +26,6 @@ from webshop_server.urls import PageKind, PageUrl, normalize_query
 
 BASE_URL = "http://127.0.0.1:3000"
 _KEPT_SESSIONS = 1000
-SEARCH_RETURN_N = 50
-PRODUCT_WINDOW = 10
-TOP_K_ATTR = 10
-END_BUTTON = "Buy Now"
-NEXT_PAGE = "Next >"
-PREV_PAGE = "< Prev"
-BACK_TO_SEARCH = "Back to Search"
-
-ACTION_TO_TEMPLATE = {
-    name: f"{name.lower()}_page.html" for name in ("Description", "Features", "Reviews", "Attributes")
-}
-"""The labels of sub pages; the templates are the original's names, and not files here."""
-
-_ACTION = re.compile(r"(.+)\[(.+)\]")
-T = TypeVar("T")
 
 
 class SimServer:
@@ -381,177 +355,3 @@ def _name_action(before: PageUrl, after: PageUrl, label: str) -> str:
     if after.kind is PageKind.ITEM and label != "< prev":
         return "options" if before.kind is PageKind.ITEM else "asin"
     return "purchase" if after.kind is PageKind.DONE else ""
-
-
-class Listings(Mapping[str, "dict[str, Any]"]):
-    """The listings by asin, with the original's keys."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._shop = shop
-
-    def __getitem__(self, asin: str) -> dict[str, Any]:
-        product = self._shop.inventory.catalogue.product(asin)
-        if product is None:
-            raise KeyError(asin)
-        return _describe_product(product, self._shop.settings)
-
-    def __iter__(self) -> Iterator[str]:
-        return (product.asin for product in self._shop.inventory.catalogue)
-
-    def __len__(self) -> int:
-        return len(self._shop.inventory)
-
-
-def _describe_product(product: Product, settings: Settings) -> dict[str, Any]:
-    return {
-        "asin": product.asin,
-        "name": product.title,
-        "Title": product.title,
-        "Description": product.description,
-        "BulletPoints": list(product.bullets),
-        "Rating": product.rating or "N.A.",
-        "Reviews": [review._asdict() for review in product.reviews],
-        "Attributes": list(product.attributes),
-        "Price": format_price(product, settings),
-        "pricing": list(product.prices) or [resolve_price(product, 0)],
-        "options": {option.name: list(option.values) for option in product.options},
-        "customization_options": {option.name: list(option.values) for option in product.options},
-        "category": product.category,
-        "query": product.query,
-        "product_category": product.product_category,
-        "instruction_text": product.synthetic.text if product.synthetic else None,
-        "instruction_attributes": list(product.synthetic.attributes) if product.synthetic else None,
-        "instructions": [
-            {
-                "instruction": instruction.text,
-                "instruction_attributes": list(instruction.attributes),
-                "instruction_options": list(instruction.options),
-            }
-            for instruction in product.human
-        ],
-    }
-
-
-def describe_goal(goal: Goal, kind: str) -> dict[str, Any]:
-    """A goal with the original's keys: options by name for synthetic goals, else as a list."""
-    options = [value for _, value in goal.options] if kind == "human" else dict(goal.options)
-    return {**goal.to_dict(), "goal_options": options}
-
-
-def open_inventory(
-    file_path: str | Path | None, attr_path: str | Path | None, num_products: int | None, seed: int
-) -> Inventory:
-    """Open a catalogue.
-
-    Args:
-        file_path: as in `SimServer`.
-        attr_path: as in `SimServer`.
-        num_products: as in `SimServer`.
-        seed: seeds prices in ranges and price limits.
-
-    Raises:
-        ArgumentError: an argument breaks a rule.
-        CatalogueError: the catalogue cannot be used.
-    """
-    if num_products is not None:
-        check_integer("num_products", num_products, 1)
-    if attr_path is not None and (file_path is None or Path(file_path).suffix != ".json"):
-        raise refuse("attr_path", "None where `file_path` is no file of the original", str(attr_path), ArgumentError)
-    if file_path is None:
-        return Inventory.open(Inventory.default(num_products or DEFAULT_PRODUCTS).catalogue.path, seed)
-    path = Path(file_path)
-    if path.suffix == ".json":
-        return Inventory.open(_import_once(path, attr_path, num_products), seed)
-    inventory = Inventory.open(path, seed)
-    if num_products not in (None, len(inventory)):
-        raise refuse("num_products", f"{len(inventory)}, as many as the catalogue has", num_products, ArgumentError)
-    return inventory
-
-
-def _import_once(path: Path, attr_path: str | Path | None, num_products: int | None) -> Path:
-    """Import the original's files into the cache, unless that has been done."""
-    attributes = _beside(path, "items_ins_v2") if attr_path is None else Path(attr_path)
-    files = [path, attributes, _beside(path, "items_human_ins")]
-    try:
-        states = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file]
-    except OSError as error:
-        raise refuse("file_path", "a file that can be read", str(path), ArgumentError) from error
-    key = hashlib.sha256(repr((states, num_products)).encode()).hexdigest()[:16]
-    out = get_cache_dir() / f"imported-{key}.sqlite"
-    if out.exists():
-        try:
-            Catalogue(out)
-        except CatalogueError:
-            pass  # damaged, or of another version: imported again below
-        else:
-            return out
-    report = import_products(out, path, *files[1:], limit=num_products)
-    if report.problems:
-        warnings.warn(f"{report}; first: {report.problems[0]}", stacklevel=2)
-    return out
-
-
-def _beside(path: Path, name: str) -> Path | None:
-    """The file of a name in the same folder, with the same ending, such as `_1000`."""
-    ending = path.stem.removeprefix("items_shuffle")
-    found = (path.with_name(f"{name}{end}.json") for end in (ending, ""))
-    return next((file for file in found if file.exists()), None)
-
-
-def parse_action(action: str) -> tuple[str, str | None]:
-    """Name and argument of an action; the argument is `None` if there is none.
-
-    Example:
-        >>> parse_action("click[buy now]"), parse_action("end")
-        (('click', 'buy now'), ('end', None))
-    """
-    found = _ACTION.match(action)
-    return (found[1], found[2]) if found else (action, None)
-
-
-def convert_web_app_string_to_var(name: str, string: str) -> Any:
-    """The value of a part of a URL.
-
-    Args:
-        name: `keywords` (a list of words) or `page` (a number).
-        string: the text of the URL.
-
-    Example:
-        >>> convert_web_app_string_to_var("keywords", "['red', 'mug']"), convert_web_app_string_to_var("page", "2")
-        (['red', 'mug'], 2)
-    """
-    if check_choice("name", name, ("keywords", "page")) == "page":
-        return int(string)
-    return literal_eval(string) if string.startswith("[") else [string]
-
-
-def get_product_per_page(top_n_products: Sequence[T], page: int) -> Sequence[T]:
-    """The results of a page.
-
-    Args:
-        top_n_products: all results.
-        page: from 1.
-    """
-    return top_n_products[(page - 1) * PRODUCT_WINDOW : page * PRODUCT_WINDOW]
-
-
-def load_products(
-    filepath: str | Path | None, num_products: int | None = None, human_goals: object = True
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], dict[str, float], dict[str, set[str]]]:
-    """Read a catalogue.
-
-    Args:
-        filepath: as `file_path` of `SimServer`.
-        num_products: as in `SimServer`.
-        human_goals: accepted as in the original; listings are the same with either goals.
-
-    Returns:
-        The listings, the listings by asin, the prices by asin, and the asins by attribute.
-    """
-    server = SimServer(file_path=filepath, num_products=num_products)
-    by_asin = dict(server.product_item_dict)
-    by_attribute: dict[str, set[str]] = {}
-    for asin, listing in by_asin.items():
-        for attribute in listing["Attributes"]:
-            by_attribute.setdefault(attribute, set()).add(asin)
-    return list(by_asin.values()), by_asin, server.product_prices, by_attribute
