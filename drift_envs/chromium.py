@@ -20,7 +20,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.errors import MissingDependencyError, StateError
+from drift_envs.errors import MissingDependencyError, StateError, first_line
 
 FLAGS = (
     "--disable-background-networking",
@@ -104,7 +104,7 @@ class Chromium:
                 self._driver = self._start(profile)
             except (WebDriverException, HTTPError, OSError) as error:
                 shutil.rmtree(profile, ignore_errors=True)
-                raise StateError(f"Chromium does not start: {str(error).strip().splitlines()[0]}") from error
+                raise StateError(f"Chromium does not start: {first_line(error)}") from error
             self._quit = weakref.finalize(self, _quit, self._driver, profile)
         return self._driver
 

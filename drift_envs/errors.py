@@ -16,6 +16,7 @@
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 * `needs_extra` - names the extra where an import fails
 * `load_all` - loads several optional dependencies, with one error for all that is missing
+* `first_line` - what an error of another package says, in one line
 * `DriftWarning` - something that works but is probably unintended
 """
 
@@ -248,6 +249,16 @@ def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
     if missing:
         raise MissingDependencyError("; ".join(map(str, missing)))
     return loaded
+
+
+def first_line(error: BaseException) -> str:
+    r"""The first line of what an error says, or its class if it says nothing.
+
+    Example:
+        >>> first_line(OSError("no browser\nstack")), first_line(OSError())
+        ('no browser', 'OSError')
+    """
+    return str(error).strip().split("\n")[0] or type(error).__name__
 
 
 class DriftWarning(UserWarning):

@@ -22,6 +22,7 @@ from drift_agents.errors import EvidenceError, ExperimentError, needs_extra
 from drift_agents.experiment.folder import MANIFEST, check_merged, finished_lines, read_manifest
 from drift_agents.experiment.logs import TEST, iterate_rows
 from drift_agents.types import SUPERVISION
+from drift_envs.errors import first_line
 
 AXES = ("memory", "verifier", "controller", "team", "policy")
 """The parts of an agent, in the order of the fields of a row."""
@@ -304,7 +305,7 @@ def _read_parquet(path: Path) -> EvidenceTable:
         table = parquet.read_table(path)
         about = json.loads((table.schema.metadata or {}).get(b"drift-envs", b"{}"))
     except (OSError, pyarrow.ArrowException, ValueError) as error:
-        raise EvidenceError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+        raise EvidenceError(f"{path}: cannot be read: {first_line(error)}") from error
     if about.get("format") != FORMAT or table.column_names != [*CELL, *EPISODE]:
         raise EvidenceError(
             f"{path}: the format should be {FORMAT}, lines of this version of drift-envs. Received "

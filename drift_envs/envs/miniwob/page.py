@@ -21,7 +21,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
 from drift_envs.chromium import Chromium
-from drift_envs.errors import StateError, needs_extra
+from drift_envs.errors import StateError, first_line, needs_extra
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -373,13 +373,13 @@ def keep_alive(page: TaskPage, do: Callable[[], T], repeat: Callable[[], object]
         return do()
     except _DEAD as error:
         if page.is_alive():
-            raise StateError(f"the browser cannot do this: {str(error).strip().splitlines()[0]}") from error
+            raise StateError(f"the browser cannot do this: {first_line(error)}") from error
     try:
         page.restart()
         repeat()
         return do()
     except _DEAD as error:
-        raise StateError(f"the browser has died, and so has the next one: {str(error).splitlines()[0]}") from error
+        raise StateError(f"the browser has died, and so has the next one: {first_line(error)}") from error
 
 
 MAX_LENGTH = 16_384

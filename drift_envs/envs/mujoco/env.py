@@ -110,7 +110,7 @@ class _Runner(MujocoKnobs):
 class HalfCheetah(_Runner, HalfCheetahEnv):
     """Gymnasium's HalfCheetah-v5 with knobs; at their defaults it is bit-identical.
 
-    Knobs: `gravity`, `friction`, `mass`, `damping`, `gain`, `forward_reward`, see `RUNNER_KNOBS`.
+    Its knobs are those of `RUNNER_KNOBS`.
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
@@ -126,7 +126,7 @@ class HalfCheetah(_Runner, HalfCheetahEnv):
 class Hopper(_Runner, HopperEnv):
     """Gymnasium's Hopper-v5 with knobs; at their defaults it is bit-identical.
 
-    Knobs: `gravity`, `friction`, `mass`, `damping`, `gain`, `forward_reward`, see `RUNNER_KNOBS`.
+    Its knobs are those of `RUNNER_KNOBS`.
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
@@ -142,7 +142,7 @@ class Hopper(_Runner, HopperEnv):
 class InvertedPendulum(MujocoKnobs, InvertedPendulumEnv):
     """Gymnasium's InvertedPendulum-v5 with knobs; at their defaults it is bit-identical.
 
-    Knobs: `gravity`, `mass`, `damping`, `gain`, see `BALANCER_KNOBS`.
+    Its knobs are those of `BALANCER_KNOBS`.
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
@@ -169,7 +169,7 @@ class InvertedPendulum(MujocoKnobs, InvertedPendulumEnv):
 class Reacher(MujocoKnobs, ReacherEnv):
     """Gymnasium's Reacher-v5 with knobs; at their defaults it is bit-identical.
 
-    Knobs: `mass`, `damping`, `gain`, `target_turn`, see `REACHER_KNOBS`. With `target_turn` the point that pays is
+    Its knobs are those of `REACHER_KNOBS`. With `target_turn` the point that pays is
     another one than the target that is seen.
 
     Args:

@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from drift_envs.chromium import Chromium
 from drift_envs.envs.webshop.backends import BrowserOptions, require_started
-from drift_envs.errors import StateError
+from drift_envs.errors import StateError, first_line
 from webshop_server.app import Config, create_app, make_server, stop
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ArgumentError, SessionError, ShopError
@@ -385,7 +385,7 @@ class BrowserBackend(ServerBackend):
             return do()
         except _DEAD as error:
             if self._chromium.is_alive():
-                raise StateError(f"the browser cannot do this: {_first_line(error)}") from error
+                raise StateError(f"the browser cannot do this: {first_line(error)}") from error
         before = self._page
         try:
             self._chromium.close()
@@ -395,7 +395,7 @@ class BrowserBackend(ServerBackend):
                     return None  # type: ignore[return-value]
             return do()
         except _DEAD as error:
-            raise StateError(f"the browser has died, and so has the next one: {_first_line(error)}") from error
+            raise StateError(f"the browser has died, and so has the next one: {first_line(error)}") from error
 
     def _photograph(self) -> bytes:
         for _ in range(_POLLS):  # until the pictures are loaded
@@ -438,7 +438,3 @@ class BrowserBackend(ServerBackend):
                 return str(kind)
             time.sleep(_PAUSE)
         raise StateError(f"the page was not ready after {_POLLS * _PAUSE:g} seconds: {self.driver.current_url}")
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]
