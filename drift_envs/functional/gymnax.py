@@ -26,7 +26,8 @@ from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_val
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule.loader import Source, load_schedule
 from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.binding import declared_knobs, permutation_knob
+from drift_envs.wrappers.binding import declared_knobs
+from drift_envs.wrappers.effects import permutation_knob
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 """Names of parameters, or names with their lowest and highest values."""

@@ -20,8 +20,9 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
-from drift_envs.wrappers.binding import MASK_METHODS, KnobBinder, permute_mask, permute_masks
+from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
+from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
 from drift_envs.wrappers.internal import InternalWrapper, layers
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -67,7 +68,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
     built in; for any other environment the schedule's section `knobs` declares them. Some knobs need
-    no attribute and fit every environment, see `drift_envs.wrappers.binding`.
+    no attribute and fit every environment, see `drift_envs.wrappers.effects`.
 
     The knobs for a tick are applied before its transition, and before the environment's `reset`.
     `reset(seed=...)` restarts the schedule, `reset()` continues it.

@@ -17,8 +17,8 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.registration import parts_of
 from drift_envs.schedule import NEVER, Phase, Timeline
-from drift_envs.wrappers.binding import Effects
 from drift_envs.wrappers.drift import find_drift
+from drift_envs.wrappers.effects import Effects
 from drift_envs.wrappers.internal import InternalWrapper, layers
 
 LINE = 18
