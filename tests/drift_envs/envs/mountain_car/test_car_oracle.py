@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
-from drift_envs.envs.mountain_car.oracle import (
-    CarOracle,
+from drift_envs.envs.mountain_car.model import (
     CarSetting,
     car_magnitude,
     carried_success,
@@ -19,6 +18,7 @@ from drift_envs.envs.mountain_car.oracle import (
     replayed_success,
     solve_car,
 )
+from drift_envs.envs.mountain_car.oracle import CarOracle
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import PlannedKnobs
 from drift_envs.schedule import Schedule, Timeline
