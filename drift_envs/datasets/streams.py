@@ -31,7 +31,7 @@ from drift_envs.datasets.folder import (
 )
 from drift_envs.datasets.recorder import make_dataset_env
 from drift_envs.errors import ArgumentError, needs_extra
-from drift_envs.metrics.adaptation import Stream
+from drift_envs.metrics.detection import Stream
 
 STREAMS = ("returns", "rewards", "errors")
 """A value for each episode, and one for each step: the reward, or the error of a prediction of the response."""

@@ -17,27 +17,29 @@ generator; bootstraps take a seed. SciPy is imported when the first interval is 
 
 from drift_envs.metrics.adaptation import (
     CostKind,
+    Recoveries,
+    Recovery,
+    break_even,
+    collected_score,
+    cost_by_kind,
+    recovery,
+    recovery_deficit,
+    recovery_ratio,
+    retention,
+    summarise_recoveries,
+)
+from drift_envs.metrics.detection import (
     Cusum,
     Detection,
     DetectorScore,
     DetectorSummary,
     DriftDetector,
     Realignment,
-    Recoveries,
-    Recovery,
     Stream,
-    break_even,
-    collected_score,
-    cost_by_kind,
     detect,
     find_alarms,
-    recovery,
-    recovery_deficit,
-    recovery_ratio,
-    retention,
     score_alarms,
     score_detector,
-    summarise_recoveries,
 )
 from drift_envs.metrics.differences import KnobDifference, StatementScore, compare_phases, score_statement
 from drift_envs.metrics.statistics import (
