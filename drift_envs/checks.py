@@ -5,22 +5,20 @@
 * `check_flag`, `check_choice` - return a truth value, or one of several strings
 * `check_single` - refuses what is no single environment
 * `check_reward`, `check_action`, `check_force` - rewards and actions of spaces
-* `broken_rule`, `describe_invalid` - what is wrong with data that a pydantic model refuses
-* `key_path`, `show`, `nearest` - keys, values and known names as messages write them
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal, TypeGuard, overload
 
 import gymnasium as gym
 import numpy as np
 
+from drift_envs.error_messages import represent
 from drift_envs.errors import ArgumentError, DriftEnvsError
 
 LARGEST_COUNT = 1_000_000
@@ -117,7 +115,7 @@ def check_integer(
     rule = f"at least {least}" if most is None else f"in the interval [{least}, {most}]"
     comma = "," if most is None else ""
     raise error(
-        f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {_show(value)}"
+        f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {represent(value)}"
     )
 
 
@@ -191,7 +189,7 @@ def check_number(
         rule = f", at least {low:g}" if math.isfinite(low) else f", at most {high:g}"
     else:
         rule = ""
-    raise error(f"`{name}` should be a number{rule}. Received {_show(value)}")
+    raise error(f"`{name}` should be a number{rule}. Received {represent(value)}")
 
 
 @overload
@@ -229,7 +227,7 @@ def check_interval(name: str, value: Any, interval: str, *, optional: bool = Fal
         if not excluded:
             return float(value)
     raise ArgumentError(
-        f"`{name}` should be in the interval {interval}{', or None' if optional else ''}. Received {_show(value)}"
+        f"`{name}` should be in the interval {interval}{', or None' if optional else ''}. Received {represent(value)}"
     )
 
 
@@ -393,123 +391,3 @@ def check_force(action: Any) -> Any:
     if array is None or array.shape != (1,) or array.dtype.kind not in "biuf" or not np.isfinite(array[0]):
         raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
     return action
-
-
-def _show(value: object) -> str:
-    """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return f"a whole number of {value.bit_length()} bits"
-    return repr(value)
-
-
-_RULES = {
-    "int_type": "should be a whole number",
-    "float_type": "should be a number",
-    "bool_type": "should be true or false",
-    "string_type": "should be a text",
-    "dict_type": "should be a mapping",
-    "extra_forbidden": "is no key that belongs here",
-    "model_type": "should be a mapping",
-    "model_attributes_type": "should be a mapping",
-    "tuple_type": "should be a list",
-    "string_too_short": "should have at least {min_length} characters",
-    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit; "
-    "letters are a to z and A to Z",
-    "greater_than": "should be more than {gt}",
-    "greater_than_equal": "should be at least {ge}",
-    "less_than": "should be less than {lt}",
-    "less_than_equal": "should be at most {le}",
-    "literal_error": "should be {expected}",
-    "too_short": "should have at least {min_length} entries",
-    "too_long": "should have at most {max_length} entries",
-}
-"""The words of this package for the errors of pydantic, by type."""
-
-
-def broken_rule(found: Mapping[str, Any]) -> str:
-    """What is wrong with one value, after one of the errors of a pydantic `ValidationError`: rule, value and advice.
-
-    Example:
-        >>> broken_rule({"type": "greater_than_equal", "ctx": {"ge": 1}, "input": 0, "msg": "..."})
-        'should be at least 1. Received 0'
-    """
-    kind, received, context = found["type"], found["input"], found.get("ctx", {})
-    if kind == "missing":
-        return "is missing"
-    message = found["msg"].removeprefix("Input ")
-    rule = _RULES[kind].format_map(context) if kind in _RULES else message[0].lower() + message[1:]
-    if kind == "json_invalid":  # the message says where; the value is the whole text
-        return rule
-    text = f"{rule}. Received {len(received) if kind in ('too_short', 'too_long') else show(received)}"
-    if kind == "literal_error" and isinstance(received, str):
-        options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
-        close = difflib.get_close_matches(received, options, n=1)
-        text += f". Did you mean '{close[0]}'?" if close else ""
-    return text
-
-
-def describe_invalid(error: Any) -> str:
-    """The first finding of a pydantic `ValidationError` on one line: the key, the rule and the value.
-
-    Example:
-        >>> from pydantic import TypeAdapter, ValidationError
-        >>> try:
-        ...     TypeAdapter(dict[str, list[int]]).validate_json('{"goals": [1, null]}')
-        ... except ValidationError as error:
-        ...     print(describe_invalid(error))
-        `goals[1]` should be a whole number. Received null
-    """
-    first = error.errors(include_url=False)[0]
-    place = key_path(first["loc"])
-    return f"{f'`{place}` ' if place else ''}{broken_rule(first)}"
-
-
-def key_path(path: Iterable[str | int]) -> str:
-    """A path in the notation of messages.
-
-    Example:
-        >>> key_path(("drifts", 1, "set", "map"))
-        'drifts[1].set.map'
-    """
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-_MAX_SHOWN = 60
-
-
-def show(value: Any) -> str:
-    """A value as YAML writes it, cut to a readable length.
-
-    Example:
-        >>> show(None), show(True), show("B")
-        ('null', 'true', "'B'")
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = _show(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
-
-
-_MANY = 20  # above so many names a message names the nearest ones only
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggests the known name that is most like an unknown one, or lists them all, of many names the nearest.
-
-    Example:
-        >>> nearest("slipp", ["map", "slip"])
-        'Did you mean `slip`?'
-        >>> nearest("gravity", ["map", "slip"])
-        'Known: `map`, `slip`'
-    """
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"Did you mean `{close[0]}`?"
-    if len(names) > _MANY:
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0)
-        return f"The nearest of {len(names)}: {', '.join(f'`{name}`' for name in near)}"
-    return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"

@@ -18,7 +18,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from drift_envs.checks import nearest
+from drift_envs.error_messages import nearest
 from drift_envs.errors import ArgumentError, DriftEnvsError, UnknownArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS

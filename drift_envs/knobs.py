@@ -17,7 +17,8 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_envs.checks import is_number, show
+from drift_envs.checks import is_number
+from drift_envs.error_messages import show
 from drift_envs.errors import KnobError
 
 Value = Any

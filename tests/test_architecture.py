@@ -32,7 +32,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "drift_envs": [
-        ["_version", "errors"],
+        ["_version", "error_messages", "errors"],
         ["checks", "command_line", "lazy"],
         ["chromium", "drawing", "knobs"],
         ["registration", "tool_calls"],
@@ -97,7 +97,7 @@ ORDER: dict[str, list[list[str]]] = {
 GUESTS = {
     "drift_envs": {"webshop_server", "drift_schedules"},
     "webshop_server": set(),
-    "drift_agents": {"drift_envs.checks", "drift_envs.errors", "drift_envs.lazy"},
+    "drift_agents": {"drift_envs.checks", "drift_envs.error_messages", "drift_envs.errors", "drift_envs.lazy"},
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server.command_line"},

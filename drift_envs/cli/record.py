@@ -19,10 +19,10 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from drift_envs.checks import describe_invalid
 from drift_envs.cli.options import prepare_file
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
 from drift_envs.datasets.recorder import Act, make_policy
+from drift_envs.error_messages import describe_invalid
 from drift_envs.errors import (
     ArgumentError,
     MissingDependencyError,

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.checks import show
+from drift_envs.error_messages import show
 from drift_envs.errors import ArgumentError, StateError, needs_extra
 
 EXTRA = "dataset"

@@ -9,7 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_envs.checks import is_number, show
+from drift_envs.checks import is_number
+from drift_envs.error_messages import show
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Timeline

@@ -24,7 +24,7 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from drift_envs.checks import broken_rule, key_path, nearest, show
+from drift_envs.error_messages import broken_rule, key_path, nearest, show
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DriftWarning, KnobError, Problem, ScheduleError
 from drift_envs.knobs import Knob, KnobTable, Value, leaves_to_seed, powers, reflect, swapped
 from drift_envs.schedule.model import (

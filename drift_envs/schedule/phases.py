@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_envs.checks import nearest
+from drift_envs.error_messages import nearest
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.schedule.model import MAX_TICK, SOURCE, Drift
 from drift_envs.schedule.occurrences import MOST_EVENTS, Occurrences, times_of

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from drift_envs.checks import key_path, nearest, show
+from drift_envs.error_messages import key_path, nearest, show
 from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
 
 if TYPE_CHECKING:

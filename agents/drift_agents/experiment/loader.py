@@ -29,7 +29,7 @@ from drift_agents.matching import matching_names
 from drift_agents.part_file import PartFile, texts_in
 from drift_agents.parts import Registry
 from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
-from drift_envs.checks import broken_rule, key_path
+from drift_envs.error_messages import broken_rule, key_path
 from drift_envs.errors import Problem, ScheduleError
 from drift_envs.schedule.yaml import FILE_ENDINGS, Finding, KeyPath, Mark, read_document, split_suffix
 

@@ -32,7 +32,8 @@ from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.lessons import read_view
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
-from drift_envs.checks import check_choice, describe_invalid
+from drift_envs.checks import check_choice
+from drift_envs.error_messages import describe_invalid
 
 if TYPE_CHECKING:
     from drift_agents.experiment.environments import EvaluationWrapper
