@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from drift_envs.checks import check_integer
-from drift_envs.cli.record import RECORDING_SUFFIX, read_recording, to_action
+from drift_envs.cli.recording import RECORDING_SUFFIX, read_recording, to_action
 from drift_envs.datasets import DatasetOptions, ReplayedEpisode, read_streams, write_dataset, write_minari
 from drift_envs.datasets.streams import load_minari
 from drift_envs.entry_points import make_from_schedule

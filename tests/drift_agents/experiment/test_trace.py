@@ -22,7 +22,7 @@ from drift_agents.experiment.trace import CellTrace, EpisodeTrace, TraceHeader, 
 from drift_agents.prompt.lessons import read_view
 from drift_agents.types import Episode
 
-from drift_envs.cli.record import read_recording
+from drift_envs.cli.recording import read_recording
 from drift_envs.errors import ArgumentError as EnvsArgumentError
 from drift_envs.schedule.loader import load_schedule
 from tests.drift_agents.experiment.cells import forget_cell, read_cells

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, pick_before_last, read_recording, replay, without_display, write_film
+from drift_envs.cli.record import film, pick_before_last, without_display, write_film
+from drift_envs.cli.recording import read_recording, replay
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay import CHANGED
 
