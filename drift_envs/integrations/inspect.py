@@ -10,7 +10,8 @@ from typing import Any
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import needs_extra
-from drift_envs.integrations.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
+from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.wrappers.drift import Source
 
 with needs_extra("inspect_ai", "inspect"):

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import StateError, needs_extra
-from drift_envs.integrations.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
+from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.integrations.loopback import LOOPBACK, MAX_BODY, HostRule, guard, listen
 from drift_envs.wrappers.drift import Source
 
@@ -29,7 +30,7 @@ class LifetimeAction(Action):  # type: ignore[misc, unused-ignore]
     """What an agent says.
 
     Args:
-        message: a message with an action, see `drift_envs.integrations.lifetime.read_message`.
+        message: a message with an action, see `drift_envs.integrations.dialogue.read_message`.
     """
 
     message: str
@@ -39,7 +40,7 @@ class LifetimeObservation(Observation):  # type: ignore[misc, unused-ignore]
     """What an agent is shown; `reward` is the score of an episode that has just ended, otherwise 0.
 
     Args:
-        message: the next message of the dialogue, see `drift_envs.integrations.lifetime.Dialogue`.
+        message: the next message of the dialogue, see `drift_envs.integrations.dialogue.Dialogue`.
         instructions: what belongs before the first message, from the system.
         episodes: the number of episodes that have ended.
         scores: score by phase, and recovery, when the lifetime is over; empty before.

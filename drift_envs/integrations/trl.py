@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from drift_envs.integrations.lifetime import (
-    TOOL_INSTRUCTIONS,
-    Dialogue,
-    TextLifetime,
-    lifetime_reward,
-    spread_lifetimes,
-)
+from drift_envs.integrations.dialogue import TOOL_INSTRUCTIONS, Dialogue
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, spread_lifetimes
 
 OVER = "All episodes have ended. No further action is possible."
 """The answer to actions after the end of a lifetime."""

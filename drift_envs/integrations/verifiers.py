@@ -13,14 +13,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from drift_envs.errors import MissingDependencyError
-from drift_envs.integrations.lifetime import (
-    INSTRUCTIONS,
-    Dialogue,
-    TextLifetime,
-    lifetime_reward,
-    lifetime_scores,
-    spread_lifetimes,
-)
+from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, lifetime_scores, spread_lifetimes
 
 try:
     import httpx

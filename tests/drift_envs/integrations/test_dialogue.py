@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.errors import ArgumentError
-from drift_envs.integrations.lifetime import PATIENCE, Dialogue, TextLifetime, read_message
+from drift_envs.integrations.dialogue import PATIENCE, Dialogue, read_message
+from drift_envs.integrations.lifetime import TextLifetime
 
 STILL = {"version": 1, "name": "still", "env": "DriftFrozenLake-v0", "base": {"map": ["SFF", "HHG"]}}
 

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.integrations.lifetime import Dialogue, TextLifetime, lifetime_scores
+from drift_envs.integrations.dialogue import Dialogue
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_scores
 
 TURN = {
     "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
