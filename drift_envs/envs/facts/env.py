@@ -70,9 +70,9 @@ class Facts(CommandEnv[int, FactsEpisode]):
     | `pass` | no answer, which ends the day |
 
     The observation is a JSON object: `day`, `heard` (the sentences of this day), `asked` (how often), `question`;
-    with `observation_mode="text"` it is a text. The first day introduces all facts of the pool, and lasts until a
-    step. The reward is 1 for the present value, else 0, minus the cost of asking; the right value is not shown after a
-    wrong answer.
+    with `observation_mode="text"` it is a text. The first day in a world introduces all facts of the pool, and lasts
+    until a step. The reward is 1 for the present value, else 0, minus the cost of asking; the right value is not shown
+    after a wrong answer.
 
     Knobs, with defaults and bounds: `drift-envs list --env DriftFacts-v0`. Those of the kinds of change count the
     changes so far; each kind has facts of its own, among which its changes take turns.
@@ -135,6 +135,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
         self._day, self._since = 0, None
         self._today: tuple[int, Counts | None, tuple[int, ...] | None] = (0, None, None)
         self._values: frozenset[str] = frozenset()
+        self._told_place: int | None = None
         self._is_unplayed = False
 
     _since: Counts | None
@@ -170,9 +171,11 @@ class Facts(CommandEnv[int, FactsEpisode]):
         """
         options = dict(options or {})
         starts = seed is not None and not self._keeps_tasks
-        # The first day, which introduces the facts, lasts until something is done: experiments seed before they play.
-        is_first = starts or (self._is_unplayed and self._today[1] is None)
-        day, since = (0, None) if is_first else (self._day, self._since)
+        # A day which introduces the facts lasts until something is done: experiments seed before they play.
+        is_again = self._is_unplayed and self._today[1] is None
+        day = 0 if starts else self._today[0] if is_again else self._day
+        is_first = starts or is_again or self.place != self._told_place
+        since = None if is_first else self._since
         if "day" in options:
             day = check_integer("day", options.pop("day"), 0)
         if "since" in options:
@@ -188,6 +191,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
             self._today, self._values = before
             raise
         self._day, self._since, self._is_unplayed = day + 1, self.episode.model.counts, True
+        self._told_place = self.place
         return result
 
     def _find_task(self, number: int) -> tuple[int, int]:
@@ -239,7 +243,8 @@ class Facts(CommandEnv[int, FactsEpisode]):
 
     def save_state(self) -> dict[str, Any]:
         """The state of the day and what was heard before, without knobs and random generators."""
-        return {**super().save_state(), "days": (self._day, self._since, self._today, self._values, self._is_unplayed)}
+        days = (self._day, self._since, self._today, self._values, self._told_place, self._is_unplayed)
+        return {**super().save_state(), "days": days}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore a state.
@@ -248,7 +253,7 @@ class Facts(CommandEnv[int, FactsEpisode]):
             state: from `save_state`.
         """
         super().load_state(state)
-        self._day, self._since, self._today, self._values, self._is_unplayed = state["days"]
+        self._day, self._since, self._today, self._values, self._told_place, self._is_unplayed = state["days"]
 
     def _draw_page(self) -> np.ndarray:
         return draw_facts_picture(self.episode)

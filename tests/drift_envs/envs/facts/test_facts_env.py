@@ -114,6 +114,19 @@ def test_the_first_day_lasts_until_a_step() -> None:
     assert len(heard(env.reset()[0])) == 1
 
 
+def test_a_new_world_is_introduced_as_the_first_one_was() -> None:
+    move = {"version": 1, "name": "move", "base": {"world": 3}, "drifts": [{"at": 2, "set": {"world": 5}}]}
+    env = gym.make("DriftFacts-v0", schedule=move, pool=3)
+    second = twin(env)
+    for day, sentences in enumerate([4, 1, 4, 1]):
+        state, info = env.reset(seed=0 if day == 0 else None)
+        assert json.loads(state)["day"] == day
+        assert len(heard(state)) == sentences
+        assert env.get_wrapper_attr("oracle").action(state, day) in info["actions"]
+        assert second.reset()[0] == state
+        env.step("pass")
+
+
 @pytest.mark.parametrize("schedule", SAID)
 def test_a_change_that_is_said_is_heard_once(schedule: str) -> None:
     env = gym.make("DriftFacts-v0", schedule=schedule)
