@@ -30,7 +30,8 @@ class Recall:
 
     Memory is queried for the present state first, then for every other known state (of `FocusedMemory`,
     for those it lists), in order of first mention, so that a policy can join them into a model of the
-    environment (GLOVE, appendix B.6). A matching rule that is `RelatedStates` excludes unrelated states.
+    environment (GLOVE, appendix B.6). A matching rule that is `RelatedStates` excludes unrelated states. Records of
+    other states that the first query recalls, as a similarity search does, stand among those of other states.
 
     Args:
         k: the number of records for each query; `None` leaves it to the memory.
@@ -171,8 +172,9 @@ class PromptBuilder:
         """
         state_key, related, k = self.matching.state_key, self._related, self.recall.k
         key = state_key(state)
-        here = memory.retrieve(state, k, now)
-        notes: dict[RecordId, Note] = {note.id: note for note in here.notes}
+        recalled = memory.retrieve(state, k, now)
+        here, associated = self._split(key, recalled)
+        notes: dict[RecordId, Note] = {note.id: note for note in recalled.notes}
         blocks: list[_Block] = []
         others = (
             other
@@ -195,7 +197,7 @@ class PromptBuilder:
             if values is None
             else fold(here.records, values, here.weights, steps_to_go, visits)
         )
-        elsewhere, ids = self._elsewhere(state, here, blocks)
+        elsewhere, ids = self._elsewhere(here, associated, blocks)
         view = PromptView(
             task,
             state,
@@ -224,20 +226,31 @@ class PromptBuilder:
             states.setdefault(self.matching.state_key(record.state), record.state)
         return list(states.values())
 
+    def _split(self, key: Hashable, recalled: Retrieved) -> tuple[Retrieved, Retrieved]:
+        """The records of the present state, and those of other states that a memory recalled with them."""
+        state_key = self.matching.state_key
+        if all(state_key(state) == key for state in {record.state for record in recalled.records}):
+            return recalled, Retrieved()
+        pairs = list(zip(recalled.records, recalled.weights, strict=True))
+        here = [pair for pair in pairs if state_key(pair[0].state) == key]
+        associated = [pair for pair in pairs if state_key(pair[0].state) != key]
+        return _retrieved(here), _retrieved(associated)
+
     def _elsewhere(
-        self, state: str, here: Retrieved, blocks: list[_Block]
+        self, here: Retrieved, associated: Retrieved, blocks: list[_Block]
     ) -> tuple[tuple[Recollection, ...], list[RecordId]]:
         """The recollections of other states, and the ids of all records, those of this state included."""
         ids = [record.id for record in here.records]
-        if _is_own(self.matching, state, here.records) and all(block.own for block in blocks):
+        if not associated.records and all(block.own for block in blocks):
             elsewhere = tuple(chain.from_iterable(block.items for block in blocks))
             for block in blocks:
                 ids += block.ids
         else:
-            # A memory that recalls records of other states may recall one twice; it is shown once,
-            # as it was recalled last.
-            seen = set(ids)
-            fresh = {
+            # A memory that recalls records of other states may recall one twice; it is shown once, as the query for
+            # the present state recalled it, or else as it was recalled last.
+            fresh = {record.id: (record, weight) for record, weight in zip(*associated[:2], strict=True)}
+            seen = {*ids, *fresh}
+            fresh |= {
                 record.id: (record, weight)
                 for block in blocks
                 for record, weight in zip(block.records, block.weights, strict=True)
@@ -261,6 +274,11 @@ class PromptBuilder:
                 self._blocks.clear()
             self._blocks[state] = block
         return block
+
+
+def _retrieved(pairs: list[tuple[Record, float]]) -> Retrieved:
+    """Records with their weights, without notes."""
+    return Retrieved(tuple(record for record, _ in pairs), tuple(weight for _, weight in pairs))
 
 
 def _is_own(matching: Matching, state: str, records: tuple[Record, ...]) -> bool:

@@ -55,19 +55,22 @@ def plainly(
     memory: Memory, matching: Exact, recall: Recall, state: str, now: AgentClock
 ) -> tuple[PromptView, list[int]]:
     """What the view is meant to be, without keeping anything."""
-    here = memory.retrieve(state, recall.k, now)
+    recalled = memory.retrieve(state, recall.k, now)
     key = matching.state_key(state)
+    pairs = list(zip(recalled.records, recalled.weights, strict=True))
+    here = [pair for pair in pairs if matching.state_key(pair[0].state) == key]
+    elsewhere = {pair[0].id: pair for pair in pairs if pair not in here}
     states = dict.fromkeys(record.state for record in memory.records())
     others = [other for other in states if matching.state_key(other) != key][: recall.states]
     answers = [memory.retrieve(other, recall.k, now) for other in others]
-    known = {record.id for record in here.records}
-    elsewhere = {
+    known = {record.id for record in recalled.records}
+    elsewhere |= {
         record.id: (record, weight)
         for answer in answers
         for record, weight in zip(answer.records, answer.weights, strict=True)
         if record.id not in known
     }
-    notes = {note.id: note.text for answer in (here, *answers) for note in answer.notes}
+    notes = {note.id: note.text for answer in (recalled, *answers) for note in answer.notes}
     belief = None
     if recall.outlook is not None:
         belief = ValueEstimate(memory.records(), recall.outlook, matching.state_key)
@@ -75,13 +78,13 @@ def plainly(
         "Task.",
         state,
         ("0", "1"),
-        fold(here.records, belief, here.weights),
+        fold([record for record, _ in here], belief, [weight for _, weight in here]),
         fold([record for record, _ in elsewhere.values()], weights=[weight for _, weight in elsewhere.values()]),
         tuple(notes.values()),
         now.step,
         7,
     )
-    return view, [*sorted([*known, *elsewhere]), *notes]
+    return view, [*sorted({*known, *elsewhere}), *notes]
 
 
 steps = st.lists(
@@ -115,6 +118,20 @@ def test_blocks_make_the_same_view(
         assert (made, list(ids)) == plainly(memory, matching, recall, state, now)
         memory.observe(Experience(state, action, Outcome(after, float(ended), ended), 0.0, now), now)
         memory.remove(gone)
+
+
+def test_records_of_other_states_do_not_stand_under_the_present_one() -> None:
+    memory = Associative()
+    for time, state in enumerate(STATES[:2]):
+        now = AgentClock(0, time)
+        memory.observe(Experience(state, "0", Outcome(STATES[4], 0.0, True), 0.0, now), now)
+    for states in (0, 256):
+        view, ids = PromptBuilder(Exact(), Recall(states=states)).make(
+            memory, "Task.", STATES[0], ("0",), AgentClock(0, 2)
+        )
+        assert [item.state for item in view.here] == [STATES[0]]
+        assert [item.state for item in view.elsewhere] == [STATES[1]]
+        assert ids[:2] == (0, 1)
 
 
 def test_the_number_of_other_states_is_bounded() -> None:
