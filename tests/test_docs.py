@@ -46,6 +46,17 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
+def test_pages_named_in_code_exist() -> None:
+    code = [
+        path
+        for folder in ("agents", "drift_envs", "research", "webshop_server")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = {found for path in code for found in re.findall(r"`(docs/[\w/]+\.md)`", path.read_text(encoding="utf-8"))}
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     text = without_code(page.read_text(encoding="utf-8"))

@@ -47,7 +47,7 @@ class Run:
     rows: Sequence[Row] = field(repr=False)
 
     def frame(self) -> pd.DataFrame:
-        """A row for every episode and a column for every field of its line (`docs/logging.md`).
+        """A row for every episode and a column for every field of its line (`docs/logs.md`).
 
         What has no value is missing in the frame, too: `NaN` among numbers, else `None`. Episodes of a training phase
         have `train` as `stage` and belong to no phase.

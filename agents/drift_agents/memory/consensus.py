@@ -235,7 +235,7 @@ class ConsensusMemory(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = tuple(attempt_steps(self.transitions.select(self._written), self.key))
+        steps = tuple(attempt_steps(self.transitions.select(self._written), self.key, now.episode))
         candidates: list[ProposedItem] = []
         if steps and not self._has_team:
             # Before anything changes, so that an error of the model leaves memory as it was.

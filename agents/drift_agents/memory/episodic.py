@@ -155,7 +155,8 @@ class EpisodicMemory(TransitionStoreMemory):
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Learn from the episode, if it belongs to the pool."""
-        steps = attempt_steps(self.transitions.select(self._written), self.transitions.matching.state_key)
+        key = self.transitions.matching.state_key
+        steps = attempt_steps(self.transitions.select(self._written), key, now.episode)
         if steps and (self.pool == "all" or is_success(result)):
             self._learn(result, steps, now)
         self._written = {}

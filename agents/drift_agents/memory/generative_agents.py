@@ -1,7 +1,7 @@
 """Generative Agents: a memory stream, ranked by recency, importance and relevance, with reflection.
 
 Source: Park et al., "Generative agents: interactive simulacra of human behavior" (UIST 2023), section 4, as GLOVE uses
-it (appendix B.1). `docs/memories/generative_agents.md` says what is faithful and what was decided here.
+it (appendix B.1). `docs/memories/items.md` says what is faithful and what was decided here.
 
 The rules that answer offline repeat the statements and report contradictions between them. Results that depend on them
 show that the mechanism works; they are no evidence about the reflection of a language model.

@@ -238,7 +238,8 @@ class MemoryBank(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer is no summary.
         """
-        written = self.transitions.select(self._written)
+        # A verifier may have held back a record of an earlier day until now.
+        written = [record for record in self.transitions.select(self._written) if record.now.episode == now.episode]
         self._written.clear()
         if not written or not self.days:
             return

@@ -2,7 +2,7 @@
 
 Sources: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.1 and algorithm
 1; Zheng et al., "Synapse: trajectory-as-exemplar prompting with memory for computer control" (ICLR 2024), as AdaMEM
-compares with it (section 4.1). `docs/memories/adamem.md` and `docs/memories/synapse.md` say what is faithful and what
+compares with it (section 4.1). `docs/memories/adamem.md` and `docs/memories/items.md` say what is faithful and what
 was decided here. AdaMEM's short-term memory, the strategy, is `drift_agents.controller.adamem`.
 """
 

@@ -142,25 +142,28 @@ def truncate(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
-def attempt_steps(written: Iterable[Record], key: Callable[[str], Hashable]) -> list[Record]:
+def attempt_steps(written: Iterable[Record], key: Callable[[str], Hashable], episode: int) -> list[Record]:
     """The steps of an attempt among the records written meanwhile, in the order of experience.
 
     A verified summary counts as a step where a verifier wrote it in place of the experience: it begins
-    where the step before it led to, and the next step has another state or action.
+    where the step before it led to, and the next step has another state or action. A record of an earlier episode,
+    which a verifier held back until now, is no step.
 
     Args:
         written: the records written during the episode.
         key: the matching rule's key of a state.
+        episode: its number on the agent's clock.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
         >>> transitions = [("a", "b", False), ("b", "c", True), ("x", "y", True)]
         >>> records = [Record(i, s, "1", ((Outcome(t, 0.0, False), 1.0),), 1, AgentClock(0, i), v)
         ...            for i, (s, t, v) in enumerate(transitions)]
-        >>> [record.state for record in attempt_steps(records, str)]
+        >>> [record.state for record in attempt_steps(records, str, 0)]
         ['a', 'b']
     """
-    ordered = sorted(written, key=lambda record: (record.now, record.id))
+    own = (record for record in written if record.now.episode == episode)
+    ordered = sorted(own, key=lambda record: (record.now, record.id))
     steps: list[Record] = []
     for place, record in enumerate(ordered):
         if record.verified:

@@ -214,7 +214,8 @@ class Voyager(TransitionStoreMemory):
         Raises:
             ModelError: if the model's answer has the wrong form.
         """
-        steps = attempt_steps(self.transitions.select(self._written), self.transitions.matching.state_key)
+        key = self.transitions.matching.state_key
+        steps = attempt_steps(self.transitions.select(self._written), key, now.episode)
         judgement = skill = None
         if steps:
             # Before anything changes, so that an error of the model leaves memory as it was.

@@ -64,6 +64,24 @@ class Life:
 PLACES = ("[1]", "[2]", "[3]", "[4]", "[5]")
 
 
+@pytest.mark.parametrize("name", [*NAMES, "voyager", "consensus", "memory_bank"])
+def test_a_step_that_a_verifier_held_back_begins_no_later_episode(name: str) -> None:
+    """A quarantined surprise is written with its own time when the same action has its usual outcome again."""
+    memory = make_memory(name, **({"mode": "skills"} if name == "voyager" else {}))
+    fell = Experience("[1]", "go", Outcome("[9]", 0.0, True), 0.0, AgentClock(0, 1))
+    memory.observe(fell, fell.now)
+    for place, score in ((0, 0.0), (1, 1.0)):
+        now = AgentClock(1, 2 + place)
+        memory.observe(Experience(f"[{place}]", "go", Outcome(f"[{place + 1}]", score, bool(score)), score, now), now)
+    memory.end_episode(Episode(TASK, 1.0, 2, True), AgentClock(1, 4))
+    memory.retrieve("[0]", None, AgentClock(2, 4))
+    notes = memory.retrieve("[0]", None, AgentClock(2, 4)).notes
+    recalled = recall_exemplars(memory, "[0]", 1, AgentClock(2, 4))
+    told = " ".join([*(note.text for note in notes), *(step.state for one in recalled for step in one.steps)])
+    assert told.index("[0]") < f"{told}[1]".index("[1]")
+    assert "[9]" not in told
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_belongs_to_the_pool_is_learned(name: str) -> None:
     for pool, learned in (("success", 1), ("all", 2)):

@@ -64,10 +64,10 @@ def test_another_text_is_refused(text: str) -> None:
 
 
 def test_the_steps_of_an_attempt() -> None:
-    """Summaries stand for a dropped step, late ones are put in order, those of other places are left out."""
+    """Summaries stand for a dropped step, late ones are put in order, those of other places and episodes left out."""
 
-    def record(number: int, state: str, after: str, step: int, verified: bool = False) -> Record:
-        return Record(number, state, "1", ((Outcome(after, 0.0, False), 1.0),), 1, AgentClock(0, step), verified)
+    def record(number: int, state: str, after: str, step: int, verified: bool = False, episode: int = 1) -> Record:
+        return Record(number, state, "1", ((Outcome(after, 0.0, False), 1.0),), 1, AgentClock(episode, step), verified)
 
     written = [
         record(0, "a", "b", 0),
@@ -77,5 +77,6 @@ def test_the_steps_of_an_attempt() -> None:
         record(4, "d", "e", 4, verified=True),
         record(5, "d", "e", 4),
         record(6, "z", "c", 2),
+        record(7, "y", "a", -1, episode=0),
     ]
-    assert [step.id for step in attempt_steps(written, str)] == [0, 1, 6, 2, 5]
+    assert [step.id for step in attempt_steps(written, str, 1)] == [0, 1, 6, 2, 5]
