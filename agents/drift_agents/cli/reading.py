@@ -213,7 +213,7 @@ def _export_stepmft(
     Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
     adamem with effort high.
     """
-    from drift_agents.experiment.trace import export
+    from drift_agents.experiment.finetuning import export
 
     kept, made = export(folder, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")
@@ -241,6 +241,6 @@ def _export_choices(
     ] = "brief",
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
-    from drift_agents.experiment.trace import export_choices
+    from drift_agents.experiment.finetuning import export_choices
 
     print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes', prompt)} decisions")

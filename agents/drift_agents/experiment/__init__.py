@@ -7,7 +7,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 * `runner` plays those that are missing, in `workers` or `clusters`
 * `episode` makes the environment (`environments`) and the agent (`players`) of a cell, and plays its episodes
 * `evaluator` compares what happened with the oracle; `logs` has the lines, `trace` the steps, `folder` the files
-* `replay` plays cells of a finished run again
+* `replay` plays cells of a finished run again; `finetuning` makes training sets of its steps
 * `own_lines` puts the log of a loop of one's own beside them
 
 The folder `experiments` holds the files that come with the package.

@@ -31,10 +31,10 @@ from drift_agents.environment import (
     named_environment,
 )
 from drift_agents.errors import ArgumentError, PartError
+from drift_agents.experiment.finetuning import export_choices
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.players import make_agent
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.trace import export_choices
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.service import Service
 from drift_agents.matching import Matching, make_matching, matching_names

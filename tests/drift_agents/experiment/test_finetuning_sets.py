@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.finetuning import export, pick, read_samples
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.trace import export, pick, read_samples
 
 TINY = {
     "name": "tiny-effort",
