@@ -22,7 +22,8 @@ from drift_agents.analysis.inspect.page import hash_source, script_json
 from drift_agents.analysis.leaderboard import LEGEND, name_of
 from drift_agents.analysis.names import VERIFIER_NAMES
 from drift_agents.analysis.plots import FAMILY_COLOURS, OTHER, REFERENCES, family_of
-from drift_agents.analysis.ranking import BOARD, CHARGES, MEASURES, describe_cells, price_cells
+from drift_agents.analysis.price import CHARGES, MEASURES, describe_cells, price_cells
+from drift_agents.analysis.ranking import BOARD
 from drift_agents.experiment.folder import write_text
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup

@@ -21,7 +21,8 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from drift_agents.analysis.evidence import EvidenceTable
-from drift_agents.analysis.ranking import LEVEL, Resamples, estimate, price_cells
+from drift_agents.analysis.price import price_cells
+from drift_agents.analysis.resampling import LEVEL, Resamples, estimate
 from drift_agents.analysis.table import MISSING, Table, format_difference
 from drift_agents.errors import EvidenceError
 from pydantic import Field

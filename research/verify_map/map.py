@@ -5,7 +5,7 @@
 * `tabulate_map` - the points as a table
 * `rule_curves` - success over budgets of some rules
 
-A rule wins a point by the mean area over instances (`drift_agents.analysis.ranking`); references do not take part. Its
+A rule wins a point by the mean area over instances (`drift_agents.analysis.price`); references do not take part. Its
 lead is the paired difference to the best rule of another family, with a bootstrap interval over instances. The
 p-values of all leads of one environment at one charge are corrected together (Holm). Winner and runner-up are chosen
 on the instances that the lead is measured on, which makes the lead of near-equal rules too large; `first` says in how
@@ -21,16 +21,8 @@ import numpy as np
 import pandas as pd
 from drift_agents.analysis.evidence import EvidenceTable, Key
 from drift_agents.analysis.leaderboard import name_of
-from drift_agents.analysis.ranking import (
-    AREA,
-    CHARGES,
-    LEVEL,
-    MEASURES,
-    Resamples,
-    estimate,
-    instance_values,
-    price_cells,
-)
+from drift_agents.analysis.price import AREA, CHARGES, MEASURES, instance_values, price_cells
+from drift_agents.analysis.resampling import LEVEL, Resamples, estimate
 from drift_agents.analysis.table import Table, format_difference, format_plain
 from drift_agents.errors import EvidenceError
 

@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 from drift_agents.analysis.evidence import SUFFIX, EvidenceTable, read_evidence
 from drift_agents.analysis.leaderboard import describe_standings, row_names, tabulate_standings
-from drift_agents.analysis.ranking import AREA, CHARGES, MEASURES, Resamples, Standings, price_cells, rank_agents
+from drift_agents.analysis.price import AREA, CHARGES, MEASURES, price_cells
+from drift_agents.analysis.ranking import Standings, rank_agents
+from drift_agents.analysis.resampling import Resamples
 from drift_agents.analysis.table import Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.errors import EvidenceError
 from drift_agents.experiment.folder import write_text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.plots import FAMILY_COLOURS, OTHER
-from drift_agents.analysis.ranking import BUDGETS, UNLIMITED
+from drift_agents.analysis.price import BUDGETS, UNLIMITED
 
 from drift_envs.metrics import Estimate
 from research.pictures import PlotFile, make_folder, style_of, write_panels

@@ -6,7 +6,7 @@
 * `map_experiments` - the shipped experiments, with the chosen options
 * `tabulate_options` - the chosen options, for the page of the map
 
-A candidate is judged by the area of `drift_agents.analysis.ranking`, without a charge, averaged over the development
+A candidate is judged by the area of `drift_agents.analysis.price`, without a charge, averaged over the development
 instances of an environment; of equals the first of the file is taken. Both lakes are one environment, and so are
 the drifts of the house.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 from drift_agents.analysis.evidence import AXES, EvidenceTable, read_evidence
-from drift_agents.analysis.ranking import AREA, price_cells
+from drift_agents.analysis.price import AREA, price_cells
 from drift_agents.analysis.table import Table
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec

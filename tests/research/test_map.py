@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.ranking import AREA, MEASURES, price_cells
+from drift_agents.analysis.price import AREA, MEASURES, price_cells
 from drift_agents.analysis.table import to_markdown
 from drift_agents.errors import EvidenceError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
-from drift_agents.analysis.ranking import estimate
+from drift_agents.analysis.resampling import estimate
 from hypothesis import given
 
 from research.verify_map.significance import adjust_holm, p_value

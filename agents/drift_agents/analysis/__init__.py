@@ -4,7 +4,8 @@
 * `table`, `tables`, `report` - a table in its formats; those of a run, and its sentences; Markdown and the terminal
 * `html`, `inspect`, `plots` - the report as one HTML file, the page to step through episodes, figures
 * `run` - a run in Python, and its figures as data
-* `evidence`, `ranking`, `leaderboard` - the lines of runs as columns; agents ranked over all schedules; the page
+* `evidence`, `price`, `resampling` - the lines of runs as columns; success within budgets; intervals by a bootstrap
+* `ranking`, `leaderboard` - agents ranked over all schedules; the page
 * `check_memory`, `memory_table` - what a memory service still believes
 """
 

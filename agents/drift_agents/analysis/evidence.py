@@ -1,7 +1,7 @@
 """The lines of runs as columns, and as compressed Parquet files that can be shipped.
 
-A file has the columns that `drift_agents.analysis.ranking` needs and no other. Equal lines give equal bytes, in
-whatever order runs are added, as long as the version of pyarrow is the same.
+A file has the columns that `ranking` and `price` need and no other. Equal lines give equal bytes, in whatever order
+runs are added, as long as the version of pyarrow is the same.
 """
 
 from __future__ import annotations

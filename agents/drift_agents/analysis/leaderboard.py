@@ -18,7 +18,9 @@ from drift_agents.analysis.names import (
     display_name,
     name_service,
 )
-from drift_agents.analysis.ranking import AREA, BOARD, RESAMPLES, UNLIMITED, Standing, Standings, rank_agents
+from drift_agents.analysis.price import AREA, UNLIMITED
+from drift_agents.analysis.ranking import BOARD, Standing, Standings, rank_agents
+from drift_agents.analysis.resampling import RESAMPLES
 from drift_agents.analysis.runs import describe_interval
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.experiment.folder import write_text

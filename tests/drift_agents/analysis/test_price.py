@@ -5,14 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.analysis.ranking import (
-    AREA,
-    BUDGETS,
-    CHARGES,
-    UNLIMITED,
-    describe_cells,
-    price_cells,
-)
+from drift_agents.analysis.price import AREA, BUDGETS, CHARGES, UNLIMITED, describe_cells, price_cells
 from hypothesis import given, settings
 
 from tests.drift_agents.analysis.lines_by_hand import Episode, evidence, key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from drift_agents.analysis.ranking import Resamples
+from drift_agents.analysis.resampling import Resamples
 from drift_agents.errors import ArgumentError
 
 from drift_envs.metrics import bootstrap
