@@ -156,6 +156,7 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         self._driven = frozenset(single_env.timeline.names)
         poison = getattr(single_env.unwrapped, "poison_after", 0)
         refuse_poison(f"the schedule {schedule.name}" if "poison_after" in self._driven else poison)
+        self._shares_timeline = bool(share_timeline)
         self.pool = KnobPool(schedule, single_env.knob_table, self._make_columns(), self._encode, share_timeline)
         self.clocks = Clocks(
             self.pool,
@@ -199,9 +200,10 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
                 drift.
         """
         self._refuse_torn()
-        request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
+        own_seed = None if self._is_reset else self._generator_seed()
+        request = read_request(seed, options, self.num_envs, own_seed, self._shares_timeline, self._timeline_of)
         self._check_options(request.options)
-        indices, seeds = request.indices, dict(request.seeds)
+        indices, seeds = request.indices, request.seeds
         if seeds and self._is_reset and request.jumps == NO_JUMP and not self._time_warnings.is_over:
             index, last = self._furthest(seeds)
             self._time_warnings.rewind(last, self.clocks.count - self._begun, self.pool.timeline(index), 2)
@@ -210,9 +212,6 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
             super().reset(seed=request.entropy)
         if request.entropy is not None or not self._is_reset:
             self._restart_draws()
-        if not self._is_reset:  # sub-environments without a seed derive it from that of the generator
-            base = self._generator_seed()
-            seeds = {index: seeds.get(index, base + index) for index in range(self.num_envs)}
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
             self._begun = self.clocks.count
@@ -323,9 +322,7 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment, or that of another seed if one is given."""
-        if seed is not None:
-            return Timeline(self.pool.schedule, self.pool.table, seed)
-        return self.pool.timeline(index) if self._is_reset else self.single_env.timeline
+        return self.pool.timeline(index) if seed is None else Timeline(self.pool.schedule, self.pool.table, seed)
 
     def _furthest(self, indices: Iterable[int]) -> tuple[int, int]:
         """The sub-environment whose time has come closest to its first drift since the last rewind, and its tick."""
@@ -372,7 +369,8 @@ def read_request(
     seed: int | Sequence[int | None] | None,
     options: Mapping[str, Any] | None,
     number: int,
-    is_reset: bool,
+    own_seed: int | None,
+    is_shared: bool,
     timeline: Callable[[int, int | None], Timeline],
 ) -> ResetRequest:
     """Parse and check the arguments of a reset.
@@ -381,7 +379,8 @@ def read_request(
         seed: one seed, one for each sub-environment, or `None`.
         options: the options of `reset`.
         number: the number of sub-environments.
-        is_reset: whether the environment has been reset before.
+        own_seed: at the first reset that of the generator, then `None`.
+        is_shared: whether all sub-environments follow the timeline of the first.
         timeline: returns the timeline of a sub-environment, with another seed if one is given.
 
     Raises:
@@ -391,6 +390,7 @@ def read_request(
     if not isinstance(options, (Mapping, NoneType)):
         raise ArgumentError(f"`options` should be a dictionary, or None. Received {options!r}")
     left = dict(options or {})
+    is_reset = own_seed is None
     mask = left.pop("reset_mask", None)
     indices = np.arange(number) if mask is None else _read_mask(mask, number)
     if not is_reset and len(indices) < number:
@@ -403,6 +403,16 @@ def read_request(
     if mask is None and seed is not None and any(own is not None for own in given):
         drawn = np.random.SeedSequence([own or 0 for own in given]).generate_state(1, np.uint64)
         entropy = int(seed) if is_integer(seed) else int(drawn[0])
+    if own_seed is not None:  # sub-environments without a seed derive it from that of the generator
+        base = own_seed if entropy is None else entropy
+        seeds = {index: seeds.get(index, base + index) for index in range(number)}
+    if is_shared and seeds:
+        if len(seeds) < number:
+            raise ArgumentError(
+                f"`seed` should rewind all sub-environments or none, since they share a timeline. Received seeds of "
+                f"{len(seeds)} of {number}"
+            )
+        seeds = dict.fromkeys(seeds, seeds[0])
     if left.get("drift_phase") is None:
         jump, rest = read_options(left, lambda phase: 0)
         return ResetRequest(indices, seeds, entropy, jump, rest)

@@ -13,7 +13,7 @@ from gymnasium.vector import SyncVectorEnv
 
 from drift_envs.envs.frozen_lake.vector import VectorFrozenLake
 from drift_envs.envs.mountain_car.vector import VectorMountainCar
-from drift_envs.errors import DriftWarning, StateError
+from drift_envs.errors import ArgumentError, DriftWarning, StateError
 
 pytestmark = pytest.mark.integration
 
@@ -120,6 +120,29 @@ def test_resets_with_a_mask_are_no_ticks(make_schedule):
         lakes.reset(options={"reset_mask": terminations})
         assert lakes.get_attr("tick") == (tick + 1, tick)
         assert lakes.get_attr("s") == (0, 0)
+
+
+JITTERED = {"version": 1, "name": "j", "drifts": [{"name": "a", "at": 20, "jitter": 15, "set": {"slip": 0.5}}]}
+
+
+def test_the_first_reset_jumps_to_the_phase_that_each_will_have() -> None:
+    lakes = gym.make_vec(LAKE, num_envs=6, schedule=JITTERED)
+    lakes.reset(options={"drift_phase": "a"})
+    assert [one.drift_state.tick for one in lakes.envs] == [one.timeline.first_tick("a") for one in lakes.envs]
+
+
+def test_a_seed_gives_all_that_share_a_timeline_the_same_time() -> None:
+    lakes = gym.make_vec(LAKE, num_envs=3, schedule=JITTERED, share_timeline=True)
+    first = gym.make(LAKE, schedule=JITTERED)
+    for seed in (5, [6, 7, 8], 9):
+        lakes.reset(seed=seed, options={"drift_phase": "a"})
+        first.reset(seed=seed if isinstance(seed, int) else seed[0], options={"drift_phase": "a"})
+        assert {one.drift_state.tick for one in lakes.envs} == {first.get_wrapper_attr("drift_state").tick}
+    before = [one.drift_state for one in lakes.envs]
+    for seed, options in ([1, None, None], {}), (1, {"reset_mask": np.array([False, False, True])}):
+        with pytest.raises(ArgumentError, match=r"should rewind all sub-environments or none, .* of 1 of 3"):
+            lakes.reset(seed=seed, options=options)
+        assert [one.drift_state for one in lakes.envs] == before
 
 
 def test_the_last_state_is_readable_until_the_reset(make_pair):
