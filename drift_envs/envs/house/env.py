@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.house.knobs import EFFECTS, HOUSE_KNOBS, HOUSES, MOST_NUMBER, ROOMS, draw_house
-from drift_envs.envs.house.model import MODEL_KNOBS, NOWHERE, make_model
+from drift_envs.envs.house.model import MODEL_KNOBS, make_model
+from drift_envs.envs.house.rules import NOWHERE
 from drift_envs.envs.house.tasks import TASKS, WORDINGS, HouseEpisode, replay_plans, solve_task
 from drift_envs.households import TASK_TYPES, HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value

@@ -13,16 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from drift_envs.envs.house.knobs import EFFECTS, FURNITURE, LAMPS, THINGS, draw_house
-from drift_envs.envs.house.model import (
-    NOWHERE,
-    TREATMENTS,
-    Command,
-    HouseModel,
-    HouseState,
-    Verb,
-    mark_thing,
-    move_thing,
-)
+from drift_envs.envs.house.model import HouseModel
+from drift_envs.envs.house.rules import NOWHERE, TREATMENTS, Command, HouseState, Verb, mark_thing, move_thing
 from drift_envs.errors import ArgumentError
 from drift_envs.households import LIMIT, NEEDS, TASK_TYPES, HouseholdEpisode, HouseholdTask
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from drift_envs.envs import House
 from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, ROOMS, draw_house
-from drift_envs.envs.house.model import HouseState, make_model
+from drift_envs.envs.house.model import make_model
+from drift_envs.envs.house.rules import HouseState
 from drift_envs.envs.house.tasks import (
     UNTIDY,
     HouseEpisode,
