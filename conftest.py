@@ -7,6 +7,7 @@ collect_ignore = [
     "drift_envs/envs/frozen_lake/functional.py",
     "drift_envs/envs/mountain_car/functional.py",
     "drift_envs/envs/minigrid/env.py",
+    "drift_envs/envs/minigrid/grid.py",
     "drift_envs/envs/miniwob/package_form.py",
     "drift_envs/envs/mujoco/env.py",
     "drift_envs/functional",
