@@ -18,6 +18,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
+from drift_envs.checks import check_flag
 from drift_envs.error_messages import nearest
 from drift_envs.errors import ArgumentError, DriftEnvsError, UnknownArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
@@ -76,7 +77,7 @@ class EntryPoint:
 
         Raises:
             UnknownArgumentError: if there is no such argument.
-            ArgumentError: if the schedule sets the same as an argument.
+            ArgumentError: if the schedule sets the same as an argument, or `text` or `overlay` is no truth value.
             ScheduleError: if the schedule can't be used.
         """
         parts, schedule = self._parts, self._full_name(arguments.pop("schedule", self._parts.schedule))
@@ -89,6 +90,9 @@ class EntryPoint:
                 for name in unknown
             )
             raise UnknownArgumentError(f"{self.env_id} {rules}. Known: {', '.join(known)}")
+        check_flag("text", text)
+        if overlay is not None:
+            check_flag("overlay", overlay)
         if parts.text_mode is not None:
             arguments = {"observation_mode": parts.text_mode, **arguments} if text else arguments
             text = False

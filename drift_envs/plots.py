@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import VectorWrapper
 
 from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError, DriftWarning, UnknownChoiceError, needs_extra
@@ -104,9 +105,10 @@ def returns(
     """
     with needs_extra("matplotlib", "plots"):
         from matplotlib import pyplot
+        from matplotlib.axes import Axes
         from matplotlib.backend_bases import FigureCanvasBase
     check_integer("bins", bins, 1)
-    if axes is not None and not hasattr(axes, "plot"):
+    if axes is not None and not isinstance(axes, Axes):
         raise ArgumentError(f"`axes` should be one of Matplotlib's `Axes`. Received {type(axes).__name__}")
     if not (around is None or isinstance(around, str)):
         raise ArgumentError(f"`around` should be the name of a phase. Received {around!r}")
@@ -241,6 +243,8 @@ def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
         for env in envs:
             yield from _lifetimes(env)
         return
+    while isinstance(envs, VectorWrapper) and not isinstance(envs, VectorPhaseReturns):
+        envs = envs.env
     try:
         if isinstance(envs, gym.Env):
             found, timelines = [envs.get_wrapper_attr("episodes")], [envs.get_wrapper_attr("timeline")]

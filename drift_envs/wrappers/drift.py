@@ -91,7 +91,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         notify: what `info["drift"]` contains: `none`, `change` or `full`.
 
     Raises:
-        ArgumentError: if `notify` is another value.
+        ArgumentError: if `notify` is another value, or a schedule inside drives the same knob.
         ScheduleError: if the schedule can't be used with this environment.
 
     Example:
@@ -134,6 +134,13 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._table = binder.table
         self._effective_schedule = binder.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
         self._timeline = Timeline(self._effective_schedule, self._table, 0)
+        inner = find_drift(env)
+        both = [] if inner is None else [name for name in self._timeline.names if name in inner.timeline.names]
+        if inner is not None and both:
+            raise ArgumentError(
+                f"`env` has a `DriftWrapper` whose schedule `{inner.timeline.schedule.name}` drives `{both[0]}` too: "
+                "give the schedule to `gym.make(..., schedule=...)`, or make `env` with `schedule=None`"
+            )
         self._key: int | None = None  # the seed of the present timeline
         self._clock = DriftClock(self._effective_schedule.clock)
         self._visited = VisitedTicks()

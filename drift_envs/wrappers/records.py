@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,12 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from drift_envs.checks import check_integer, check_reward, check_single
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
 from drift_envs.schedule import KnobChange, Phase, Timeline
+
+MOST_LEFT = 5
+"""Episodes that may be left before their end without a warning."""
 
 
 @dataclass(frozen=True)
@@ -172,13 +176,16 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Stores the return of every finished episode together with its phase. For evaluators.
 
     Observations and `info` do not change, so that the agent does not see the phase. With a clock of
-    steps, an episode belongs to the phase in which it began.
+    steps, an episode belongs to the phase in which it began. An episode that is left before its end is not stored.
 
     Args:
         env: an environment with a `DriftWrapper` inside.
 
     Raises:
         ArgumentError: if the environment does not drift.
+
+    Warns:
+        DriftWarning: once, if more than five episodes were left, and more than were stored.
 
     Example:
         >>> import drift_envs
@@ -204,6 +211,9 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.episodes: list[PhaseReturn] = []
         self._begin: tuple[str, int] = ("", 0)
         self._score, self._steps = 0.0, 0
+        self._is_over = False
+        self._left = 0
+        self._has_warned = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; one that has not ended is not stored.
@@ -213,22 +223,43 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             options: passed on.
         """
         result = self.env.reset(seed=seed, options=options)
-        state = self.env.get_wrapper_attr("drift_state")
-        self._begin, self._score, self._steps = (state.phase, state.tick), 0.0, 0
+        if self._steps and not self._is_over:
+            self._left += 1
+            if self._left > max(MOST_LEFT, len(self.episodes)) and not self._has_warned:
+                self._has_warned = True
+                warnings.warn(
+                    f"{self._left} episodes were left before their end and are not stored, {len(self.episodes)} ended: "
+                    "put a `TimeLimit` below this wrapper, or pass `max_episode_steps` to `gym.make`",
+                    DriftWarning,
+                    stacklevel=2,
+                )
+        self._start()
         return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step, and store the episode if it has ended.
 
+        A step after the end that does not end anything is the reset of an `Autoreset` inside.
+
         Args:
             action: passed on.
         """
         result = self.env.step(action)
+        if self._is_over:
+            if not (result[2] or result[3]):
+                self._start()
+            return result
         self._score += check_reward(result[1])
         self._steps += 1
         if result[2] or result[3]:
+            self._is_over = True
             self._store(PhaseReturn(*self._begin, self._score, self._steps))
         return result
+
+    def _start(self) -> None:
+        state = self.env.get_wrapper_attr("drift_state")
+        self._begin, self._score, self._steps = (state.phase, state.tick), 0.0, 0
+        self._is_over = False
 
     def _store(self, episode: PhaseReturn) -> None:
         self.episodes.append(episode)
