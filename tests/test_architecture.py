@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
         ["command_line", "errors", "product"],
-        ["catalogue", "urls"],
+        ["catalogue", "json_stream", "urls"],
         ["page_model", "record", "search", "settings"],
         ["index"],
         ["generate", "goals", "importer"],

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from webshop_server import importer, index
-from webshop_server import importer as jsonstream
+from webshop_server import importer, index, json_stream
 from webshop_server.catalogue import Catalogue, get_partial_path
 from webshop_server.errors import CatalogueError, ImportProblem
 from webshop_server.goals import GoalSet
-from webshop_server.importer import import_products, stream_entries
+from webshop_server.importer import import_products
+from webshop_server.json_stream import stream_entries
 
 
 def record(i, **changes):
@@ -212,7 +212,7 @@ def test_unusual_values_are_accepted(write, tmp_path, changes):
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_streams_do_not_depend_on_chunks(write, monkeypatch, chunk):
-    monkeypatch.setattr(jsonstream, "CHUNK", chunk)
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
     values = [record(1), 12, -3.5e10, 'te"xt ]}', None, True, [], {}, [[1], {"a": "é€😀"}]]
     listed = [
         entry.value for entry in stream_entries(write("l.json", json.dumps(values, indent=1, ensure_ascii=False)))
@@ -244,8 +244,8 @@ def test_a_truncated_file(write):
 
 def test_a_record_of_many_megabytes_is_one_of_the_records(write, tmp_path, monkeypatch):
     parts = []
-    real = jsonstream._Reader.more
-    monkeypatch.setattr(jsonstream._Reader, "more", lambda self, size=0: parts.append(size) or real(self, size))
+    real = json_stream._Reader.more
+    monkeypatch.setattr(json_stream._Reader, "more", lambda self, size=0: parts.append(size) or real(self, size))
     rows = [record(0), record(1, small_description=["x" * 1000] * 20_000), record(2)]
     report = import_products(tmp_path / "s.sqlite", write("p.json", rows))
     assert (report.products, report.skipped) == (3, 0)
@@ -254,7 +254,7 @@ def test_a_record_of_many_megabytes_is_one_of_the_records(write, tmp_path, monke
 
 
 def test_a_damaged_entry_does_not_read_the_rest(write, monkeypatch):
-    monkeypatch.setattr(jsonstream, "CHUNK", 1000)
+    monkeypatch.setattr(json_stream, "CHUNK", 1000)
     path = write("l.json", '[{"a": 1}, {"a": tru}, ' + ", ".join('{"a": 2}' for _ in range(10_000)) + "]")
     entries = stream_entries(path)
     seen = [next(entries), next(entries)]
@@ -264,8 +264,8 @@ def test_a_damaged_entry_does_not_read_the_rest(write, monkeypatch):
 
 
 def test_an_entry_without_end_stays_bounded(write, monkeypatch):
-    monkeypatch.setattr(jsonstream, "MAX_ENTRY", 5000)
-    monkeypatch.setattr(jsonstream, "CHUNK", 1000)
+    monkeypatch.setattr(json_stream, "MAX_ENTRY", 5000)
+    monkeypatch.setattr(json_stream, "CHUNK", 1000)
     path = write("l.json", '[{"a": "' + "x" * 100_000 + '"}, {"b": 1}]')
     assert sum(bool(entry.problem) for entry in stream_entries(path)) >= 1
 
@@ -375,9 +375,9 @@ def test_side_data_is_looked_up_by_asin(tmp_path):
 def test_many_small_entries_do_not_copy_the_window(write, monkeypatch):
     """The work is linear in the file: the window is cut once a chunk, not once an entry."""
     cuts = []
-    real = jsonstream._Reader.more
-    monkeypatch.setattr(jsonstream._Reader, "more", lambda self: cuts.append(len(self.text) - self.at) or real(self))
-    monkeypatch.setattr(jsonstream, "CHUNK", 10_000)
+    real = json_stream._Reader.more
+    monkeypatch.setattr(json_stream._Reader, "more", lambda self: cuts.append(len(self.text) - self.at) or real(self))
+    monkeypatch.setattr(json_stream, "CHUNK", 10_000)
     path = write("l.json", list(range(50_000)))
     assert [entry.value for entry in stream_entries(path)] == list(range(50_000))
     assert max(cuts) < 25_000  # what is behind the reader does not pile up
