@@ -19,7 +19,8 @@ ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
         ["command_line", "errors", "product"],
         ["catalogue", "json_stream", "urls"],
-        ["page_model", "record", "search", "settings"],
+        ["page_model", "progress", "record", "search", "settings"],
+        ["index_builder"],
         ["index"],
         ["generate", "goals", "importer"],
         ["inventory", "renderer", "reward"],

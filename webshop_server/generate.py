@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from webshop_server.catalogue import Catalogue, CatalogueWriter, get_cache_dir
 from webshop_server.errors import CatalogueError, check_integer
-from webshop_server.index import Report, build_index, ignore_progress, open_index, show_progress
+from webshop_server.index import build_index, open_index
 from webshop_server.product import Instruction, Option, Product, Review
+from webshop_server.progress import Report, ignore_progress, show_progress
 
 GENERATOR_VERSION = 1
 DEFAULT_PRODUCTS = 2000

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from webshop_server.catalogue import KINDS
 from webshop_server.errors import ArgumentError, check_choice, check_integer
-from webshop_server.index import CatalogueIndex, GoalTable
+from webshop_server.index import CatalogueIndex
+from webshop_server.index_builder import GoalTable
 from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 
 NO_LIMIT = 1_000_000.0

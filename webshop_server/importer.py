@@ -14,9 +14,10 @@ from typing import Any
 
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem, check_integer
-from webshop_server.index import Report, Stage, build_index, open_index, show_progress
+from webshop_server.index import build_index, open_index
 from webshop_server.json_stream import JsonEntry, stream_entries
 from webshop_server.product import Product
+from webshop_server.progress import Report, Stage, show_progress
 from webshop_server.record import parse_product, read_asin
 
 _BATCH = 1000

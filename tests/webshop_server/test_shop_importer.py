@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from webshop_server import importer, index, json_stream
+from webshop_server import importer, index_builder, json_stream
 from webshop_server.catalogue import Catalogue, get_partial_path
 from webshop_server.errors import CatalogueError, ImportProblem
 from webshop_server.goals import GoalSet
@@ -320,7 +320,7 @@ def test_an_import_that_was_interrupted_while_it_built_the_index(write, tmp_path
     files = write("p.json", [record(i) for i in range(30)]), write("a.json", {"B00003": {"attributes": ["x"]}})
     whole = import_products(tmp_path / "whole.sqlite", *files)
     with monkeypatch.context() as patch:
-        patch.setattr(index._Builder, "finish", lambda *_: (_ for _ in ()).throw(Stop()))
+        patch.setattr(index_builder._Builder, "finish", lambda *_: (_ for _ in ()).throw(Stop()))
         with pytest.raises(Stop):
             import_products(tmp_path / "s.sqlite", *files)
     assert not (tmp_path / "s.sqlite").exists()

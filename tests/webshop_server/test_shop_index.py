@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from webshop_server import index as module
+from webshop_server import index, index_builder
 from webshop_server.catalogue import Catalogue, get_partial_path
 from webshop_server.errors import CatalogueError
 from webshop_server.generate import generate
@@ -65,18 +65,18 @@ def stop_after(count, function):
 @pytest.mark.parametrize(
     ("owner", "name", "calls", "left"),
     [
-        (module._Builder, "add", 0, 400),
-        (module._Builder, "add", 250, 200),
-        (module.np, "savez", 2, 200),
-        (module.os, "replace", 2, 200),
-        (module._Builder, "_merge", 0, 0),
-        (module._Builder, "_write_goals", 0, 0),
-        (module.os, "replace", 4, 0),  # after four segments that of the mark
-        (module.os, "replace", 5, 0),  # and that of the folder
+        (index_builder._Builder, "add", 0, 400),
+        (index_builder._Builder, "add", 250, 200),
+        (index_builder.np, "savez", 2, 200),
+        (index_builder.os, "replace", 2, 200),
+        (index_builder._Builder, "_merge", 0, 0),
+        (index_builder._Builder, "_write_goals", 0, 0),
+        (index_builder.os, "replace", 4, 0),  # after four segments that of the mark
+        (index_builder.os, "replace", 5, 0),  # and that of the folder
     ],
 )
 def test_an_interrupted_build_is_continued(path, monkeypatch, owner, name, calls, left):
-    monkeypatch.setattr(module, "_SEGMENT", 100)
+    monkeypatch.setattr(index_builder, "_SEGMENT", 100)
     whole = path.with_name("whole.sqlite")
     shutil.copy(path, whole)
     open_index(Catalogue(whole))
@@ -85,8 +85,8 @@ def test_an_interrupted_build_is_continued(path, monkeypatch, owner, name, calls
         with pytest.raises(Stop):
             open_index(Catalogue(path))
     added = []
-    add = module._Builder.add
-    monkeypatch.setattr(module._Builder, "add", lambda self, row: added.append(row) or add(self, row))
+    add = index_builder._Builder.add
+    monkeypatch.setattr(index_builder._Builder, "add", lambda self, row: added.append(row) or add(self, row))
     open_index(Catalogue(path))
     assert len(added) == left
     assert read_files(path) == read_files(whole)
@@ -97,7 +97,7 @@ def test_an_interrupted_generate_is_continued(tmp_path, monkeypatch, stage):
     path, whole = tmp_path / "a.sqlite", tmp_path / "whole.sqlite"
     generate(whole, 300)
     with monkeypatch.context() as patch:
-        patch.setattr(module._Builder, stage, stop_after(0, getattr(module._Builder, stage)))
+        patch.setattr(index_builder._Builder, stage, stop_after(0, getattr(index_builder._Builder, stage)))
         with pytest.raises(Stop):
             generate(path, 300)
     with pytest.raises(CatalogueError, match=r"there is no catalogue at .*still being written"):
@@ -142,8 +142,8 @@ def test_a_damaged_index_is_reported(path, name):
 
 def test_threads_build_it_once(path, monkeypatch):
     found, errors, built = [], [], []
-    finish = module._Builder.finish
-    monkeypatch.setattr(module._Builder, "finish", lambda self, report: built.append(1) or finish(self, report))
+    finish = index_builder._Builder.finish
+    monkeypatch.setattr(index_builder._Builder, "finish", lambda self, report: built.append(1) or finish(self, report))
 
     def work():
         try:
@@ -165,8 +165,8 @@ def test_threads_build_it_once(path, monkeypatch):
 
 @pytest.mark.parametrize(("slow", "expected"), [(100, "waiting for another process or thread"), (401, "")])
 def test_a_wait_for_a_long_build_is_announced(path, monkeypatch, capsys, slow, expected):
-    monkeypatch.setattr(module, "_SLOW", slow)
-    waiting, build, calls = threading.Event(), module._build, []
+    monkeypatch.setattr(index, "_SLOW", slow)
+    waiting, build, calls = threading.Event(), index.build, []
 
     class Lock:
         LOCK_EX, LOCK_NB = fcntl.LOCK_EX, fcntl.LOCK_NB
@@ -182,8 +182,8 @@ def test_a_wait_for_a_long_build_is_announced(path, monkeypatch, capsys, slow, e
         calls.append(1)
         build(*arguments)
 
-    monkeypatch.setattr(module, "fcntl", Lock)
-    monkeypatch.setattr(module, "_build", build_slowly)
+    monkeypatch.setattr(index, "fcntl", Lock)
+    monkeypatch.setattr(index, "build", build_slowly)
     threads = [threading.Thread(target=open_index, args=(Catalogue(path),)) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -199,7 +199,7 @@ def test_a_long_build_is_announced(path, monkeypatch, capsys):
     Inventory(Catalogue(path))
     assert capsys.readouterr().err == ""
     shutil.rmtree(get_index_path(path))
-    monkeypatch.setattr(module, "_SLOW", 100)
+    monkeypatch.setattr(index, "_SLOW", 100)
     Inventory(Catalogue(path))
     error = capsys.readouterr().err
     assert f"indexing 400 listings of `{path}`, once, about 0 seconds" in error
