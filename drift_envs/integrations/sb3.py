@@ -37,14 +37,14 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
 
     Raises:
         ArgumentError: if there is no native vector environment for these arguments, or one is an argument of
-            Stable-Baselines3's `make_vec_env` alone, such as `env_kwargs`.
+            Stable-Baselines3's `make_vec_env` alone, such as `env_kwargs`, or of the other forms of `gym.make_vec`.
 
     Example:
         >>> cars = make_vec_env("DriftMountainCar-v0", n_envs=4, seed=0, schedule="mountain_car/explicit")
         >>> cars.reset().shape
         (4, 2)
     """
-    if env_id not in IDS or IDS[env_id].vector is None:
+    if not isinstance(env_id, str) or env_id not in IDS or IDS[env_id].vector is None:
         known = ", ".join(name for name, entry in IDS.items() if entry.vector is not None)
         raise ArgumentError(
             f"`env_id` should have a native vector environment: one of {known}. Received {env_id!r}; "
@@ -56,6 +56,12 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
             f"Received {name}={arguments[name]!r}; here the arguments of the environment are passed as they are: "
             f'`make_vec_env("{env_id}", schedule=...)`, and `by_phase()` needs no wrapper'
         )
+    for name in arguments.keys() & ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers"):
+        raise ArgumentError(
+            f"`{name}` should not be given: the native vector environment has `n_envs` copies, without wrappers. "
+            f"Received {name}={arguments[name]!r}"
+        )
+    check_integer("seed", seed, optional=True)
     envs: Any = gym.make_vec(
         env_id,
         num_envs=n_envs,

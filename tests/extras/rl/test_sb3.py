@@ -102,6 +102,8 @@ def test_other_environments_are_refused():
         ArgumentError, match=re.escape("`env_id` should have a native vector environment: one of DriftFrozenLake-v0")
     ):
         make_vec_env("DriftWebShop-v0")
+    with pytest.raises(ArgumentError, match="`env_id` should have a native"):
+        make_vec_env(gym.spec("DriftFrozenLake-v0"))
     with pytest.raises(ArgumentError, match=r"^`envs` should be a native vector environment"):
         VecEnv(gym.make_vec("CartPole-v1", num_envs=2))
     with pytest.raises(ArgumentError, match=r"^`autoreset_mode` should be 'SameStep'. Received 'NextStep'"):
@@ -203,6 +205,12 @@ def test_arguments_of_the_namesake_are_refused_with_the_way(arguments):
     with pytest.raises(
         ArgumentError, match=f"`{next(iter(arguments))}` is an argument of Stable-Baselines3's .*schedule="
     ):
+        make_vec_env("DriftMountainCar-v0", n_envs=2, **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"vectorization_mode": "sync"}, {"num_envs": 3}, {"seed": "a"}])
+def test_arguments_that_the_native_form_does_not_have_are_refused(arguments):
+    with pytest.raises(ArgumentError, match=f"`{next(iter(arguments))}` should "):
         make_vec_env("DriftMountainCar-v0", n_envs=2, **arguments)
 
 
