@@ -34,7 +34,7 @@ from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS
 from drift_agents.team.base import Member, make_team
 from drift_agents.team.judge import RULES as TEAM_RULES
 from drift_agents.team_agent import TeamAgent
-from drift_agents.types import AgentClock, Episode, Experience, RecordId, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, RecordId, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier, Verifier, make_verifier
 from drift_envs.schedule.timeline import Timeline
 
@@ -306,19 +306,20 @@ class OracleVerifier(BaseVerifier):
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience; repair memory before the next decision, if the environment changes in between."""
         verdict = self._plain.verify(experience, memory, prefix, now)
-        self._follow()
         # What it leaves in memory is not in doubt.
-        return verdict._replace(contradicted=False)
+        return verdict._replace(removed=self._follow(), contradicted=False)
 
-    def _follow(self) -> None:
+    def _follow(self) -> Removed:
+        """Repair memory at the present tick; returns what fell."""
         tick = self._env.tick
         values = self._env.knobs(tick)
         # Another environment, as the test is one after training, is no drift.
         same = self._env.timeline is self._timeline
+        removed = Removed()
         if self.name == "oracle_truth":
-            self._remove_false(tick, same and values == self._values)
+            removed = self._remove_false(tick, same and values == self._values)
         elif same and values != self._values:
-            self._memory.remove(
+            removed = self._memory.remove(
                 [
                     record.id
                     for record in self._memory.records()
@@ -326,15 +327,16 @@ class OracleVerifier(BaseVerifier):
                 ]
             )
         self._values, self._timeline = values, self._env.timeline
+        return removed
 
-    def _remove_false(self, tick: int, is_same: bool) -> None:
+    def _remove_false(self, tick: int, is_same: bool) -> Removed:
         if not is_same:
             self._true.clear()
         records = [record for record in self._memory.records() if record.id not in self._true]
         false = [record.id for record in records if not self._env.holds(record, tick)]
-        self._memory.remove(false)
         self._true.update(record.id for record in records)
         self._true.difference_update(false)
+        return self._memory.remove(false)
 
 
 class Clairvoyant:

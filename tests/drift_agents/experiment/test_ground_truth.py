@@ -108,15 +108,16 @@ def test_a_drift_within_an_episode_is_followed_at_its_step(tmp_path: Path) -> No
     verifier = OracleVerifier("oracle_realign", env, memory)
     env.reset(seed=0)
     verifier.begin_episode()
-    sizes = []
+    sizes, removed = [], []
     for step in range(4):
         answer = env.step(3)
         experience = Experience(START, RIGHT, RIGHT_BEFORE.outcome, 0.0, AgentClock(0, step))
-        verifier.verify(experience, memory, [], experience.now)
+        removed.append(verifier.verify(experience, memory, [], experience.now).removed.records)
         sizes.append(len(list(memory.records())))
         assert env.tick_of(step) == step, answer
     # The drift comes with the fourth interaction: what was written before is gone ahead of it.
     assert sizes == [1, 2, 0, 1]
+    assert removed == [(), (), (0, 1, 2), ()], "the controller drops a strategy that rests on it"
 
 
 def test_references_are_sane(data: dict[str, Any], tmp_path: Path) -> None:
@@ -172,7 +173,8 @@ def test_oracle_truth_removes_what_was_never_true(schedule_file: Path, remembere
     assert len(list(remembered.records())) == 3, "what is true stays"
     lie = RIGHT_BEFORE._replace(outcome=RIGHT_BEFORE.outcome._replace(ended=not RIGHT_BEFORE.outcome.ended))
     now = AgentClock(0, 3)
-    verifier.verify(lie._replace(now=now), remembered, [], now)
+    verdict = verifier.verify(lie._replace(now=now), remembered, [], now)
+    assert verdict.removed.records == (verdict.observed,)
     assert len(list(remembered.records())) == 3, "a false response is gone at once"
     env.reset(options={"drift_tick": 4})
     verifier.begin_episode()
