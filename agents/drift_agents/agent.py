@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ from drift_agents.environment import AgentEnvironment, environment_of, read_outc
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
-from drift_agents.memory.base import Memory, NoMemory, StepObserver
+from drift_agents.memory.base import Memory, NoMemory, StepObserver, check_memory
 from drift_agents.memory.views import NO_ID, EpisodeView
+from drift_agents.parts import check_protocol, check_result
 from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.prompt.view import PromptView
@@ -76,6 +77,13 @@ class Agent:
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
         self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
+        check_memory(type(self.memory).__name__, self.memory)
+        for kind, part, protocol in (
+            ("verifier", self.verifier, Verifier),
+            ("controller", self.controller, Controller),
+            ("matching", self.matching, Matching),
+        ):
+            check_protocol(kind, type(part).__name__, part, protocol)
         self.recall = Recall() if recall is None else recall
         self.environment = environment
         self.keep_trace = keep_trace
@@ -154,8 +162,10 @@ class Agent:
         steps = self.clock.step - first_step
         episode = Episode(task, score, steps, bool(terminated), trace=tuple(trace), **vars(totals))
         self.memory.end_episode(episode, self.clock)
-        closing = tuple(self.verifier.end_episode(episode, self.memory, self.clock))
+        ending = self.verifier.end_episode(episode, self.memory, self.clock)
+        closing = tuple(check_result("verifier", self.verifier, "end_episode", ending, Iterable))
         for verdict in closing:
+            check_result("verifier", self.verifier, "end_episode", verdict, Verdict)
             totals.add_check(verdict)
             self._apply(verdict, verdict.newest)
         self.controller.end_episode(episode)
@@ -192,12 +202,14 @@ class Agent:
         while True:
             render = self._renderer(environment, task, state, actions, experiences)
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
+            check_result("controller", self.controller, "act", decision, Decision)
             action, is_valid = _read_action(decision.reply.text, actions)
             prompt = decision.view.render()
             totals.add_decision(decision, prompt, is_valid)
             newest = self._newest_step(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
+                check_result("verifier", self.verifier, "consider", verdict, Verdict)
                 totals.add_check(verdict)
                 checks.append(verdict)
                 self._apply(verdict, newest)
@@ -219,6 +231,7 @@ class Agent:
             self._step_observer.follow(experience)
         newest = self._newest_step(experience.state, experience.action)
         verdict = self.verifier.verify(experience, self.memory, prefix, self.clock)
+        check_result("verifier", self.verifier, "verify", verdict, Verdict)
         self._apply(verdict, newest)
         return verdict
 
@@ -236,6 +249,7 @@ class Agent:
     def _newest_step(self, state: str, action: str) -> int:
         """The step of the newest record about this state and action; -1 if there is none."""
         records = self.memory.same_transitions(state, action)
+        check_result("memory", self.memory, "same_transitions", records, Sequence)
         return records[-1].now.step if records else -1
 
 

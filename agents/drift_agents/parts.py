@@ -7,11 +7,12 @@ A part is a built-in one, an entry point of another package, or a class of a Pyt
 from __future__ import annotations
 
 import difflib
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from inspect import Parameter, signature
+from inspect import Parameter, iscoroutinefunction, isfunction, signature
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError, UnknownNameError
@@ -84,7 +85,9 @@ def show_name(name: str) -> str:
 
 
 def check_protocol(kind: str, name: str, part: Any, protocol: Any, hint: str = "") -> None:
-    """Check that a part has all that its protocol names; `supervision` among it should be one of `SUPERVISION`.
+    """Check that a part has all that its protocol names, with methods that can be called as the protocol's.
+
+    `supervision` among it should be one of `SUPERVISION`.
 
     Args:
         kind: the kind, in the singular, for the error message.
@@ -92,18 +95,93 @@ def check_protocol(kind: str, name: str, part: Any, protocol: Any, hint: str = "
         hint: the end of the message where something is missing.
 
     Raises:
-        PartError: if it lacks an attribute or a method, or its `supervision` is another text.
+        PartError: if it lacks an attribute or a method, a method takes other arguments or is async, or its
+            `supervision` is another text.
     """
-    name = show_name(name)
-    if not isinstance(part, protocol):
-        members = {key for key in (*vars(protocol), *protocol.__annotations__) if not key.startswith("_")}
-        missing = ", ".join(sorted(key for key in members if not hasattr(part, key)))
-        raise PartError(f"the {kind} {name!r} should have what `{protocol.__name__}` has. Missing: {missing}{hint}")
+    whose = f"the {kind} {show_name(name)!r}"
+    members = {key for key in (*vars(protocol), *protocol.__annotations__) if not key.startswith("_")}
+    if missing := ", ".join(sorted(key for key in members if not hasattr(part, key))):
+        raise PartError(f"{whose} should have what `{protocol.__name__}` has. Missing: {missing}{hint}")
+    check_methods(whose, part, protocol)
     if "supervision" in protocol.__annotations__ and part.supervision not in SUPERVISION:
         raise PartError(
-            f"`supervision` of the {kind} {name!r} should be one of {', '.join(SUPERVISION)}. "
-            f"Received {part.supervision!r}"
+            f"`supervision` of {whose} should be one of {', '.join(SUPERVISION)}. Received {part.supervision!r}"
         )
+
+
+def check_methods(whose: str, part: Any, protocol: Any) -> None:
+    """Check that methods of a part can be called as its protocol's are, with all arguments by position.
+
+    Args:
+        whose: the part, as in `the memory 'mine'`; it has all methods of the protocol.
+
+    Raises:
+        PartError: if one takes other arguments, is async, or is no method.
+    """
+    for name, method in vars(protocol).items():
+        if name.startswith("_") or not isfunction(method):
+            continue
+        if iscoroutinefunction(getattr(part, name)):
+            raise PartError(f"`{name}` of {whose} should not be async: wrap it in a method that runs it to its end")
+        check_signature(whose, part, name, *[*signature(method).parameters][1:])
+
+
+def check_signature(whose: str, part: Any, method: str, *arguments: str, options: Iterable[str] = ()) -> None:
+    """Check that a method of a part can be called with some arguments.
+
+    Args:
+        whose: the part, as in `the memory 'mine'`.
+        arguments: names of what is given by position.
+        options: names of what is given by name.
+
+    Raises:
+        PartError: if it cannot, or is no method.
+
+    Example:
+        >>> check_signature("the service 'text'", "text", "strip", "query", "k")
+        Traceback (most recent call last):
+        drift_agents.errors.PartError: `strip` of the service 'text' should be callable as strip(query, k). \
+Received strip(chars=None, /)
+    """
+    own = getattr(part, method)
+    try:
+        found = signature(own)
+    except ValueError:
+        return  # of a compiled method
+    except TypeError as error:
+        raise PartError(f"`{method}` of {whose} should be a method. Received {own!r}") from error
+    try:
+        found.bind(*arguments, **dict.fromkeys(options))
+    except TypeError as error:
+        call = ", ".join((*arguments, *(f"{option}=..." for option in options)))
+        rule = f"should be callable as {method}({call})"
+        raise PartError(f"`{method}` of {whose} {rule}. Received {method}{found}") from error
+
+
+def check_result(kind: str, part: Any, method: str, result: Any, expected: Any) -> Any:
+    """Return what a method of a part returned.
+
+    Args:
+        kind: of the part, in the singular.
+        expected: its type.
+
+    Raises:
+        PartError: if it is of another type.
+    """
+    if not isinstance(result, expected):
+        raise refuse_result(kind, part, method, f"a value of type {expected.__name__}", result)
+    return result
+
+
+def refuse_result(kind: str, part: Any, method: str, rule: str, result: Any) -> PartError:
+    """The error of a method that returned something else than it should.
+
+    Args:
+        kind: of the part, in the singular.
+        rule: what it should return.
+    """
+    shown = reprlib.repr(result)
+    return PartError(f"`{method}` of the {kind} {type(part).__name__!r} should return {rule}. Received {shown}")
 
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)

@@ -17,7 +17,7 @@ from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Matching
 from drift_agents.memory.base import MemberMemory, Memory
-from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, decide, history_length
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Team
@@ -219,7 +219,7 @@ class _JointPolicy:
 
     def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
         """Return the action that the team chooses."""
-        return self._choose(view, [policy.decide(view, rng) for policy in self._policies], rng)
+        return self._choose(view, [decide(policy, view, rng) for policy in self._policies], rng)
 
     def _choose(self, view: PromptView, replies: Sequence[Reply], rng: np.random.Generator) -> Reply:
         """The action that the team chooses, with the usage of all replies."""
@@ -240,7 +240,7 @@ class _JointLanguagePolicy(_JointPolicy):
                 reply, vote = policy.decide_and_say(view, aside, rng)
                 votes.append(vote)
             else:
-                reply = policy.decide(view, rng)
+                reply = decide(policy, view, rng)
             replies.append(reply)
         return self._choose(view, replies, rng), 2 * sum(votes) > len(votes)
 

@@ -18,7 +18,7 @@ import numpy as np
 from drift_agents.envs.facts.planner import mentions_end
 from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
-from drift_agents.stores.base import check_call, read_texts, takes
+from drift_agents.stores.base import check_call, check_service, read_texts, takes
 from drift_envs.checks import check_count, check_interval
 from drift_envs.envs.facts.model import (
     FACTS_OF_A_KIND,
@@ -182,6 +182,7 @@ def check_memory(
         calls = _Calls(name, limit, times)
         try:
             service = calls.call("make", make)
+            check_service(service, clock=("day",), delete=("id",), update=("id", "text"))
             of_world = list(_play(calls, service, world, days, k, seed, edits))
             if hasattr(service, "__len__"):
                 lengths.append(float(calls.call("len", partial(len, service))))

@@ -23,7 +23,7 @@ from drift_agents.llm.base import Completion, RuleModel, ask, object_schema, rea
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST
-from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, decide
 from drift_agents.prompt.lessons import build_trajectories, parse_trajectories, read_line, render_trajectory
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import Episode, RecordId, Removed, Thought
@@ -142,20 +142,20 @@ class AdaMem:
         """Query memory, make a strategy, and decide; without a strategy the first decision stays."""
         if not self.strategy:
             view, shown = render(recall=self.trajectories)
-            return _after(first, Decision(view, policy.decide(view, rng), shown))
+            return _after(first, Decision(view, decide(policy, view, rng), shown))
         exemplars = recall_exemplars(memory, state, self.k, render.now) if self.trajectories else ()
         made = self._make(exemplars, policy, render, rng)
         if made is None:
             if first is not None:
                 return first
             view, shown = render(recall=False)
-            return Decision(view, policy.decide(view, rng), shown)
+            return Decision(view, decide(policy, view, rng), shown)
         thought, answer, strategy = made
         if self.effort == "low":
             self._current, self._stuck = strategy, 0
             self._followed = FollowedStrategy(strategy.text)
         view, shown = render(recall=False, strategy=strategy.text)
-        reply = policy.decide(view, rng)
+        reply = decide(policy, view, rng)
         # An action proposed under another strategy is no baseline without memory.
         baseline = None if first is None or first.strategy is not None else first.reply.text.strip()
         return _after(
@@ -200,7 +200,7 @@ class AdaMem:
             field, rationale = _FIELDS[self.effort]
             return policy.decide_and_say(view, SideQuestion(field, _read(self.effort), rationale), rng)
         wants = not view.here if self.effort == "high" else self._needs_refresh(state, view.actions, render)
-        return policy.decide(view, rng), wants
+        return decide(policy, view, rng), wants
 
     def _needs_refresh(self, state: str, actions: tuple[str, ...], render: Render) -> bool:
         """The rule of `low`: there is no strategy, or it did not go on for `patience` steps."""

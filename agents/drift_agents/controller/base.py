@@ -9,7 +9,7 @@ import numpy as np
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.parts import check_protocol
-from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.base import Policy, Reply, decide
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import CONTROLLERS
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
@@ -121,7 +121,7 @@ class Direct:
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
         """Call the policy once."""
         view, retrieved = render()
-        return Decision(view, policy.decide(view, rng), retrieved)
+        return Decision(view, decide(policy, view, rng), retrieved)
 
     def on_removed(self, removed: Removed) -> None:
         """Do nothing: no state depends on removed records."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
-from drift_agents.parts import read_named
+from drift_agents.parts import check_protocol, read_named
 from drift_agents.registry import EMBEDDINGS
 from drift_envs.checks import check_count
 
@@ -73,6 +73,7 @@ def make_embedding(name: str, **options: Any) -> Embedding:
         64
     """
     made: Embedding = EMBEDDINGS.make(name, **options)
+    check_protocol("embedding", name, made, Embedding)
     return made
 
 
@@ -92,6 +93,7 @@ def resolve_embedding(given: Any) -> Embedding:
         64
     """
     if isinstance(given, Embedding):
+        check_protocol("embedding", type(given).__name__, given, Embedding)
         return given
     name, options = read_named("embedding", given)
     return make_embedding(name, **options)

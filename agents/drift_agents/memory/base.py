@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
 from drift_agents.errors import ArgumentError, PartError
+from drift_agents.llm.base import Model
 from drift_agents.matching import Matching
 from drift_agents.parts import check_protocol, show_name
 from drift_agents.registry import MEMORIES
@@ -175,21 +176,35 @@ def make_memory(name: str, **options: Any) -> Memory:
         )
     if options.get("embedding") is not None:
         options["embedding"] = resolve_embedding(options["embedding"])
+    if options.get("model") is not None and not isinstance(options["model"], str):
+        check_protocol("model", type(options["model"]).__name__, options["model"], Model)
     made: Memory = MEMORIES.make(name, **options)
-    if is_memory_service(made):
+    check_memory(name, made)
+    return made
+
+
+def check_memory(name: str, memory: Any) -> None:
+    """Check that an object has what a memory has.
+
+    Args:
+        name: of the memory, for messages.
+
+    Raises:
+        PartError: if it has not, or is a memory service.
+    """
+    if is_memory_service(memory):
         raise PartError(
             f"the memory {name!r} has `add` and `search` alone, which make a memory service: name it as the store of "
-            f"the memory `store`, as in {{store: {{store: {name!r}}}}}"
+            f'the memory `store`, as in {{store: {{store: {name!r}}}}}, or in Python make_memory("store", store=...)'
         )
-    missing = [method for method in SERVICE if not callable(getattr(made, method, None))]
-    if len(missing) < len(SERVICE) and not hasattr(made, "observe"):
+    missing = [method for method in SERVICE if not callable(getattr(memory, method, None))]
+    if len(missing) < len(SERVICE) and not hasattr(memory, "observe"):
         raise PartError(
             f"the memory {show_name(name)!r} should have `add` and `search`, which make a memory service, or "
             f"what `Memory` has. Missing of a service: {', '.join(missing)}"
         )
     hint = ". A memory service needs `add(text)` and `search(query, k)` alone"
-    check_protocol("memory", name, made, Memory, hint)
-    return made
+    check_protocol("memory", name, memory, Memory, hint)
 
 
 SERVICE = ("add", "search")

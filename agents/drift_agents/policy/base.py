@@ -12,7 +12,7 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.parts import check_protocol
+from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.prompt.builder import MOVES
 from drift_agents.prompt.view import PromptView, check_conflict
 from drift_agents.registry import POLICIES
@@ -56,12 +56,17 @@ class Policy(Protocol):
         ...
 
 
-def check_policy(policy: Policy) -> Policy:
+def check_policy(policy: Policy, name: str = "") -> Policy:
     """Return a policy.
+
+    Args:
+        name: for messages; the name of its class if not given.
 
     Raises:
         ArgumentError: if its `decide` expects the text of a prompt, as before policies got views.
+        PartError: if it has not what a policy has.
     """
+    check_protocol("policy", name or type(policy).__name__, policy, Policy)
     signature = inspect.signature(policy.decide)
     first = next(iter(signature.parameters.values()), None)
     if first is not None and (first.name == "prompt" or first.annotation in (str, "str")):
@@ -70,6 +75,18 @@ def check_policy(policy: Policy) -> Policy:
             f"`decide(self, view, rng)`; `view.render()` is the text. Received decide{signature}"
         )
     return policy
+
+
+def decide(policy: Policy, view: PromptView, rng: np.random.Generator) -> Reply:
+    """What a policy decides.
+
+    Raises:
+        PartError: if it is no `Reply` with a text.
+    """
+    reply: Reply = check_result("policy", policy, "decide", policy.decide(view, rng), Reply)
+    if not isinstance(reply.text, str):
+        raise refuse_result("policy", policy, "decide", "a Reply with a text, one of `view.actions`", reply)
+    return reply
 
 
 def check_actions(view: PromptView) -> None:
@@ -195,8 +212,7 @@ def make_policy(name: str, **options: Any) -> Policy:
         'random'
     """
     made: Policy = POLICIES.make(name, **options)
-    check_protocol("policy", name, made, Policy)
-    return check_policy(made)
+    return check_policy(made, name)
 
 
 class RandomPolicy:

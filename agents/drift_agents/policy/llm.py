@@ -13,6 +13,7 @@ from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens, object_schema
 from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
+from drift_agents.parts import check_protocol
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.brief import BRIEF
 from drift_agents.policy.facts import PLAIN
@@ -114,6 +115,7 @@ class LanguageModelPolicy:
             raise ArgumentError(f"`model` should be the name of a language model, or a model. Received {model!r}")
         elif (base_url, form, price) != (None, "auto", None):
             raise ArgumentError("`base_url`, `form` and `price` belong to a model's name. Received a model beside them")
+        check_protocol("model", type(model).__name__, model, Model)
         self.model = model
         self._model = ReaskingModel(self.model, self.parameters, reasks)
 

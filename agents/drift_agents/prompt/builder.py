@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.matching import Matching, PathMatching, RelatedStates
+from drift_agents.parts import check_result, refuse_result
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
@@ -172,7 +173,7 @@ class PromptBuilder:
         """
         state_key, related, k = self.matching.state_key, self._related, self.recall.k
         key = state_key(state)
-        recalled = memory.retrieve(state, k, now)
+        recalled = _query(memory, state, k, now)
         here, associated = self._split(key, recalled)
         notes: dict[RecordId, Note] = {note.id: note for note in recalled.notes}
         blocks: list[_Block] = []
@@ -182,7 +183,7 @@ class PromptBuilder:
             if other != state and state_key(other) != key and (related is None or related(state, other))
         )
         for other in islice(others, self.recall.states):
-            answer = memory.retrieve(other, k, now)
+            answer = _query(memory, other, k, now)
             blocks.append(self._block(other, answer))
             notes.update((note.id, note) for note in answer.notes)
         values = steps_to_go = visits = None
@@ -279,6 +280,18 @@ class PromptBuilder:
 def _retrieved(pairs: list[tuple[Record, float]]) -> Retrieved:
     """Records with their weights, without notes."""
     return Retrieved(tuple(record for record, _ in pairs), tuple(weight for _, weight in pairs))
+
+
+def _query(memory: PromptSource, state: str, k: int | None, now: AgentClock) -> Retrieved:
+    """What a memory retrieves.
+
+    Raises:
+        PartError: if it is something else than records with their weights.
+    """
+    found: Retrieved = check_result("memory", memory, "retrieve", memory.retrieve(state, k, now), Retrieved)
+    if len(found.weights) != len(found.records) or not all(isinstance(one, Record) for one in found.records[:1]):
+        raise refuse_result("memory", memory, "retrieve", "a Retrieved with a weight for each record", found)
+    return found
 
 
 def _is_own(matching: Matching, state: str, records: tuple[Record, ...]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine, resolve_embedding
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
 from drift_agents.part_file import describe_error, is_interruption
-from drift_agents.parts import read_named
+from drift_agents.parts import check_methods, check_signature, read_named
 from drift_agents.registry import STORES
 
 Hit: TypeAlias = "tuple[str, str, float]"
@@ -117,8 +117,32 @@ def _as_store(given: Any) -> StoreProtocol | None:
         # The `add` of a store takes metadata always, that of a service only if they are given.
         second = next(islice(signature(given.add).parameters.values(), 1, None), None)
         if second is not None and second.name == "metadata" and second.default is Parameter.empty:
+            whose = f"the store {type(given).__name__!r}"
+            for protocol in (StoreProtocol, ListedStore, UpdatedStore):
+                if isinstance(given, protocol):
+                    check_methods(whose, given, protocol)
             return given
     return ServiceStore(given)
+
+
+def check_service(service: Any, **optional: tuple[str, ...]) -> None:
+    """Check that a memory service can be called as one.
+
+    Args:
+        optional: methods that are called where they exist, with the names of their arguments.
+
+    Raises:
+        PartError: if it lacks `add` or `search`, or a method takes other arguments.
+    """
+    whose = f"the memory service {type(service).__name__!r}"
+    if missing := [method for method in ("add", "search") if not hasattr(service, method)]:
+        raise PartError(f"{whose} should have add(text) and search(query, k). Missing: {', '.join(missing)}")
+    takes_metadata = takes(service.add, "metadata")
+    check_signature(whose, service, "add", "text", options=("metadata",) if takes_metadata else ())
+    check_signature(whose, service, "search", "query", "k")
+    for method, arguments in optional.items():
+        if hasattr(service, method):
+            check_signature(whose, service, method, *arguments)
 
 
 def refuse_copy(name: str) -> DriftAgentsError:
@@ -200,7 +224,8 @@ class ServiceStore:
         service: an object with `add(text)`, which may take `metadata`, and `search(query, k)`; `delete` is optional.
 
     Raises:
-        PartError: from any method, if that of the service raises or returns something else.
+        PartError: if a method takes other arguments; from any method, if that of the service raises or returns
+            something else.
 
     Example:
         >>> from drift_agents.stores.services import CommonWords
@@ -214,6 +239,7 @@ class ServiceStore:
     """
 
     def __init__(self, service: Any) -> None:
+        check_service(service, delete=("id",))
         self.service = service
         self._takes_metadata = takes(service.add, "metadata")
         self._ids: dict[str, Any] = {}
