@@ -11,18 +11,19 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice
-from drift_envs.errors import needs_extra
+from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.wrappers.records import PhaseReturn, PhaseReturns
 
 Plain = str | int | float | bool | None
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """One run of an experiment tracker. The methods are called in the order `begin`, `log` and `mark`, `end`."""
 
@@ -217,6 +218,25 @@ def make_tracker(name: str, folder: str | os.PathLike[str], project: str = "drif
     return made
 
 
+def check_trackers(trackers: Any) -> Sequence[Tracker]:
+    """Return a list of trackers unchanged.
+
+    Raises:
+        ArgumentError: if it is a name or anything else, or holds something that is no tracker.
+
+    Example:
+        >>> check_trackers("wandb")
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `trackers` should be a list of trackers; `make_tracker(NAME, FOLDER)` makes \
+one. Received 'wandb'
+    """
+    if not isinstance(trackers, list | tuple) or not all(isinstance(item, Tracker) for item in trackers):
+        raise ArgumentError(
+            f"`trackers` should be a list of trackers; `make_tracker(NAME, FOLDER)` makes one. Received {trackers!r}"
+        )
+    return trackers
+
+
 class EpisodeSeries:
     """What is logged of one sequence of episodes, the same for every tracker.
 
@@ -295,7 +315,7 @@ class TrackEpisodes(PhaseReturns):
         name: the name of the run.
 
     Raises:
-        ArgumentError: the environment does not drift, or there is no such tracker.
+        ArgumentError: the environment does not drift, `trackers` is no list, or there is no such tracker.
         MissingDependencyError: a tool is not installed.
     """
 
@@ -309,7 +329,9 @@ class TrackEpisodes(PhaseReturns):
         # not copied: a tracker may hold a module or an open file, and the one that was given is the one that logs
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, trackers=trackers, folder=folder, name=name)
         super().__init__(env)
-        made = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in trackers]
+        if isinstance(trackers, list | tuple):
+            trackers = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in trackers]
+        made = check_trackers(trackers)
         schedule = env.get_wrapper_attr("schedule")
         about = {"env": env.spec.id if env.spec else str(env.unwrapped), "schedule": schedule and schedule.name}
         self._series: EpisodeSeries | None = EpisodeSeries(made, name, about)

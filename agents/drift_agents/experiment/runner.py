@@ -29,7 +29,7 @@ from drift_agents.part_file import describe_error, is_interruption, part_files, 
 from drift_agents.registry import REGISTRIES
 from drift_agents.types import Episode
 from drift_envs.checks import check_choice, check_count
-from drift_envs.integrations.trackers import EpisodeSeries, Tracker
+from drift_envs.integrations.trackers import EpisodeSeries, Tracker, check_trackers
 
 Row = Mapping[str, Any]
 
@@ -101,7 +101,7 @@ def run_experiment(
 
     Raises:
         ArgumentError: if `jobs` is not positive, there is no such backend or trace, both `resume` and `fresh` are
-            given, or an address without a cluster.
+            given, there is an address without a cluster, or `trackers` holds anything else.
         PartError: if a part of one's own cannot be used, or its file was changed since the run began.
         MissingDependencyError: if the backend is not installed.
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
@@ -113,6 +113,7 @@ def run_experiment(
         raise ArgumentError(f"`address` should stand with the backend ray. Received {address!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
+    check_trackers(trackers)
     trace = check_choice("trace", experiment.trace if trace is None else trace, TRACE)
     progress = Progress() if progress is None else progress
     cells = plan_cells(experiment)

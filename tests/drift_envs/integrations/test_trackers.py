@@ -89,6 +89,8 @@ def test_each_cell_of_a_run_is_a_run_of_the_tracker(tmp_path):
         "name": "small", "schedules": ["frozen_lake/implicit"], "seeds": 1, "rounds": 2,
         "agents": {"memory": ["vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
     })  # fmt: skip
+    with pytest.raises(ArgumentError, match="`trackers` should be a list of trackers"):
+        run_experiment(experiment, tmp_path / "run", trackers=["tensorboard"])
     memo, other = Memo(), Memo()
     run_experiment(experiment, tmp_path / "run", trackers=[memo, other])
     assert memo.calls == other.calls
@@ -110,6 +112,9 @@ def test_mistakes_name_the_rule(monkeypatch, tmp_path):
         make_tracker("excel", tmp_path)
     with pytest.raises(ArgumentError, match="should have a `DriftWrapper` inside"):
         TrackEpisodes(gym.make("CartPole-v1"), [Memo()])
+    for wrong in ("tensorboard", None, [5]):
+        with pytest.raises(ArgumentError, match="`trackers` should be a list of trackers"):
+            TrackEpisodes(gym.make("DriftFrozenLake-v0"), wrong)
     for name in TRACKERS:
         for module in [module for module in sys.modules if module.split(".")[0] == name]:
             monkeypatch.delitem(sys.modules, module)
