@@ -279,7 +279,7 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
             if self._drift_infos is not None:
                 reset_infos.update(self._drift_infos.collect(self._ended))
             infos = {**merge_infos(infos, reset_infos, self._ended), **last}
-            self._has_ended = False
+            self._ended, self._has_ended = np.zeros(self.num_envs, bool), False
         self._is_torn = False
         return observations, rewards, terminations, truncations, infos
 

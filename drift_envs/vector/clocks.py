@@ -219,8 +219,8 @@ class Clocks:
             in_reset_step: whether the current step is their reset step.
         """
         self._merge_recent()
-        present = self.ticks(indices)
         started = self._episode[indices] >= 0
+        present = np.where(started, self.ticks(indices), 0)
         running = ~self._held[indices]
         following = self._next_ticks(indices) + self._counts_episodes
         resume = np.where(running, following, self._resume[indices])

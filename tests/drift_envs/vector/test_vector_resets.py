@@ -145,6 +145,28 @@ def test_a_seed_gives_all_that_share_a_timeline_the_same_time() -> None:
         assert [one.drift_state for one in lakes.envs] == before
 
 
+@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+def test_time_can_stop_from_the_first_tick_on(make_schedule, clock) -> None:
+    lakes = gym.make_vec(LAKE, num_envs=2, schedule=make_schedule(clock, *DRIFTS))
+    for _ in range(2):
+        lakes.reset(seed=3, options={"drift_clock": "hold"})
+        for _ in range(3):
+            assert lakes.get_attr("tick") == (0, 0)
+            lakes.step(np.array([0, 0]))
+
+
+def test_a_mask_starts_no_episode_of_those_that_have_started_theirs_in_the_same_step(make_schedule) -> None:
+    lakes = gym.make_vec(
+        LAKE, num_envs=2, schedule=make_schedule("step"), max_episode_steps=2, autoreset_mode="SameStep"
+    )
+    lakes.reset(seed=0)
+    lakes.step(np.array([2, 2]))
+    assert lakes.step(np.array([2, 2]))[3].all()
+    lakes.reset(options={"reset_mask": np.array([False, True])})
+    assert lakes.step(np.array([2, 2]))[0].tolist() == [1, 1]
+    assert lakes.get_attr("tick") == (2, 2)
+
+
 def test_the_last_state_is_readable_until_the_reset(make_pair):
     """The terminal state remains until the reset, and setting another state does not prevent the reset."""
     sync, native = make_pair(LAKE, 2, "NextStep", schedule=None, desc=["SH", "FG"], is_slippery=False)
