@@ -3,8 +3,9 @@
 The price is a curve: what an agent achieves within a budget of interactions. What counts are the episodes after the
 first drift; in a cell without a drift, all of them. An episode is achieved if it ended, probes included, within the
 budget: a multiple of the interactions that the clairvoyant policy takes for the same episodes of the same instance. An
-agent whose probes take episodes of the schedule's clock plays fewer of them, and is measured against the same number. A
-failed episode may be charged further interactions, for the agent and for the clairvoyant alike. An agent that needs
+agent whose probes take episodes of the schedule's clock plays fewer of them, and is measured against the same number;
+one that is slower where the clock counts steps meets the drift earlier, and is measured against its own. A failed
+episode may be charged further interactions, for the agent and for the clairvoyant alike. An agent that needs
 fewer interactions plays no further episodes.
 """
 
@@ -49,7 +50,7 @@ def price_cells(evidence: EvidenceTable) -> pd.DataFrame:
     interactions = (evidence.episodes["steps"] + evidence.episodes["probe_steps"]).to_numpy()
     best = _clairvoyant_cells(evidence)
     own = np.bincount(cell, counted)
-    episodes = np.where(best < 0, own, own[best])
+    episodes = np.where(best < 0, own, np.maximum(own, own[best]))
     widths = np.diff(BUDGETS)
     columns: dict[tuple[int, str], np.ndarray] = {}
     for charge in CHARGES:

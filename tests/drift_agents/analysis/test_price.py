@@ -26,6 +26,13 @@ def test_a_curve_by_hand() -> None:
     assert describe_cells(lines)["probes"].tolist() == [0, 50]
 
 
+def test_success_does_not_exceed_all_episodes() -> None:
+    """Where the clock counts steps, a slow agent plays more of its episodes after the drift than the clairvoyant."""
+    slow = [("source", 1.0, 20, 0), *[("drift", 1.0, 10, 0)] * 5]
+    lines = evidence({"clairvoyant": {LAKE: {7: BEST}}, "none": {LAKE: {7: slow}}})
+    assert price_cells(lines).iloc[1][0].tolist() == [80, 100, 100, 100, 100, 100, pytest.approx(98.75)]
+
+
 def test_scores_count_where_the_drift_is_implicit() -> None:
     half = [(phase, score / 2, steps, probes) for phase, score, steps, probes in OURS]
     lines = evidence({"clairvoyant": {LAKE: {7: BEST}}, "none": {LAKE: {7: half}}}, visibility="implicit")
@@ -87,7 +94,7 @@ def test_a_curve_is_what_playing_up_to_the_budget_gives(best: list[list[Episode]
                 for episode in after(own):
                     left -= cost(episode)
                     done += left >= 0 and episode[1] >= 1
-                found.append(100 * done / len(after(theirs)))
+                found.append(100 * done / max(len(after(theirs)), len(after(own))))
             curve = prices.iloc[len(pairs) + seed][charge]
             assert curve.tolist()[:-1] == pytest.approx(found)
             between = np.linspace(BUDGETS[0], BUDGETS[-1], 801)  # the mean height of the curve
