@@ -15,6 +15,7 @@ import numpy as np
 from drift_agents.environment import read_outcome, to_env
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
+from drift_agents.experiment.logs import SUCCESS
 from drift_agents.registry import MEMORIES, PROBERS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, StepTrace, Verdict
 from drift_agents.verifier.base import Prober
@@ -281,13 +282,20 @@ class Demonstrator:
         """
         env = make_env(self._schedule)
         env.env.reset(seed=self._seed)
-        shown = []
-        for number in range(count):
-            seed = int(np.random.SeedSequence([self._seed, STREAM, number]).generate_state(1)[0])
-            options = {"drift_clock": "continue", "drift_tick": 0}
-            # The oracle of this environment: the agent's own has not been seeded yet.
-            shown.append(self._play(env, env.oracle, 0, [AgentClock()], seed, options))
-        return shown
+        options = {"drift_clock": "continue", "drift_tick": 0}
+        # The oracle of this environment: the agent's own has not been seeded yet.
+        return [
+            _best(
+                self._play(env, env.oracle, 0, [AgentClock()], self._stream(number, attempt), options)
+                for attempt in range(TRIES)
+            )
+            for number in range(count)
+        ]
+
+    def _stream(self, number: int, attempt: int) -> int:
+        """The seed of an attempt at an execution that is shown."""
+        words = [self._seed, STREAM, number, *([attempt] if attempt else ())]
+        return int(np.random.SeedSequence(words).generate_state(1)[0])
 
     def correct(self, result: Episode) -> Episode:
         """The correct execution of the task that has just been tried; an episode without steps stays as it is.
@@ -301,14 +309,8 @@ class Demonstrator:
             self._second = twin(self._env.env)
         clocks = [step.experience.now for step in result.trace]
         tick = self._env.tick_of(clocks[0].step)
-        best = None
-        for _ in range(TRIES):
-            found = self._play(self._second, self._env.oracle, tick, clocks)
-            if best is None or found.score > best.score:
-                best = found
-            if best.score >= 1.0:
-                break
-        return result if best is None else best
+        second = self._second
+        return _best(self._play(second, self._env.oracle, tick, clocks) for _ in range(TRIES))
 
     def _play(
         self,
@@ -336,6 +338,14 @@ class Demonstrator:
             steps.append(StepTrace(experience, "", action, (), Verdict()))
             score = outcome.score
         return Episode(task, score, len(steps), bool(ended), trace=tuple(steps))
+
+
+def _best(executions: Iterator[Episode]) -> Episode:
+    """The execution of the highest score, the first of equals; none is played after one that succeeds."""
+    best = next(executions)
+    while best.score < SUCCESS and (other := next(executions, None)) is not None:
+        best = max(best, other, key=lambda execution: execution.score)
+    return best
 
 
 def told_action(space: gym.Space[Any], actions: Sequence[str], chosen: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.config import PartSpec
-from drift_agents.experiment.environments import Demonstrator, memory_dependencies
+from drift_agents.experiment.environments import Demonstrator, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import plan_cells
@@ -42,6 +42,16 @@ def test_what_is_shown_first_is_correct_and_of_the_cells_own_environment(schedul
     if schedule != "mountain_car/reversed":
         theirs = list(make_setup(other, experiment.settings_of(schedule)).memory.records())
         assert theirs != shown, "another seed, another environment"
+
+
+def test_an_execution_that_chance_spoils_is_shown_by_another_attempt() -> None:
+    schedule = read_schedule("frozen_lake/slippery")
+    env = make_env(schedule)
+    env.env.reset(seed=0)
+    shown = Demonstrator(env, schedule, 0).show(8)
+    assert [execution.score for execution in shown] == [1.0] * 8
+    assert len({tuple(step.experience.action for step in execution.trace) for execution in shown}) > 1
+    assert Demonstrator(env, schedule, 0).show(8) == shown
 
 
 def test_a_correction_is_the_best_of_its_tick_and_leaves_the_environment_alone() -> None:
