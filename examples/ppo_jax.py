@@ -19,6 +19,7 @@ import argparse
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -285,6 +286,8 @@ def main() -> None:
     parser.add_argument("--lifetimes", type=int, default=1000, help="held-out lifetimes (default: %(default)s)")
     parser.add_argument("--out", help="a picture of the curves")
     arguments = parser.parse_args()
+    if arguments.out:
+        Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)  # before the training, which takes long
     found, curves = {}, {}
     for name, memory in (("with memory", True), ("without memory", False)):
         start = time.process_time()

@@ -10,6 +10,7 @@ takes place in the phase in which training is: with a clock of its own it would 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -71,6 +72,8 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="file for the picture")
     given = parser.parse_args(arguments)
+    if given.out:
+        Path(given.out).parent.mkdir(parents=True, exist_ok=True)  # before the training, which takes long
     try:
         from drift_envs.integrations.sb3 import EvalCallback, make_vec_env
     except drift_envs.DriftEnvsError as error:

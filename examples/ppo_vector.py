@@ -12,6 +12,7 @@ optimization algorithms (2017), with generalized advantage estimation (Schulman 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -215,6 +216,8 @@ def main(arguments: list[str] | None = None) -> dict[str, np.ndarray]:
     parser.add_argument("--seeds", type=int, default=3, help="how many (default: %(default)s)")
     parser.add_argument("--out", help="file for the picture")
     given = parser.parse_args(arguments)
+    if given.out:
+        Path(given.out).parent.mkdir(parents=True, exist_ok=True)  # before the training, which takes long
     torch.set_num_threads(1)  # with more, a network this small is slower
     settings = Settings(entropy=given.entropy)
     span, few = given.updates * settings.rollout, min(5, given.updates)

@@ -12,6 +12,7 @@ a clock of episodes counts.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -160,6 +161,8 @@ def main(arguments: list[str] | None = None) -> np.ndarray:
     parser.add_argument("--seeds", type=int, default=3, help="how many (default: %(default)s)")
     parser.add_argument("--out", help="file for the picture")
     given = parser.parse_args(arguments)
+    if given.out:
+        Path(given.out).parent.mkdir(parents=True, exist_ok=True)  # before the training, which takes long
     try:
         import torchrl  # noqa: F401
     except ImportError as error:

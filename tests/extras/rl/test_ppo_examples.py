@@ -72,7 +72,7 @@ def test_the_last_state_of_a_truncated_episode_is_valued(example):
 
 
 def test_the_example_draws_both_schedules(example, tmp_path, capsys):
-    out = tmp_path / "curve.png"
+    out = tmp_path / "new" / "curve.png"
     curves = example["main"](["--lakes", "8", "--updates", "2", "--seeds", "2", "--out", str(out)])
     assert {name: rows.shape for name, rows in curves.items()} == {
         "frozen_lake/implicit": (2, 4),
@@ -84,7 +84,7 @@ def test_the_example_draws_both_schedules(example, tmp_path, capsys):
 
 def test_the_example_of_stable_baselines_draws_its_curve(tmp_path, capsys):
     pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
-    out = tmp_path / "curve.png"
+    out = tmp_path / "new" / "curve.png"
     main = runpy.run_path(str(EXAMPLES / "ppo_mountain_car.py"))["main"]
     returns, phases = main(["--steps", "4000", "--number", "4", "--drift", "2", "--out", str(out)])
     assert (phases[0], phases[-1]) == ("source", "reversed")
@@ -96,7 +96,7 @@ def test_the_example_of_stable_baselines_draws_its_curve(tmp_path, capsys):
 def test_an_interrupted_example_shows_what_it_has_played(tmp_path, capsys, monkeypatch):
     baselines = pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
     monkeypatch.setattr(baselines.PPO, "train", lambda model: signal.raise_signal(signal.SIGINT))
-    out = tmp_path / "curve.png"
+    out = tmp_path / "new" / "curve.png"
     main = runpy.run_path(str(EXAMPLES / "ppo_mountain_car.py"))["main"]
     with pytest.raises(SystemExit) as ended:
         main(["--steps", "8000", "--number", "8", "--out", str(out)])
