@@ -30,6 +30,7 @@ class UnknownNameError(DriftAgentsError, KeyError):
         kind: the kind of part, as in `memory`.
         name: the unknown name.
         known: the known names.
+        elsewhere: what else has that name, as a sentence.
 
     Example:
         >>> print(UnknownNameError("memory", "vanila", ["none", "vanilla"]))
@@ -40,10 +41,12 @@ class UnknownNameError(DriftAgentsError, KeyError):
         no memory is called 'mine.py'. Of a file, name the class or function too: mine.py:NAME
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
+    def __init__(self, kind: str, name: str, known: Iterable[str], elsewhere: str = "") -> None:
+        self.kind, self.name, self.known, self.elsewhere = kind, name, tuple(known), elsewhere
         near = difflib.get_close_matches(str(name), self.known, n=1)
-        if str(name).endswith(".py"):
+        if elsewhere:
+            hint = f". {elsewhere}"
+        elif str(name).endswith(".py"):
             hint = f". Of a file, name the class or function too: {name}:NAME"
         elif near:
             hint = f", did you mean {near[0]!r}?"
@@ -58,9 +61,9 @@ class UnknownNameError(DriftAgentsError, KeyError):
         """The message as it is: a `KeyError` would print its repr."""
         return str(self.args[0])
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...], str]]:
         """Rebuild from the arguments, since errors of workers are pickled."""
-        return type(self), (self.kind, self.name, self.known)
+        return type(self), (self.kind, self.name, self.known, self.elsewhere)
 
 
 class ExperimentError(DriftAgentsError, ValueError):

@@ -288,6 +288,8 @@ class Registry:
 
     def __init__(self, kind: str, group: str, built_in: Mapping[str, Part]) -> None:
         self.kind, self.group, self._built_in = kind, group, dict(built_in)
+        self.siblings: tuple[Registry, ...] = ()
+        """The other registries, of which messages about unknown names speak."""
 
     def _others(self) -> dict[str, EntryPoint]:
         found = _find_entry_points(entry_points, self.group, tuple(sys.path))
@@ -338,7 +340,22 @@ class Registry:
         others = self._others()
         if name in others:
             return _load_entry_point(self.kind, others[name])
-        raise UnknownNameError(self.kind, name, self.names())
+        raise self.unknown(name)
+
+    def unknown(self, name: str) -> UnknownNameError:
+        """The error of a name that no part has; it says of which other kind a part of that name is.
+
+        Example:
+            >>> from drift_agents.registry import MEMORIES
+            >>> print(MEMORIES.unknown("chroma"))
+            no memory is called 'chroma'. It is a store: --memory store --set memory.store=chroma, or \
+{store: {store: chroma}} in a file
+        """
+        kind = next((one.kind for one in self.siblings if name in one.names()), "")
+        elsewhere = kind and f"It is {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+        if (self.kind, kind) == ("memory", "store"):
+            elsewhere += f": --memory store --set memory.store={name}, or {{store: {{store: {name}}}}} in a file"
+        return UnknownNameError(self.kind, name, self.names(), elsewhere)
 
     def options(self, name: str) -> tuple[tuple[str, ...], bool]:
         """The names of a part's options, and whether it accepts others beside them.

@@ -269,3 +269,5 @@ REGISTRIES = {
     )
 }
 """All registries, by kind."""
+for _registry in REGISTRIES.values():
+    _registry.siblings = tuple(one for one in REGISTRIES.values() if one is not _registry)

@@ -171,6 +171,8 @@ def read_evidence(sources: Sequence[Path]) -> EvidenceTable:
         if (source / MANIFEST).exists():
             found.append((str(source), _read_run(source)))
             continue
+        if not source.exists():
+            raise EvidenceError(f"{source}: does not exist")
         paths = [source] if source.is_file() else sorted(source.glob(f"*{SUFFIX}"))
         if not paths:
             raise EvidenceError(f"{source}: should be the folder of a run or hold {SUFFIX} files, and holds neither")

@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -281,12 +282,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """What a folder's run plays.
 
     Raises:
-        ExperimentError: if the folder holds no run.
+        ExperimentError: if the folder does not exist, or holds no run.
     """
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
+        if not folder.exists():
+            beside = sorted(path.parent.name for path in folder.parent.glob(f"*/{MANIFEST}"))
+            near = get_close_matches(folder.name, beside, n=3, cutoff=0)
+            hint = f". The nearest runs in {folder.parent}: {', '.join(near)}" if near else ""
+            raise ExperimentError(f"{folder}: does not exist{hint}") from error
         raise ExperimentError(f"{folder}: holds no run, {MANIFEST} is missing") from error
     except NotADirectoryError as error:
         raise ExperimentError(f"{folder}: should be the folder of a run, and is a file") from error

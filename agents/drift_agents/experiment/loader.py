@@ -282,7 +282,7 @@ def _part_findings(axis: str, part: PartSpec, path: KeyPath, inside: KeyPath | N
     """
     registry = AXES[axis]
     if not registry.has(part.name):
-        yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
+        yield path, str(registry.unknown(part.name))
         return
     if axis == "team":
         try:

@@ -173,11 +173,19 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
         (["run", "glove-quick", "--seeds", "x"], 2, "Invalid value for '--seeds': 'x' is not a whole number. (try"),
         (["run", "glove-quick", "--jobs", "-1"], 2, "--jobs"),
         (["run", "glove-quick", "--memory", "vanila"], 2, "no memory is called 'vanila', did you mean 'vanilla'?"),
+        (
+            ["run", "glove-quick", "--memory", "chroma"],
+            2,
+            "It is a store: --memory store --set memory.store=chroma",
+        ),
+        (["run", "glove-quick", "--verifier", "vanilla"], 2, "no verifier is called 'vanilla'. It is a memory"),
         (["run", "glove-quick", "--memory", "none,"], 2, "should be names separated by commas"),
         (["run", "glove-quick", "--resume", "--fresh"], 2, "--resume: should not be given with `--fresh`"),
         (["run", "glove-quick", "--rounds", "21", "--out", "."], 1, "phase 'source' holds 20"),
         (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: can't be read: No such file or directory"),
-        (["report", "absent"], 1, "drift-agents: absent: holds no run, run.json is missing"),
+        (["report", "absent"], 1, "drift-agents: absent: does not exist"),
+        (["leaderboard", "absent", "--json"], 2, "drift-agents: absent: does not exist"),
+        (["report", "tests"], 1, "drift-agents: tests: holds no run, run.json is missing"),
         (["report", __file__], 1, f"drift-agents: {__file__}: should be the folder of a run, and is a file"),
         (["lst"], 2, "No such command 'lst'"),
         (["run", "zzz"], 2, "The nearest of "),
@@ -191,6 +199,19 @@ def test_errors_are_told_without_a_traceback(
     assert expected in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+
+
+def test_a_folder_that_does_not_exist_is_called_that_with_the_runs_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "run.json").write_text("{}")
+    (tmp_path / "notes").mkdir()
+    assert main(["report", str(tmp_path / "lakes")]) == 1
+    told = f"{tmp_path}/lakes: does not exist. The nearest runs in {tmp_path}: lake\n"
+    assert capsys.readouterr().err == f"drift-agents: {told}"
+    assert main(["report", str(tmp_path / "notes")]) == 1
+    assert "notes: holds no run, run.json is missing" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
