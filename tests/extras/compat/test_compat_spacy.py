@@ -35,6 +35,6 @@ def test_a_model_that_is_not_installed_is_refused():
 
 
 def test_the_environment_takes_the_rule_or_the_model(model, monkeypatch):
-    monkeypatch.setattr("webshop_server.compat.envs.MODEL", model)
+    monkeypatch.setattr("webshop_server.compat.server.MODEL", model)
     env = WebAgentTextEnv("text", num_products=100, nouns="spacy")
     assert env.server.shop.nouns("JBL cord") == ("jbl", "cord")
