@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -22,6 +23,24 @@ from drift_envs.wrappers.text import read_action
 
 OWN = "explicit"
 """The schedule of every id by default: the environment's explicit one."""
+
+
+def open_log(log: str | os.PathLike[str] | None) -> Path | None:
+    """The file of `log=`, which is created.
+
+    Args:
+        log: its path, or `None`.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
+    if log is None:
+        return None
+    try:
+        Path(log).open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
+    return Path(log)
 
 
 class TextLifetime:
@@ -47,7 +66,7 @@ class TextLifetime:
             steps, so that only playing shows it.
 
     Raises:
-        ArgumentError: an argument breaks a rule.
+        ArgumentError: an argument breaks a rule, or the log cannot be written.
         ScheduleError: the schedule cannot be used.
 
     Example:
@@ -82,7 +101,7 @@ class TextLifetime:
             raise ArgumentError("`rounds` and `episodes` exclude each other. Received both")
         self._env = _make_env(env_id, schedule)
         self._env.set_wrapper_attr("warns_of_end", False)  # a client may leave at any time
-        self._on_episode, self._log = on_episode, log
+        self._on_episode, self._log = on_episode, open_log(log)
         self._ticks: list[int] | None = None
         self._length = episodes
         self.planned: tuple[str, ...] = ()
@@ -230,7 +249,7 @@ class TextLifetime:
             about = {"env": None if spec is None else spec.id, "schedule": schedule and schedule.name}
             about |= {"schedule_hash": schedule and schedule.content_hash(), "seed": self._seed}
             when = {"episode": self._episode, "phase": self._begin.phase, "tick": self._begin.tick}
-            with open(self._log, "a", encoding="utf-8") as file:
+            with self._log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({**about, **when, **played}) + "\n")
 
     def _show(self, observation: str, info: dict[str, Any], reward: float, ended: bool) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_envs.errors import ArgumentError, StateError, needs_extra
-from drift_envs.integrations.lifetime import OWN, TextLifetime
+from drift_envs.integrations.lifetime import OWN, TextLifetime, open_log
 from drift_envs.integrations.loopback import LOOPBACK, HostRule, guard, listen, refuse
 from drift_envs.wrappers.drift import Source
 
@@ -221,24 +221,6 @@ def describe(
             readOnlyHint=reads, destructiveHint=False, idempotentHint=reads, openWorldHint=False
         ),
     )
-
-
-def open_log(log: str | os.PathLike[str] | None) -> Path | None:
-    """The file of `log=`, which is created.
-
-    Args:
-        log: its path, or `None`.
-
-    Raises:
-        ArgumentError: it cannot be written.
-    """
-    if log is None:
-        return None
-    try:
-        Path(log).open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
-    return Path(log)
 
 
 _TOOLS = {

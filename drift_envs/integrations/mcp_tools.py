@@ -18,8 +18,8 @@ from typing import Any
 
 from drift_envs.checks import check_choice
 from drift_envs.errors import ArgumentError, StateError, needs_extra
-from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores
-from drift_envs.integrations.mcp import LifetimeServer, describe, make_result, open_log, types
+from drift_envs.integrations.lifetime import OWN, TextLifetime, lifetime_scores, open_log
+from drift_envs.integrations.mcp import LifetimeServer, describe, make_result, types
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Schedule
 from drift_envs.wrappers.drift import Source

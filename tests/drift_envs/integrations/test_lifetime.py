@@ -110,3 +110,12 @@ def test_environments_of_other_packages_are_lifetimes_too(tmp_path) -> None:
     file.write_text("version: 1\nname: nowhere\n", encoding="utf-8")
     with pytest.raises(ArgumentError, match="should name its environment under `env`"):
         TextLifetime.of_schedule(str(file))
+
+
+def test_a_log_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path):
+    for path in (tmp_path / "absent" / "mine.jsonl", tmp_path):
+        with pytest.raises(ArgumentError, match=re.escape("`log` should be a file that can be written: [Errno")):
+            TextLifetime("DriftFrozenLake-v0", log=path)
+    with pytest.raises(ArgumentError, match="`rounds` and `episodes` exclude each other"):
+        TextLifetime("DriftFrozenLake-v0", log=tmp_path / "mine.jsonl", rounds=1, episodes=1)
+    assert list(tmp_path.iterdir()) == []
