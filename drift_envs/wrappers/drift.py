@@ -23,7 +23,7 @@ from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
 from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
-from drift_envs.wrappers.internal import InternalWrapper, layers
+from drift_envs.wrappers.internal import InternalWrapper, layers, refuse_autoreset
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
 NOTIFY = ("none", "change", "full")
@@ -91,7 +91,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         notify: what `info["drift"]` contains: `none`, `change` or `full`.
 
     Raises:
-        ArgumentError: if `notify` is another value, or a schedule inside drives the same knob.
+        ArgumentError: if `notify` is another value, a schedule inside drives the same knob, or there is an `Autoreset`
+            inside.
         ScheduleError: if the schedule can't be used with this environment.
 
     Example:
@@ -122,6 +123,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     ) -> None:
         check_choice("notify", notify, NOTIFY)
         check_single(env)
+        refuse_autoreset(env)
         binder = KnobBinder(env, schedule)
         arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
         if oracle is not None:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from drift_envs.errors import ArgumentError
+
 W = TypeVar("W", bound="gym.Wrapper[Any, Any, Any, Any]")
 
 
@@ -51,6 +53,18 @@ def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
     while isinstance(env, gym.Wrapper):
         env = env.env
         yield env
+
+
+def refuse_autoreset(env: gym.Env[Any, Any]) -> None:
+    """Refuse Gymnasium's `Autoreset` inside of what counts or holds time: its resets do not pass the outer wrapper.
+
+    Raises:
+        ArgumentError: if there is one.
+    """
+    if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
+        raise ArgumentError(
+            f"`env` should have no `Autoreset` inside, whose resets are no ticks: put it outside. Received {env}"
+        )
 
 
 def mark_internal(wrapper: Any) -> Any:

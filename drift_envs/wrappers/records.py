@@ -22,6 +22,7 @@ from drift_envs.checks import check_integer, check_reward, check_single
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
 from drift_envs.schedule import KnobChange, Phase, Timeline
+from drift_envs.wrappers.internal import refuse_autoreset
 
 MOST_LEFT = 5
 """Episodes that may be left before their end without a warning."""
@@ -375,7 +376,7 @@ class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         env: an environment with a `DriftWrapper` inside.
 
     Raises:
-        ArgumentError: if the environment does not drift.
+        ArgumentError: if the environment does not drift, or an `Autoreset` is inside.
 
     Example:
         >>> import drift_envs
@@ -389,6 +390,7 @@ class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         check_single(env)
+        refuse_autoreset(env)
         if not env.has_wrapper_attr("drift_state"):
             raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self)

@@ -11,7 +11,7 @@ from matplotlib import pyplot
 
 from drift_envs import DriftWrapper, plots
 from drift_envs.errors import ArgumentError, DriftWarning
-from drift_envs.wrappers import PhaseReturns, VectorPhaseReturns
+from drift_envs.wrappers import HeldClock, PhaseReturns, VectorPhaseReturns
 
 LONGER = {
     "version": 1, "name": "longer", "base": {"map": ["SFG"]},
@@ -32,6 +32,19 @@ def test_episodes_that_a_wrapper_inside_resets_are_stored_one_by_one():
     assert [tuple(episode) for episode in env.episodes] == [
         ("source", 0, 1.0, 2), ("source", 1, 1.0, 2), ("far", 2, 1.0, 4),
     ]  # fmt: skip
+
+
+def test_a_wrapper_that_resets_stands_outside_of_what_counts_or_holds_time():
+    for wrapper in (HeldClock, DriftWrapper):
+        with pytest.raises(ArgumentError, match="`env` should have no `Autoreset` inside"):
+            wrapper(Autoreset(track()))
+    held = HeldClock(track())
+    held.hold_at(1)
+    env = Autoreset(held)
+    env.reset(seed=0)
+    for _ in range(9):
+        env.step(RIGHT)
+    assert env.get_wrapper_attr("drift_state").tick == 1
 
 
 def test_steps_after_the_end_are_no_episode():
