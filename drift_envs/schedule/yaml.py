@@ -384,14 +384,15 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
 
 def _nearest_shipped(text: str) -> str:
     """Suggests a shipped schedule of the nearest folder, or lists that folder's."""
-    names = [name for name in shipped_schedules() if ":" not in name]
+    names = shipped_schedules()
+    files = [name for name in names if ":" not in name]  # a list of all variants would be too long
     folder, _, own = text.partition("/")
-    near = difflib.get_close_matches(folder, dict.fromkeys(name.partition("/")[0] for name in names), n=1)
+    near = difflib.get_close_matches(folder, dict.fromkeys(name.partition("/")[0] for name in files), n=1)
     if not near:
-        return nearest(text, names)
-    beside = [name.partition("/")[2] for name in names if name.startswith(f"{near[0]}/")]
-    close = difflib.get_close_matches(own, beside, n=1)
-    return f"Did you mean `{near[0]}/{close[0]}`?" if close else nearest("", [f"{near[0]}/{name}" for name in beside])
+        return nearest(text, files)
+    home = f"{near[0]}/"
+    close = difflib.get_close_matches(own, [name.removeprefix(home) for name in names if name.startswith(home)], n=1)
+    return f"Did you mean `{home}{close[0]}`?" if close else nearest("", [one for one in files if one.startswith(home)])
 
 
 def _files_like(text: str) -> list[str]:
