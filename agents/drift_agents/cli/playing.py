@@ -68,7 +68,13 @@ def _run(
         ),
     ],
     seeds: Annotated[
-        int | None, _played(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
+        int | None,
+        _played(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Play the file's first N seeds; --set seeds=[3,4] plays others.",
+        ),
     ] = None,
     rounds: Annotated[
         int | None, _played(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")

@@ -61,6 +61,8 @@ class PartSpec(_Model):
                 raise PydanticCustomError("part", "should be a name, or one name with its options")
             ((name, options),) = data.items()
             return {"name": name, "options": {} if options is None else options}
+        if isinstance(data, Mapping) and not data.keys() <= {"name", "options"}:
+            raise PydanticCustomError("part", "should be a name, or one name with its options, as {vanilla: {k: 3}}")
         return data
 
     def label(self, among: Iterable[PartSpec] = ()) -> str:
@@ -140,6 +142,8 @@ def _as_seeds(data: Any) -> Any:
         if first < 0 or first + count > SEED_STOP:
             raise PydanticCustomError("seeds", f"should be seeds from 0 to {SEED_STOP - 1}")
         return list(range(first, first + count))
+    if not isinstance(data, (list, tuple)):
+        raise PydanticCustomError("seeds", "should be a number of seeds, a list of them or `{first: f, count: n}`")
     return data
 
 
@@ -357,7 +361,7 @@ class Experiment(_Model):
     about: str = ""
     schedules: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1), AfterValidator(_once)]
     agents: Annotated[tuple[Agents, ...], BeforeValidator(_as_list), Field(min_length=1)]
-    references: Annotated[tuple[Reference, ...], BeforeValidator(_as_list)] = ()
+    references: Annotated[tuple[Reference, ...], BeforeValidator(_as_list), AfterValidator(_once)] = ()
     seeds: Seeds
     rounds: Count | None = None
     episodes: Episodes = None

@@ -300,7 +300,7 @@ def read_members(team: PartSpec) -> tuple[MemberSpec, ...]:
             options), or `{policy: ..., name: ..., errs: ...}`, where `name` and `errs` may be left out.
 
     Raises:
-        ArgumentError: if an entry is neither.
+        ArgumentError: if an entry is neither, or there is none.
         UnknownNameError: if there is no pool of that name.
 
     Example:
@@ -314,8 +314,11 @@ def read_members(team: PartSpec) -> tuple[MemberSpec, ...]:
         if entries not in POOLS:
             raise UnknownNameError("pool of members", entries, POOLS)
         entries = POOLS[entries]
-    if not isinstance(entries, (list, tuple)):
-        raise ArgumentError(f"`members` of the team {team.name!r} should be a list. Received {entries!r}")
+    if not isinstance(entries, (list, tuple)) or (MEMBERS in team.options and not entries):
+        raise ArgumentError(
+            f"`members` of the team {team.name!r} should be a list of policies, or one of {', '.join(POOLS)}. "
+            f"Received {entries!r}"
+        )
     plain = [entry if is_spec(entry) else {"policy": entry} for entry in entries]
     try:
         parts = [PartSpec.model_validate(entry["policy"]) for entry in plain]

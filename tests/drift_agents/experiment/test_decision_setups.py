@@ -179,6 +179,7 @@ def test_members_as_a_file_has_them() -> None:
     [
         ({"controller": "dirct"}, "agents.controller: no controller is called 'dirct', did you mean 'direct'"),
         ({"team": [{"twice": {"members": 3}}]}, "agents.team[0]: `members` of the team 'twice' should be a l"),
+        ({"team": {"twice": {"members": []}}}, "or one of planners, erring, alike, weak. Received []"),
         ({"team": {"twice": {"members": [3]}}}, "agents.team: `members` of the team 'twice' should be policies"),
         ({"team": {"twice": {"members": ["planer"]}}}, "no policy is called 'planer', did you mean 'planner'"),
     ],

@@ -104,6 +104,9 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("name: mine", "name: a/b", "mine.yaml:1: name: should consist of letters, digits"),
         ("name: mine", "name: mine\nname: yours", "mine.yaml:2: name: stands twice, first on line 1"),
         ("name: mine", "name: [mine", "mine.yaml:"),
+        ("{vanilla: {k: 3}}", "{name: vanilla, k: 3}", "should be a name, or one name with its options, as {vanilla: "),
+        ("[7, 3]", "'3'", "mine.yaml:8: seeds: should be a number of seeds, a list of them or `{first: f, count: n}`."),
+        ("clairvoyant", "[clairvoyant, clairvoyant]", "references: every entry should be there once. Received 'cla"),
         ("policy: planner", "polcy: planner", "agents.policy: is missing"),
     ],
 )
