@@ -22,7 +22,14 @@ from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
-from drift_envs.wrappers.effects import MASK_METHODS, permute_mask, permute_masks
+from drift_envs.wrappers.effects import (
+    MASK_METHODS,
+    is_element,
+    is_finite,
+    permute_mask,
+    permute_masks,
+    wrong_action,
+)
 from drift_envs.wrappers.internal import InternalWrapper, layers, refuse_autoreset
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -181,18 +188,18 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         steps = clock.steps
         if steps >= clock.stop:
             self._apply_values()
-        if self._takes_reals and not _is_finite(action):
+        if self._takes_reals and not is_finite(action):
             raise ArgumentError(f"`action` should be finite numbers of {self.env.action_space}. Received {action!r}")
-        if self._is_strict and not _is_element(action, self.env.action_space):
-            raise _wrong_action(action, self.env.action_space)
+        if self._is_strict and not is_element(action, self.env.action_space):
+            raise wrong_action(action, self.env.action_space)
         if self._numbers is not None and isinstance(action, (int, np.integer)) and action not in self._numbers:
-            raise _wrong_action(action, self.env.action_space)
+            raise wrong_action(action, self.env.action_space)
         try:
             result = self.env.step(action)
         except _REFUSALS as error:
-            if isinstance(error, DriftEnvsError) or _is_element(action, self.env.action_space):
+            if isinstance(error, DriftEnvsError) or is_element(action, self.env.action_space):
                 raise
-            raise _wrong_action(action, self.env.action_space) from error
+            raise wrong_action(action, self.env.action_space) from error
         clock.steps = steps + 1  # after the step, so that time stands still if the action is refused
         return self._finish(*result) if self._finishes else result
 
@@ -596,25 +603,3 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 def find_drift(env: gym.Env[Any, Any]) -> DriftWrapper | None:
     """The `DriftWrapper` in an environment, `None` if there is none."""
     return next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
-
-
-def _is_finite(action: Any) -> bool:
-    """Whether an action of a `Box` has finite numbers alone; what is none is left to the environment."""
-    try:
-        return bool(np.isfinite(action).all())
-    except (TypeError, ValueError):
-        return True
-
-
-def _is_element(action: Any, space: gym.Space[Any]) -> bool:
-    """Whether an action is one of a space, where a list counts as an array."""
-    try:
-        if isinstance(space, gym.spaces.Box):
-            return bool(np.asarray(action, space.dtype).shape == space.shape)
-        return bool(space.contains(action))
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def _wrong_action(action: Any, space: gym.Space[Any]) -> ArgumentError:
-    return ArgumentError(f"`action` should be an element of {space}. Received {action!r}")

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from drift_envs.errors import KnobError
+from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value
 from drift_envs.wrappers.internal import InternalWrapper
 
@@ -167,7 +167,8 @@ class Effects(InternalWrapper):
         self._done: deque[Any] = deque(maxlen=LONGEST_DELAY + 1)
         self.carried_out: Any = None
         """The action of the last step as the environment got it; `None` before the first one."""
-        self._random: np.random.Generator | None = None
+        self.noise: np.random.Generator | None = None
+        """Draws the noise of observations; `None` before the first reset."""
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values.
@@ -188,13 +189,13 @@ class Effects(InternalWrapper):
             seed: seeds the environment and the noise.
             options: passed to the environment.
         """
-        self._done.clear()
         observation, info = self.env.reset(seed=seed, options=options)
+        self._done.clear()
         if seed is not None:
-            self._random = np.random.default_rng([seed, _NOISE_TAG])
-        elif self._random is None:
+            self.noise = np.random.default_rng([seed, _NOISE_TAG])
+        elif self.noise is None:
             own = self.env.unwrapped.np_random_seed
-            self._random = np.random.default_rng([own, _NOISE_TAG] if own is not None and own >= 0 else None)
+            self.noise = np.random.default_rng([own, _NOISE_TAG] if own is not None and own >= 0 else None)
         return self._seen(observation), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -204,10 +205,17 @@ class Effects(InternalWrapper):
             # a `Discrete` action may be an array without dimensions or a boolean
             is_array = isinstance(action, (bool, np.ndarray)) and self.env.action_space.contains(action)
             action = values["action_permutation"].get(str(int(action) if is_array else action), action)
+        delay, space = values["action_delay"], self.env.action_space
+        if delay and not _can_wait(action, space):  # else it would be refused in the place of a later one
+            raise wrong_action(action, space)
         self._done.append(np.copy(action) if isinstance(action, np.ndarray) else action)
-        late = min(values["action_delay"], len(self._done) - 1)
-        self.carried_out = self._done[-1 - late]
-        observation, reward, terminated, truncated, info = self.env.step(self.carried_out)
+        carried_out = self._done[-1 - min(delay, len(self._done) - 1)]
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(carried_out)
+        except Exception:
+            self._done.pop()  # a refused action is not done later either
+            raise
+        self.carried_out = carried_out
         if values["reward_scale"] != 1.0:
             reward = reward * values["reward_scale"]
         if values["reward_sign"] == "-":
@@ -233,9 +241,9 @@ class Effects(InternalWrapper):
             return observation
         space = self.env.observation_space
         seen = np.array(observation, dtype=space.dtype, order="C")  # components of a mask are in this order
-        if noise and self._random is not None:
+        if noise and self.noise is not None:
             low, high = space.low, space.high  # type: ignore[attr-defined]
-            noisy = seen + noise * self._random.standard_normal(seen.shape)
+            noisy = seen + noise * self.noise.standard_normal(seen.shape)
             noisy = np.rint(noisy) if np.issubdtype(seen.dtype, np.integer) else noisy
             seen = np.asarray(np.clip(noisy, low, high), space.dtype)  # a sum of arrays without dimensions is none
         if mask:
@@ -243,6 +251,36 @@ class Effects(InternalWrapper):
             nothing = np.clip(np.zeros_like(seen), space.low, space.high)  # type: ignore[attr-defined]
             seen.reshape(-1)[hidden] = nothing.reshape(-1)[hidden]
         return seen
+
+
+def is_finite(action: Any) -> bool:
+    """Whether an action of a `Box` has finite numbers alone; what is none is left to the environment."""
+    try:
+        return bool(np.isfinite(action).all())
+    except (TypeError, ValueError):
+        return True
+
+
+def is_element(action: Any, space: gym.Space[Any]) -> bool:
+    """Whether an action is one of a space, where a list counts as an array."""
+    try:
+        if isinstance(space, spaces.Box):
+            return bool(np.asarray(action, space.dtype).shape == space.shape)
+        return bool(space.contains(action))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _can_wait(action: Any, space: gym.Space[Any]) -> bool:
+    """Whether an action may be carried out later; environments answer any text."""
+    return (
+        isinstance(action, str) if isinstance(space, spaces.Text) else is_element(action, space) and is_finite(action)
+    )
+
+
+def wrong_action(action: Any, space: gym.Space[Any]) -> ArgumentError:
+    """The error for an action that is no element of a space."""
+    return ArgumentError(f"`action` should be an element of {space}. Received {action!r}")
 
 
 def permute_masks(content: Any, permutation: Mapping[str, int]) -> Any:

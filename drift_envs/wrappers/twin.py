@@ -11,12 +11,14 @@ from contextlib import nullcontext
 from typing import Any, NoReturn, TypeVar
 
 import gymnasium as gym
+import numpy as np
 
 from drift_envs.attributes.shared_parts import copy_parts, rebind
 from drift_envs.checks import check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
 from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
+from drift_envs.wrappers.effects import Effects
 from drift_envs.wrappers.internal import InternalWrapper, layers
 
 T = TypeVar("T")
@@ -254,7 +256,7 @@ class Snapshot:
         self._kind = type(base)
         self._base = base  # parts of the state may refer to it
         self._state = _copied(base, copy_parts, _save(base), {id(base): base})
-        self._random = copy.deepcopy(base.np_random.bit_generator.state)
+        self._random = [copy.deepcopy(generator.bit_generator.state) for generator in _generators_of(inner)]
         self._layers = _layers_of(inner)
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
 
@@ -281,7 +283,8 @@ class Snapshot:
         with nullcontext() if drifting is None else drifting.unchanged():
             _load(base, copy_parts(self._state, {id(self._base): base}))
         if target is self._env:
-            base.np_random.bit_generator.state = copy.deepcopy(self._random)
+            for generator, state in zip(_generators_of(inner), self._random, strict=False):
+                generator.bit_generator.state = copy.deepcopy(state)
         for name, layer in _layers_of(inner).items():
             if name in self._episode:
                 layer.load_episode(copy.deepcopy(self._episode[name]))
@@ -290,6 +293,12 @@ class Snapshot:
 def _layers_of(env: gym.Env[Any, Any]) -> dict[str, InternalWrapper]:
     """The wrappers of this package in an environment, by class."""
     return {type(layer).__name__: layer for layer in layers(env) if isinstance(layer, InternalWrapper)}
+
+
+def _generators_of(env: gym.Env[Any, Any]) -> list[np.random.Generator]:
+    """The random generator of an environment, and that of the noise of its observations."""
+    effects = [layer.noise for layer in layers(env) if isinstance(layer, Effects)]
+    return [env.unwrapped.np_random, *(noise for noise in effects if noise is not None)]
 
 
 def _save(base: gym.Env[Any, Any]) -> dict[str, Any]:

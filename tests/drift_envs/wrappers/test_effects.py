@@ -1,5 +1,6 @@
 """Knobs that need no attribute."""
 
+import copy
 import re
 
 import gymnasium as gym
@@ -8,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.errors import DrivenKnobError, ScheduleError
-from drift_envs.wrappers import DriftWrapper
+from drift_envs.errors import ArgumentError, DrivenKnobError, ScheduleError
+from drift_envs.registration import IDS
+from drift_envs.wrappers import DriftWrapper, snapshot
+from drift_envs.wrappers.effects import Effects
+from drift_envs.wrappers.internal import layers
 
 
 class Echo(gym.Env):
@@ -70,6 +74,48 @@ def test_late_arrays_are_those_that_were_meant():
     plain.reset(seed=0)
     plain.step(np.array([2.0], np.float32))
     assert (first == plain.step(np.array([2.0], np.float32))[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "wrong", "right"),
+    [
+        ("DriftFrozenLake-v0", ["x", None, 9, 1.5], 2),
+        ("DriftMountainCarContinuous-v0", ["x", None, np.array([np.nan]), np.zeros(3)], np.array([0.5], np.float32)),
+        ("DriftHouse-v0", [3, None], "look"),
+        ("CartPole-v1", ["x", None, 9, 1.5], 1),
+    ],
+)
+def test_a_wrong_action_is_refused_when_it_is_given_and_not_done_later(env_id, wrong, right):
+    late = {"version": 1, "name": "late", "base": {"action_delay": 1}}
+    env = gym.make(env_id, schedule=late) if env_id in IDS else DriftWrapper(gym.make(env_id), late)
+    other = copy.deepcopy(env)
+    for each in (env, other):
+        each.reset(seed=0)
+        each.step(right)
+    for action in wrong:
+        with pytest.raises(ArgumentError, match="`action` should be an element of"):
+            env.step(action)
+        assert repr(env.step(right)) == repr(other.step(right))
+
+
+def test_an_action_that_waits_still_comes_after_a_refused_reset():
+    env = DriftWrapper(gym.make("CartPole-v1"), {"version": 1, "name": "late", "base": {"action_delay": 1}})
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(ArgumentError):
+        env.reset(options={"low": "x"})
+    env.step(1)
+    effects = next(layer for layer in layers(env) if isinstance(layer, Effects))
+    assert effects.carried_out == 0
+
+
+def test_a_snapshot_brings_the_noise_back():
+    env = echo(observation_noise=0.5)
+    env.reset(seed=0)
+    saved = snapshot(env)
+    first = [env.step(1)[0].tolist() for _ in range(3)]
+    saved.restore()
+    assert [env.step(1)[0].tolist() for _ in range(3)] == first
 
 
 def test_masks_and_noise():
