@@ -10,20 +10,33 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.controller.base import Controller, Decision, Direct
+from drift_agents.controller.base import Controller, Decision, Direct, check_decision
 from drift_agents.environment import AgentEnvironment, environment_of, read_outcome, reset_text_env, to_env
 from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, NoMemory, StepObserver, check_memory
 from drift_agents.memory.views import NO_ID, EpisodeView
-from drift_agents.parts import check_protocol, check_result
+from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.prompt.view import PromptView
-from drift_agents.types import NO_USAGE, AgentClock, Episode, Experience, ProbeCost, RecordId, StepTrace, Verdict
-from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
+from drift_agents.types import (
+    NO_USAGE,
+    AgentClock,
+    Episode,
+    Experience,
+    ProbeCost,
+    Record,
+    RecordId,
+    StepTrace,
+    Verdict,
+)
+from drift_agents.verifier.base import NoVerifier, Verifier, check_verdict, later_doubt
 from drift_envs.errors import DriftWarning
+
+MOST_CHECKS = 1000
+"""Decisions for one step, after each of which the verifier realigns memory; more are an endless loop."""
 
 
 class Agent:
@@ -165,7 +178,7 @@ class Agent:
         ending = self.verifier.end_episode(episode, self.memory, self.clock)
         closing = tuple(check_result("verifier", self.verifier, "end_episode", ending, Iterable))
         for verdict in closing:
-            check_result("verifier", self.verifier, "end_episode", verdict, Verdict)
+            check_verdict(self.verifier, "end_episode", verdict)
             totals.add_check(verdict)
             self._apply(verdict, verdict.newest)
         self.controller.end_episode(episode)
@@ -202,19 +215,22 @@ class Agent:
         while True:
             render = self._renderer(environment, task, state, actions, experiences)
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
-            check_result("controller", self.controller, "act", decision, Decision)
+            check_decision(self.controller, decision)
             action, is_valid = _read_action(decision.reply.text, actions)
             prompt = decision.view.render()
             totals.add_decision(decision, prompt, is_valid)
             newest = self._newest_step(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
-                check_result("verifier", self.verifier, "consider", verdict, Verdict)
+                check_verdict(self.verifier, "consider", verdict)
                 totals.add_check(verdict)
                 checks.append(verdict)
                 self._apply(verdict, newest)
             if verdict is None or not verdict.realigned:
                 return _Choice(action, decision, prompt, tuple(checks))
+            if len(checks) >= MOST_CHECKS:
+                rule = f"a verdict without `realigned` after at most {MOST_CHECKS} with it"
+                raise refuse_result("verifier", self.verifier, "consider", rule, verdict)
 
     def _renderer(
         self, environment: str, task: str, state: str, actions: list[str], experiences: Sequence[Experience]
@@ -231,7 +247,7 @@ class Agent:
             self._step_observer.follow(experience)
         newest = self._newest_step(experience.state, experience.action)
         verdict = self.verifier.verify(experience, self.memory, prefix, self.clock)
-        check_result("verifier", self.verifier, "verify", verdict, Verdict)
+        check_verdict(self.verifier, "verify", verdict)
         self._apply(verdict, newest)
         return verdict
 
@@ -249,7 +265,8 @@ class Agent:
     def _newest_step(self, state: str, action: str) -> int:
         """The step of the newest record about this state and action; -1 if there is none."""
         records = self.memory.same_transitions(state, action)
-        check_result("memory", self.memory, "same_transitions", records, Sequence)
+        if not isinstance(records, Sequence) or not all(isinstance(one, Record) for one in records[-1:]):
+            raise refuse_result("memory", self.memory, "same_transitions", "a list of Record", records)
         return records[-1].now.step if records else -1
 
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import pytest
 from drift_agents import make_agent, make_memory
 from drift_agents.analysis.check_memory import check_memory
-from drift_agents.controller.base import Direct
+from drift_agents.controller.base import Decision, Direct
 from drift_agents.embedding.base import HashedEmbedding, resolve_embedding
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.llm.base import RuleModel
 from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import RandomPolicy, Reply, make_policy
-from drift_agents.policy.planner import Planner
 from drift_agents.stores.base import InProcessStore, make_store
 from drift_agents.stores.services import CommonWords
 from drift_agents.team.base import Member, check_members
 from drift_agents.types import Retrieved, Verdict
-from drift_agents.verifier.base import BaseVerifier, NoVerifier
+from drift_agents.verifier.base import NoVerifier
 
 
 def change(part: Any, **methods: Any) -> Any:
@@ -116,50 +115,38 @@ def test_what_cannot_be_called_is_refused_before_anything_is_played(use: Any, me
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("kind", "method", "result", "rule"),
     [
+        ("policy", "decide", "0", "a value of type Reply. Received '0'"),
+        ("policy", "decide", Reply(cast(str, 0)), "a Reply with a text, one of `view.actions`, and a Usage. Received "),
+        ("memory", "retrieve", [], "a value of type Retrieved. Received []"),
+        ("memory", "retrieve", Retrieved((), (1.0,)), "a weight in (0, 1] for each record. Received (1.0,)"),
+        ("memory", "retrieve", Retrieved(notes=cast(Any, ("a note",))), "a Retrieved of Record and Note. Received Ret"),
+        ("memory", "same_transitions", None, "a list of Record. Received None"),
+        ("memory", "records", None, "a value of type Iterable. Received None"),
+        ("verifier", "verify", None, "a value of type Verdict. Received None"),
         (
-            {"policy": change(RandomPolicy(), decide=lambda self, view, rng: "0")},
-            "`decide` of the policy 'Mine' should return a value of type Reply. Received '0'",
+            "verifier",
+            "verify",
+            Verdict(removed=cast(Any, [3])),
+            "a Verdict with `removed`, what `remove` of the memory",
         ),
+        ("verifier", "consider", True, "a value of type Verdict. Received True"),
+        ("verifier", "consider", Verdict(realigned=True), "a verdict without `realigned` after at most 1000 with it. "),
+        ("verifier", "end_episode", None, "a value of type Iterable. Received None"),
+        ("controller", "act", "0", "a value of type Decision. Received '0'"),
         (
-            {"policy": change(RandomPolicy(), decide=lambda self, view, rng: Reply(0))},  # type: ignore[arg-type]
-            "`decide` of the policy 'Mine' should return a Reply with a text, one of `view.actions`. Received Reply(",
-        ),
-        (
-            {"memory": change(VanillaMemory(), retrieve=lambda self, state, k, now: [])},
-            "`retrieve` of the memory 'Mine' should return a value of type Retrieved. Received []",
-        ),
-        (
-            {"memory": change(VanillaMemory(), retrieve=lambda self, state, k, now: Retrieved((), (1.0,)))},
-            "`retrieve` of the memory 'Mine' should return a Retrieved with a weight for each record. Received ",
-        ),
-        (
-            {"memory": change(VanillaMemory(), same_transitions=lambda self, state, action: None)},
-            "`same_transitions` of the memory 'Mine' should return a value of type Sequence. Received None",
-        ),
-        (
-            {"verifier": change(BaseVerifier(), name="mine", verify=lambda self, *_: None)},
-            "`verify` of the verifier 'Mine' should return a value of type Verdict. Received None",
-        ),
-        (
-            {"verifier": change(NoVerifier(), consider=lambda self, *_: True)},
-            "`consider` of the verifier 'Mine' should return a value of type Verdict. Received True",
-        ),
-        (
-            {"verifier": change(NoVerifier(), end_episode=lambda self, *_: None)},
-            "`end_episode` of the verifier 'Mine' should return a value of type Iterable. Received None",
-        ),
-        (
-            {"controller": change(Direct(), act=lambda self, *_: "0")},
-            "`act` of the controller 'Mine' should return a value of type Decision. Received '0'",
+            "controller",
+            "act",
+            Decision(cast(Any, 0), Reply("0"), ()),
+            "a Decision with a PromptView and a Reply. Re",
         ),
     ],
-    ids=["policy", "text", "memory", "weights", "records", "verify", "consider", "end", "controller"],
 )
-def test_what_returns_something_else_is_named(parts: dict[str, Any], message: str) -> None:
-    with pytest.raises(PartError, match=re.escape(message)):
-        play(**{"policy": Planner(), **parts})
+def test_what_returns_something_else_is_named(kind: str, method: str, result: Any, rule: str) -> None:
+    parts = {"policy": RandomPolicy(), "memory": VanillaMemory(), "verifier": NoVerifier(), "controller": Direct()}
+    with pytest.raises(PartError, match=re.escape(f"`{method}` of the {kind} 'Mine' should return {rule}")):
+        play(**{**parts, kind: change(parts[kind], **{method: lambda self, *_: result})})
 
 
 def test_a_check_of_a_service_says_how_it_is_called() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.parts import check_protocol
+from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, Reply, decide
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import CONTROLLERS
@@ -99,6 +99,17 @@ def make_controller(name: str, **options: Any) -> Controller:
     made: Controller = CONTROLLERS.make(name, **options)
     check_protocol("controller", name, made, Controller)
     return made
+
+
+def check_decision(controller: Controller, decision: Any) -> None:
+    """Check what `act` of a controller returned.
+
+    Raises:
+        PartError: if it is no decision, or has no view or reply.
+    """
+    check_result("controller", controller, "act", decision, Decision)
+    if not isinstance(decision.view, PromptView) or not isinstance(decision.reply, Reply):
+        raise refuse_result("controller", controller, "act", "a Decision with a PromptView and a Reply", decision)
 
 
 class Direct:

@@ -186,11 +186,28 @@ def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None
     series.end()
 
 
+NOTABLE_INVALID = 0.2
+"""The share of decisions that are no admissible action from which on a run says so."""
+
+
 def _warnings_of(rows: Sequence[Row], unread: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The kinds of warnings of a cell that has been played, and their texts; a run prints each kind once."""
     for text in unread:
         yield "unread", f": {text}"
-    looped, steps = (sum(row[field] for row in rows) for field in ("loop_steps", "steps"))
+    looped, invalid, steps = (sum(row[field] for row in rows) for field in ("loop_steps", "invalid_actions", "steps"))
+    has_model = any(row["model_calls"] for row in rows)  # its answers are watched while the run goes on
+    if (share := invalid / max(steps, 1)) >= NOTABLE_INVALID and not has_model:
+        yield (
+            "invalid",
+            f": {share:.0%} of its decisions are no admissible action, in the place of which the first one is taken. "
+            "The text of a reply should be one of `view.actions`",
+        )
+    if rows[0]["memory"] != "none" and not any(row["memory_size"] for row in rows):
+        yield (
+            "empty",
+            ": its memory stayed empty. `verify` of a verifier should write what memory is to keep, by "
+            "`memory.observe(experience, now)`",
+        )
     if (loops := looped / max(steps, 1)) >= NOTABLE_LOOPS:
         yield (
             "loops",

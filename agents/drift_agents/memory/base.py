@@ -13,7 +13,7 @@ from drift_agents.embedding.base import resolve_embedding
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.llm.base import Model
 from drift_agents.matching import Matching
-from drift_agents.parts import check_protocol, show_name
+from drift_agents.parts import check_protocol, check_result, show_name
 from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
@@ -205,6 +205,7 @@ def check_memory(name: str, memory: Any) -> None:
         )
     hint = ". A memory service needs `add(text)` and `search(query, k)` alone"
     check_protocol("memory", name, memory, Memory, hint)
+    check_result("memory", memory, "records", memory.records(), Iterable)
 
 
 SERVICE = ("add", "search")

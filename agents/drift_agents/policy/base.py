@@ -84,8 +84,9 @@ def decide(policy: Policy, view: PromptView, rng: np.random.Generator) -> Reply:
         PartError: if it is no `Reply` with a text.
     """
     reply: Reply = check_result("policy", policy, "decide", policy.decide(view, rng), Reply)
-    if not isinstance(reply.text, str):
-        raise refuse_result("policy", policy, "decide", "a Reply with a text, one of `view.actions`", reply)
+    if not isinstance(reply.text, str) or not isinstance(reply.usage, Usage):
+        rule = "a Reply with a text, one of `view.actions`, and a Usage"
+        raise refuse_result("policy", policy, "decide", rule, reply)
     return reply
 
 

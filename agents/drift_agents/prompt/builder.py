@@ -13,7 +13,7 @@ from drift_agents.parts import check_result, refuse_result
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
-from drift_envs.checks import check_count
+from drift_envs.checks import check_count, is_number
 
 MOVES = 6
 """How many of the newest steps of an episode a prompt with history shows by default."""
@@ -289,8 +289,11 @@ def _query(memory: PromptSource, state: str, k: int | None, now: AgentClock) -> 
         PartError: if it is something else than records with their weights.
     """
     found: Retrieved = check_result("memory", memory, "retrieve", memory.retrieve(state, k, now), Retrieved)
-    if len(found.weights) != len(found.records) or not all(isinstance(one, Record) for one in found.records[:1]):
-        raise refuse_result("memory", memory, "retrieve", "a Retrieved with a weight for each record", found)
+    if not all(isinstance(one, Record) for one in found.records) or not all(isinstance(n, Note) for n in found.notes):
+        raise refuse_result("memory", memory, "retrieve", "a Retrieved of Record and Note", found)
+    are_weights = all(is_number(weight) and 0 < weight <= 1 for weight in found.weights)
+    if not are_weights or len(found.weights) != len(found.records):
+        raise refuse_result("memory", memory, "retrieve", "a weight in (0, 1] for each record", found.weights)
     return found
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.parts import check_protocol
+from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.registry import VERIFIERS
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Removed, Transition, Verdict
 from drift_envs.checks import check_count
 
 
@@ -342,6 +342,18 @@ class NoVerifier(BaseVerifier):
             for transition, _ in record.transitions()
         )
         return Verdict(surprise=surprise, contradicted=surprise, observed=memory.observe(experience, now))
+
+
+def check_verdict(verifier: Verifier, method: str, verdict: Any) -> None:
+    """Check what a method of a verifier returned.
+
+    Raises:
+        PartError: if it is no verdict, or a field of it that others use is of another type.
+    """
+    check_result("verifier", verifier, method, verdict, Verdict)
+    if not isinstance(verdict.removed, Removed) or not isinstance(verdict.cost, ProbeCost):
+        rule = "a Verdict with `removed`, what `remove` of the memory returned, and `cost`, a ProbeCost"
+        raise refuse_result("verifier", verifier, method, rule, verdict)
 
 
 def make_verifier(name: str, **options: Any) -> Verifier:

@@ -57,6 +57,11 @@ class WithMatching(VanillaMemory):
         super().__init__(k=1, matching=matching)
 
 
+class Idle(Trusting):
+    def verify(self, experience, memory, prefix, now):
+        return Verdict()
+
+
 class Fails(Trusting):
     def verify(self, experience, memory, prefix, now):
         raise ZeroDivisionError("one step too many")
@@ -79,6 +84,11 @@ class Eager:
 
     def decide(self, view, rng):
         return Reply(view.actions[self._pick])
+
+
+class Vague(Eager):
+    def decide(self, view, rng):
+        return Reply("somewhere")
 
 
 class Judged(Trusting):
@@ -213,6 +223,28 @@ def test_a_rule_plays_alone_and_its_minutes_are_printed_before(
         assert not (folder / "run").exists()
     assert run(*own, "--set", "references=[]") == 0
     assert {row["verifier"] for row in read_rows(folder / "run" / "episodes.jsonl")} == {hashed("Trusting")}
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "expected"),
+    [
+        (
+            "--verifier",
+            "mine.py:Idle",
+            "its memory stayed empty. `verify` of a verifier should write what memory",
+        ),
+        (
+            "--policy",
+            "mine.py:Vague",
+            "100% of its decisions are no admissible action, in the place of which the",
+        ),
+    ],
+)
+def test_parts_that_do_nothing_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, name: str, expected: str
+) -> None:
+    assert run(option, name, "--memory", "vanilla", "--set", "seeds=1") == 0
+    assert expected in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
