@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.environments import NO_PHASE, EvaluationWrapper
@@ -378,7 +379,7 @@ class BeliefTracker:
         self._known: Mapping[RecordId, Record] = {}
         self._phase: Phase | None = None
         self._before: tuple[Record, ...] = ()
-        self._stale: list[tuple[Record, set[Hashable]]] = []
+        self._stale: list[tuple[Record, dict[Outcome, None]]] = []
         self._values: Mapping[str, Any] | None = None
 
     def evaluate(self, memory: Memory, now: AgentClock) -> float | None:
@@ -393,35 +394,42 @@ class BeliefTracker:
         if self._phase is None or phase.index != self._phase.index:
             self._phase, self._values = phase, None
             self._before = tuple(self._known.values()) if phase.start > 0 else ()
+        self._known = {record.id: record for record in memory.records()}
+        if not self._before:
+            return None
+        # A rule may remember the states that it is asked about, and the agent's own should not remember the oracle's.
+        matching = deepcopy(self._matching)
         values = env.knobs(env.tick)
         if values != self._values:
-            self._values, self._stale = values, self._list_stale(env.tick)
-        self._known = {record.id: record for record in memory.records()}
-        believed = [answer_of(memory, fact.state, fact.action, now, self._matching) in old for fact, old in self._stale]
+            self._values, self._stale = values, self._list_stale(env.tick, matching)
+        believed = [
+            answer_of(memory, fact.state, fact.action, now, matching) in {outcome_key(one, matching) for one in old}
+            for fact, old in self._stale
+        ]
         return sum(believed) / len(believed) if believed else None
 
-    def _list_stale(self, tick: int) -> list[tuple[Record, set[Hashable]]]:
+    def _list_stale(self, tick: int, matching: Matching) -> list[tuple[Record, dict[Outcome, None]]]:
         """The changed facts: the oldest record of each, and the outcomes that were true and are no longer."""
-        found: dict[tuple[Hashable, str], tuple[Record, set[Hashable]]] = {}
+        found: dict[tuple[Hashable, str], tuple[Record, dict[Outcome, None]]] = {}
         for record in self._before:
             # Most still hold.
             if self._share_of(record, tick) < 1.0 and self._has_changed(record, tick):
-                key = self._matching.state_key(record.state), record.action
-                stale = [one for one, _ in record.outcomes if self._was_true(record, one, tick)]
+                key = matching.state_key(record.state), record.action
+                stale = [one for one, _ in record.outcomes if self._was_true(record, one, tick, matching)]
                 if stale:
-                    found.setdefault(key, (record, set()))[1].update(outcome_key(one, self._matching) for one in stale)
+                    found.setdefault(key, (record, {}))[1].update(dict.fromkeys(stale))
         return list(found.values())
 
     def _has_changed(self, record: Record, tick: int) -> bool:
         """Whether the response is another one than at the last tick before the phase."""
         return bool(self._env.oracle.changed(record.state, record.action, self._env.phase.start - 1, tick))
 
-    def _was_true(self, record: Record, outcome: Outcome, tick: int) -> bool:
+    def _was_true(self, record: Record, outcome: Outcome, tick: int, matching: Matching) -> bool:
         """Whether an outcome was true when it was written, and no true response is of its class now."""
-        env, kind = self._env, outcome_key(outcome, self._matching)
+        env, kind = self._env, outcome_key(outcome, matching)
         about = record.state, record.action
         responses = (Outcome(one.state, one.score, one.ended) for one in env.oracle.response(*about, tick))
-        now = (outcome, *(one for one in responses if outcome_key(one, self._matching) == kind))
+        now = (outcome, *(one for one in responses if outcome_key(one, matching) == kind))
         if any(env.could_answer(*about, one, tick) for one in now):
             return False
         return env.is_of_another(record) or env.could_answer(*about, outcome, env.tick_of(record.now.step))

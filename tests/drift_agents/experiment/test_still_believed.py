@@ -11,7 +11,7 @@ from drift_agents.experiment.evaluator import BeliefTracker, answer_of
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.matching import Exact, make_matching
+from drift_agents.matching import Exact, Matching, NearestNeighbour, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -32,14 +32,14 @@ def see(memory: Memory, action: str, outcome: Outcome, now: AgentClock = NOW) ->
     memory.observe(Experience(START, action, outcome, 0.0, now), now)
 
 
-def make_tracker(env: EvaluationWrapper) -> BeliefTracker:
-    return BeliefTracker(env, Exact(), env.true_share)
+def make_tracker(env: EvaluationWrapper, matching: Matching | None = None) -> BeliefTracker:
+    return BeliefTracker(env, Exact() if matching is None else matching, env.true_share)
 
 
-def begin(schedule_file: Path, memory: Memory) -> BeliefTracker:
+def begin(schedule_file: Path, memory: Memory, matching: Matching | None = None) -> BeliefTracker:
     """Three steps before the drift; the next episode is after it."""
     env = make_env(read_schedule(str(schedule_file)))
-    tracker = make_tracker(env)
+    tracker = make_tracker(env, matching)
     env.reset(seed=0)
     for step, (action, outcome) in enumerate(BEFORE):
         env.step(3)
@@ -57,6 +57,16 @@ def test_what_changed_is_believed_until_memory_answers_otherwise(schedule_file: 
     assert tracker.evaluate(memory, NOW) == 0.5, "of two changed facts one is corrected; the third has not changed"
     memory.remove([1])
     assert tracker.evaluate(memory, NOW) == 0.0, "what was removed is not believed"
+
+
+def test_the_agents_rule_does_not_remember_what_the_oracle_answers(schedule_file: Path) -> None:
+    """A rule of neighbours keeps the states that it is asked about, and later ones may count as these."""
+    rule, untouched = NearestNeighbour(similarity=1.0), NearestNeighbour(similarity=1.0)
+    memory = VanillaMemory(k=1, order="newest", matching=rule)
+    tracker = begin(schedule_file, memory, rule)
+    assert tracker.evaluate(memory, NOW) == 1.0
+    untouched.state_key(START)
+    assert vars(rule)["_own"] == vars(untouched)["_own"]
 
 
 def test_a_memory_that_shows_the_oldest_believes_on(schedule_file: Path) -> None:
