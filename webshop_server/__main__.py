@@ -213,10 +213,10 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # `UnicodeError`: a part of the name is empty or too long
         if listener is not None:
             listener.close()
-        raise ShopError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        raise ShopError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from error
     return listener
 
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from webshop_server.errors import ArgumentError, SessionError, ShopError
+from webshop_server.errors import ArgumentError, SessionError, ShopError, refuse
 from webshop_server.page_model import (
     SESSION_OVER,
     ActionResult,
@@ -34,16 +34,20 @@ class Client:
         timeout: seconds to wait for a response.
 
     Raises:
-        ArgumentError: the URL does not start with `http://`.
+        ArgumentError: the URL does not have the form `http://HOST:PORT`.
     """
 
     def __init__(self, base_url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
-        parts = urlsplit(base_url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise ArgumentError(f"`base_url` should be like http://127.0.0.1:3000. Received {base_url!r}")
+        try:
+            parts = urlsplit(base_url)
+            host, port = parts.hostname, parts.port
+        except ValueError:  # the host or the port is none
+            host = None
+        if not host or parts.scheme != "http":
+            raise refuse("base_url", "like http://127.0.0.1:3000", base_url, ArgumentError)
         self.base_url = f"http://{parts.netloc}"
         self._token = token
-        self._connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=timeout)
+        self._connection = http.client.HTTPConnection(host, port or 80, timeout=timeout)
 
     def close(self) -> None:
         """Close the connection."""

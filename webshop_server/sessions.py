@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -234,13 +235,14 @@ class SessionLog:
         directory: the directory of the files; created if missing.
 
     Raises:
-        ArgumentError: the directory cannot be created.
+        ArgumentError: the directory cannot be created or written.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.directory).close()
         except OSError as error:
             raise ArgumentError(f"`log` should be a directory that can be written: {error}") from error
 

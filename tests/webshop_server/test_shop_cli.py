@@ -86,6 +86,11 @@ def test_a_truncated_file_is_imported_only_leniently(tmp_path, capsys):
         (["serve", "--threads", "0"], WRONG_USAGE, "Invalid value for '--threads'"),
         (["serve", "--admin-token-file", "{tmp}/no"], WRONG_USAGE, "`--admin-token-file` should be a text file"),
         (["serve", "--catalogue", "{shop}", "--goals", "human"], WRONG_USAGE, "should have human instructions"),
+        (
+            ["serve", "--catalogue", "{shop}", "--host", "my..shop", "--port", "0"],
+            FAILED,
+            "cannot listen on my..shop:0",
+        ),
         pytest.param(
             ["serve", "--catalogue", "{shop}", "--host", "203.0.113.1", "--port", "0"],
             FAILED,

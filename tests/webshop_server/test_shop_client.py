@@ -96,7 +96,7 @@ def test_no_server():
     client = Client("http://127.0.0.1:9")
     with pytest.raises(ShopError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
         client.start()
-    for address in ("https://x", "ftp://x", "x", "http://"):
+    for address in ("https://x", "ftp://x", "x", "http://", "http://x:99999", "http://x:y", "http://[::1", None):
         with pytest.raises(ArgumentError, match="`base_url` should be like"):
             Client(address)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 
 import pytest
 
@@ -192,9 +193,18 @@ def test_logs_have_the_originals_form(inventory, tmp_path):
     assert 0 <= lines[-1]["reward"] <= 1
     assert {"r_type", "r_att", "r_option", "r_price"} <= set(lines[-1]["reward_info"])
     assert "reward" not in lines[0]
+
+
+@pytest.mark.parametrize("name", ["file", "closed"])
+def test_a_folder_of_logs_that_cannot_be_written_is_refused(inventory, tmp_path, monkeypatch, name):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
     (tmp_path / "file").write_text("")
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)  # permissions do not bind the root of a container
     with pytest.raises(ArgumentError, match="`log` should be a directory that can be written"):
-        create_app(Config(inventory, log_dir=tmp_path / "file"))
+        create_app(Config(inventory, log_dir=tmp_path / name))
 
 
 def test_a_log_that_cannot_be_written(inventory, tmp_path, caplog):
