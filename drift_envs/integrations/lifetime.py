@@ -38,7 +38,7 @@ def open_log(log: str | os.PathLike[str] | None) -> Path | None:
         return None
     try:
         Path(log).open("a", encoding="utf-8").close()
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:
         raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
     return Path(log)
 
@@ -94,6 +94,8 @@ class TextLifetime:
                 f"`env_id` should be one of {', '.join(IDS)}, or come with a `schedule` (a file, or a dictionary) for "
                 f"an environment of another package. Received {env_id!r}"
             )
+        if on_episode is not None and not callable(on_episode):
+            raise ArgumentError(f"`on_episode` should be a function or None. Received {on_episode!r}")
         self._seed = check_integer("seed", seed)
         check_integer("rounds", rounds, 1, optional=True)
         check_integer("episodes", episodes, 1, optional=True)
@@ -148,7 +150,8 @@ class TextLifetime:
             >>> TextLifetime.of_schedule("frozen_lake/explicit:family", seed=3).planned
             ('source', 'source', 'drift-1', 'drift-1', 'drift-2', 'drift-2')
         """
-        env_id = load_schedule(schedule, table=None).env
+        loaded = load_schedule(schedule, table=None)
+        env_id = None if loaded is None else loaded.env
         if env_id is None:
             raise ArgumentError(f"{schedule} should name its environment under `env`. Received none")
         rounds = 2 if rounds is None and episodes is None else rounds

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import SEED_STOP
 from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.folder import (
     EPISODES,
@@ -33,6 +34,7 @@ from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import DriftEnvsError, NoOracleError
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
+from drift_envs.schedule.timeline import Timeline
 
 OWN_LOOP = "own loop"
 """The label that stands in the place of a policy's."""
@@ -202,6 +204,8 @@ def _read_line(text: str, where: str, schedule: str | None, seed: int | None) ->
 def _check_value(value: object, kind: type, field: str, where: str) -> None:
     if kind is str:
         what, is_right = "a text", isinstance(value, str)
+    elif field == "seed":
+        what, is_right = f"a whole number from 0 to {SEED_STOP - 1}", is_integer(value) and 0 <= value < SEED_STOP
     elif kind is int:
         what, is_right = "a whole number of at least 0", is_integer(value) and value >= 0
     else:
@@ -241,6 +245,7 @@ def _rows_of(
     elif manifest["players"] and others:
         raise ExperimentError(f"{where}: {name} was not played by the run; it has {', '.join(known)}")
     else:
+        _check_numbers(name, lines)
         known[name] = describe_schedule(schedule, len({line.data["episode"] for line in lines}))
         optima = _find_optima(schedule, lines)
     rounds: dict[tuple[int, str], int] = {}
@@ -298,6 +303,19 @@ def _check_episodes(name: str, lines: Sequence[_Line], others: Sequence[Mapping[
             )
 
 
+def _check_numbers(name: str, lines: Sequence[_Line]) -> None:
+    """Check that the episodes of every lifetime are numbered from 0 without a gap."""
+    following: dict[int, int] = {}
+    for line in sorted(lines, key=lambda line: (line.seed, line.data["episode"])):
+        expected = following.get(line.seed, 0)
+        if line.data["episode"] != expected:
+            raise ExperimentError(
+                f"{line.where}: `episode` should be {expected}, which {name}, seed {line.seed}, lacks. "
+                f"Received {line.data['episode']}"
+            )
+        following[line.seed] = expected + 1
+
+
 def _check_seeds(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str, Any]]) -> None:
     """Check that the own agent played every instance of the others to its end, since tables compare instances."""
     theirs = Counter(seed for seed, _ in {(row["seed"], row["episode"]) for row in others})
@@ -319,7 +337,11 @@ def _check_seeds(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str
 
 
 def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, int], float]:
-    """The optimum of each episode, by seed and tick, where the environment is installed and has an oracle."""
+    """The optimum of each episode, by seed and tick, where the environment is installed and has an oracle.
+
+    Raises:
+        ExperimentError: if a phase is not that of its tick.
+    """
     if schedule.clock != "episode":
         return {}
     found: dict[tuple[int, int], float] = {}
@@ -330,6 +352,7 @@ def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, 
     try:
         for seed in {line.seed for line in lines}:
             env.reset(seed=seed)
+            _check_phases(env.timeline, [line for line in lines if line.seed == seed])
             for tick in {line.data["tick"] for line in lines if line.seed == seed}:
                 found[seed, tick] = float(env.oracle.value(tick))
     except (AttributeError, NoOracleError):  # an environment without an oracle, or one without an optimum
@@ -337,3 +360,13 @@ def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, 
     finally:
         env.close()
     return found
+
+
+def _check_phases(timeline: Timeline, lines: Sequence[_Line]) -> None:
+    for line in lines:
+        tick, phase = line.data["tick"], line.data["phase"]
+        if phase != timeline.phase(tick).id:
+            raise ExperimentError(
+                f"{line.where}: `phase` at tick {tick} of {line.schedule}, seed {line.seed}, should be "
+                f"{timeline.phase(tick).id!r}. Received {phase!r}"
+            )

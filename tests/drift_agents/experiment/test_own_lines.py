@@ -144,6 +144,25 @@ def test_a_bad_log_is_one_line(run, tmp_path, capsys, text, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 2**60}, "log:1: `seed` should be a whole number from 0 to 9007199254740991. Received"),
+        ({"episode": 1}, "log:1: `episode` should be 0, which frozen_lake/explicit, seed 0, lacks. Received 1"),
+        (
+            {"phase": "nowhere"},
+            "log:1: `phase` at tick 0 of frozen_lake/explicit, seed 0, should be 'source'. Received",
+        ),
+        ({"tick": 20}, "log:1: `phase` at tick 20 of frozen_lake/explicit, seed 0, should be 'drift-1'. Received 'sou"),
+    ],
+)
+def test_a_log_alone_is_compared_with_its_schedule(tmp_path, change, message):
+    (tmp_path / "log").write_text(json.dumps(LINE | change) + "\n", "utf-8")
+    with pytest.raises(ExperimentError, match=re.escape(message)):
+        import_lines([tmp_path / "log"], "Mine", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_other_refusals(run, tmp_path):
     log = tmp_path / "log"
     log.write_text(2 * (json.dumps(LINE) + "\n"), "utf-8")

@@ -116,6 +116,12 @@ def test_a_log_that_cannot_be_written_is_refused_before_anything_is_played(tmp_p
     for path in (tmp_path / "absent" / "mine.jsonl", tmp_path):
         with pytest.raises(ArgumentError, match=re.escape("`log` should be a file that can be written: [Errno")):
             TextLifetime("DriftFrozenLake-v0", log=path)
+    with pytest.raises(ArgumentError, match="`log` should be a file that can be written: "):
+        TextLifetime("DriftFrozenLake-v0", log=5)
+    with pytest.raises(ArgumentError, match=r"`on_episode` should be a function or None\. Received 3"):
+        TextLifetime("DriftFrozenLake-v0", on_episode=3, log=tmp_path / "mine.jsonl")
+    with pytest.raises(ArgumentError, match=r"None should name its environment under `env`\."):
+        TextLifetime.of_schedule(None)
     with pytest.raises(ArgumentError, match="`rounds` and `episodes` exclude each other"):
         TextLifetime("DriftFrozenLake-v0", log=tmp_path / "mine.jsonl", rounds=1, episodes=1)
     assert list(tmp_path.iterdir()) == []
