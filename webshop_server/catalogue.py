@@ -65,11 +65,13 @@ class Catalogue:
         path: a file written by `CatalogueWriter`, `generate` or `import_products`.
 
     Raises:
-        CatalogueError: the file is missing, incomplete, damaged, or of another version.
+        CatalogueError: the file is missing, incomplete, damaged, or of another version; in a thread that reads it for
+            the first time, also if another file has taken its place.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.fingerprint = ""
         self._local = threading.local()
         self._lock = threading.Lock()
         self._products: OrderedDict[int, Product] = OrderedDict()
@@ -99,6 +101,10 @@ class Catalogue:
             # lock nor a file beside it, and works in read-only directories.
             uri = f"file:{quote(str(self.path.resolve()))}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False, factory=_Reader)
+            if self.fingerprint:  # of the file that another thread has opened
+                row = connection.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+                if row != (self.fingerprint,):
+                    raise CatalogueError(f"`{self.path}` should not be replaced while it is in use; open it again")
             self._local.connection = connection
         return connection
 
@@ -134,7 +140,8 @@ class Catalogue:
         if found is None:
             if len(asin) > 64 or not asin.isprintable():  # SQLite cannot bind lone surrogates
                 return None
-            rows = self._query("SELECT id FROM products WHERE asin IN (?, ?)", (asin, asin.upper()))
+            query = "SELECT id FROM products WHERE asin IN (?, ?) ORDER BY asin = ? DESC"
+            rows = self._query(query, (asin, asin.upper(), asin))
             if not rows:
                 return None
             found = self._ids[asin] = int(rows[0][0])

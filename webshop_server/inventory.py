@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,6 +19,7 @@ from webshop_server.product import Product
 from webshop_server.settings import Settings
 
 _CACHED_QUERIES = 4096
+_STARS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LOCK = threading.Lock()
 # The inventories in use by this process.
 _OPEN: WeakValueDictionary[tuple[object, ...], Inventory] = WeakValueDictionary()
@@ -141,7 +143,6 @@ def _target_set(targets: tuple[str, ...]) -> frozenset[str]:
 
 
 def _stars(product: Product) -> float:
-    try:
-        return float(product.rating)
-    except ValueError:
-        return 0.0
+    """The number that a rating begins with, as in `4.5 out of 5 stars`; 0 without one."""
+    found = _STARS.match(product.rating)
+    return float(found[0]) if found else 0.0

@@ -185,7 +185,7 @@ class _Parser:
             description=self._text("full_description", record.get("full_description")),
             bullets=self._texts("small_description", bullets if isinstance(bullets, list) else [bullets]),
             prices=prices or (),
-            rating=(rating or self._text("average_rating", record.get("average_rating")))[:20],
+            rating=(rating or self._text("average_rating", record.get("average_rating")))[:20].rstrip(),
             category=self._text("category", record.get("category")),
             query=self._text("query", record.get("query")).lower(),
             product_category=self._text("product_category", record.get("product_category")),
@@ -210,7 +210,7 @@ class _Parser:
             self._leave_out(
                 field, f"`{field}` should have at most {MAX_TEXT} characters, and is cut. It has {len(text)}"
             )
-        return text[:MAX_TEXT]
+        return text[:MAX_TEXT].rstrip()
 
     def _list(self, field: str, value: object, most: int = MAX_VALUES) -> list[Any]:
         if not isinstance(value, list):
@@ -279,8 +279,10 @@ class _Parser:
         taken: set[str] = set()
         for original, values in groups.items():
             name = shown = self._text(field, original)
+            number = len(taken)
             while name in taken:  # names that differ in blanks are different groups in the original
-                name = f"{shown} ({len(taken) + 1})"
+                number += 1
+                name = f"{shown} ({number})"
             taken.add(name)
             yield Option(name, values)
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -103,6 +104,13 @@ def test_a_catalogue_can_be_replaced_while_it_is_read(tmp_path):
     write(path, FULL._replace(title="Other"), FULL._replace(asin="B2"), fingerprint="other")
     assert first.at(0) == FULL  # the old file stays open until its reader lets go
     assert [p.title for p in Catalogue(path)] == ["Other", FULL.title]
+    with ThreadPoolExecutor(1) as thread, pytest.raises(CatalogueError, match="should not be replaced while it is in"):
+        thread.submit(first.product, "B2").result()
+
+
+def test_an_asin_is_found_in_any_case_but_its_own_first(tmp_path):
+    catalogue = write(tmp_path / "a.sqlite", *(FULL._replace(asin=asin) for asin in ("AB1", "ab1", "AB2")))
+    assert [catalogue.product(asin).asin for asin in ("ab1", "AB1", "ab2")] == ["ab1", "AB1", "AB2"]
 
 
 @pytest.mark.parametrize("kept", [0, 50, 4096, 0.5, 0.9])

@@ -10,7 +10,7 @@ import pytest
 from webshop_server.catalogue import CatalogueWriter
 from webshop_server.goals import GoalSet
 from webshop_server.inventory import Inventory
-from webshop_server.record import parse_prices, parse_product
+from webshop_server.record import MAX_TEXT, parse_prices, parse_product
 from webshop_server.shop import Shop
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -111,6 +111,18 @@ def test_values_of_the_other_files_are_named():
         "attributes", "instruction", "instruction_attributes", "average_rating", "reviews", "stars", "human",
         "instruction_options",
     }  # fmt: skip
+
+
+def test_a_text_that_is_cut_ends_in_a_character():
+    product = parse(name="mug " * 6000, average_rating="4.5 of 5 stars, all the reviews")
+    assert (len(product.title), product.rating) == (MAX_TEXT - 1, "4.5 of 5 stars, all")
+
+
+def test_groups_of_equal_names_get_other_names():
+    names = [
+        option.name for option in parse(customization_options={"x y": ["a"], "x y (3)": ["b"], "x  y": ["c"]}).options
+    ]
+    assert names == ["x y", "x y (3)", "x y (4)"]
 
 
 def load_as_original(options):

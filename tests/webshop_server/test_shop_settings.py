@@ -8,8 +8,9 @@ import re
 
 import pytest
 
+from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import SettingsError
-from webshop_server.inventory import is_target
+from webshop_server.inventory import Inventory, is_target
 from webshop_server.product import Product
 from webshop_server.settings import LABELS, ORDERS, Settings
 from webshop_server.urls import PageKind, PageUrl
@@ -157,6 +158,15 @@ def test_orders_rearrange_the_same_listings(shop, order):
         assert stars == sorted(stars, reverse=True)
     else:
         assert list(shown) == list(plain)
+
+
+def test_ratings_in_words_are_ordered_by_their_number(tmp_path):
+    ratings = ["inf", "nan", "4.9", "", "1.0", "4.5 out of 5 stars", "3"]
+    with CatalogueWriter(tmp_path / "s.sqlite") as writer:
+        writer.add([Product(f"B{place}", "Mug", rating=rating) for place, rating in enumerate(ratings)])
+        writer.finish("x")
+    shown = Inventory.open(tmp_path / "s.sqlite").results("mug", Settings(result_order="rating"))
+    assert [product.rating for product in shown][:4] == ["4.9", "4.5 out of 5 stars", "3", "1.0"]
 
 
 def test_demoted_listings_come_last(shop):
