@@ -16,10 +16,10 @@ from drift_agents.llm.base import count_tokens
 from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, NoMemory, StepObserver, check_memory
-from drift_agents.memory.views import NO_ID, EpisodeView
+from drift_agents.memory.views import NO_ID, EpisodeView, MemoryAndEpisode
 from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, check_policy, history_length
-from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
+from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, PromptSource, Recall
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import (
     NO_USAGE,
@@ -310,13 +310,16 @@ class StepRenderer:
         """When two states count as the same."""
         return self.prompts.matching
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
+    def __call__(
+        self, recall: bool = True, strategy: str | None = None, own_steps: bool = False
+    ) -> tuple[PromptView, tuple[RecordId, ...]]:
         """Make a view.
 
         Args:
             recall: whether memory is queried; without it the view holds the present step, those of this
                 episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that precedes the memory's own items.
+            own_steps: whether the steps of this episode that memory does not hold are shown with what it recalls.
 
         Returns:
             The view, and the ids of its records and items.
@@ -324,7 +327,11 @@ class StepRenderer:
         history = EpisodeHistory(self.experiences, self.history) if self.history else None
         # A history that holds every step stands for them.
         steps = () if history is not None and history.is_whole else self.experiences
-        source = self.memory if recall else EpisodeView(self.memory, self.matching, steps)
+        source: PromptSource = self.memory
+        if not recall:
+            source = EpisodeView(self.memory, self.matching, steps)
+        elif own_steps:
+            source = MemoryAndEpisode(self.memory, self.matching, steps)
         view, ids = self.prompts.make(
             source,
             self.task,
@@ -337,7 +344,7 @@ class StepRenderer:
             self.environment,
         )
         # The steps of this episode have no id.
-        return view, ids if recall else tuple(number for number in ids if number != NO_ID)
+        return view, ids if source is self.memory else tuple(number for number in ids if number > NO_ID)
 
 
 LOOP = 5

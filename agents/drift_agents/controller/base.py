@@ -13,6 +13,7 @@ from drift_agents.policy.base import Policy, Reply, decide
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import CONTROLLERS
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
+from drift_envs.checks import check_flag
 
 
 class Render(Protocol):
@@ -28,13 +29,16 @@ class Render(Protocol):
         """When two states count as the same."""
         ...
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
+    def __call__(
+        self, recall: bool = True, strategy: str | None = None, own_steps: bool = False
+    ) -> tuple[PromptView, tuple[RecordId, ...]]:
         """Make the view.
 
         Args:
             recall: whether memory is queried; a view without it shows the present step, those of this
                 episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that is shown among the lessons, if there is one.
+            own_steps: whether the steps of this episode that memory does not hold are shown with what it recalls.
 
         Returns:
             The view, and the ids of what stands in it.
@@ -115,10 +119,17 @@ def check_decision(controller: Controller, decision: Any) -> None:
 class Direct:
     """Retrieves once, makes one view, calls the policy once.
 
+    Args:
+        own_steps: whether the view shows the steps of the present episode where memory does not hold them: a frozen
+            memory, or none. The prompts of AdaMEM's baselines do (appendix B.1).
+
+    Raises:
+        ArgumentError: if `own_steps` is neither true nor false.
+
     Example:
         >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.policy.base import RandomPolicy
-        >>> def render(recall=True, strategy=None):
+        >>> def render(recall=True, strategy=None, own_steps=False):
         ...     return PromptView("Any task.", "{}", ("0",)), ()
         >>> Direct().act("{}", NoMemory(), RandomPolicy(), render, np.random.default_rng(0)).reply.text
         '0'
@@ -126,12 +137,15 @@ class Direct:
 
     name = "direct"
 
+    def __init__(self, *, own_steps: bool = False) -> None:
+        self.own_steps = check_flag("own_steps", own_steps)
+
     def begin_episode(self, task: str) -> None:
         """Do nothing: there is no strategy."""
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
         """Call the policy once."""
-        view, retrieved = render()
+        view, retrieved = render(own_steps=True) if self.own_steps else render()
         return Decision(view, decide(policy, view, rng), retrieved)
 
     def on_removed(self, removed: Removed) -> None:

@@ -1,4 +1,4 @@
-"""Views of any memory: one that writes nothing, and one that shows the present episode alone."""
+"""Views of any memory: one that writes nothing, one of the present episode alone, and one of both."""
 
 from __future__ import annotations
 
@@ -157,3 +157,49 @@ class EpisodeView:
     def records(self) -> Iterator[Record]:
         """All records, state by state."""
         return (record for records in self._records.values() for record in records)
+
+
+class MemoryAndEpisode:
+    """A memory, with the steps of the present episode that it does not hold: where it is frozen, or there is none.
+
+    What it shows beside them is unchanged, with the side effects of its retrieval.
+
+    Args:
+        memory: what is read.
+        matching: when two states count as the same.
+        lived: the steps of the present episode, in order; their records have ids from `NO_ID` downwards.
+
+    Example:
+        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.memory.base import NoMemory
+        >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))
+        >>> both = MemoryAndEpisode(NoMemory(), Exact(), [step])
+        >>> [record.action for record in both.retrieve("a", None, AgentClock(1, 8)).records], list(both.in_mind())
+        (['1'], ['a'])
+    """
+
+    def __init__(self, memory: Memory, matching: Matching, lived: Iterable[Experience]) -> None:
+        self._memory, self._key = memory, matching.state_key
+        self._own: dict[Hashable, list[Record]] = {}
+        for place, step in enumerate(lived):
+            if not any(record.now == step.now for record in memory.same_transitions(step.state, step.action)):
+                record = Record(NO_ID - place, step.state, step.action, ((step.outcome, 1.0),), 1, step.now)
+                self._own.setdefault(self._key(step.state), []).append(record)
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """What the memory recalls, then the steps in this state."""
+        found, own = self._memory.retrieve(state, k, now), tuple(self._own.get(self._key(state), ()))
+        return found._replace(records=found.records + own, weights=found.weights + (1.0,) * len(own)) if own else found
+
+    def in_mind(self) -> Iterator[str]:
+        """The states for which the memory is queried, then those of the steps."""
+        listed = getattr(self._memory, "in_mind", None)
+        states = (record.state for record in self._memory.records()) if listed is None else listed()
+        texts: dict[Hashable, str] = {}
+        for state in chain(states, (records[0].state for records in self._own.values())):
+            texts.setdefault(self._key(state), state)
+        return iter(texts.values())
+
+    def records(self) -> Iterator[Record]:
+        """All records of the memory, then the steps."""
+        return chain(self._memory.records(), *self._own.values())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
+from drift_agents.controller.base import Direct
 from drift_agents.matching import Exact
-from drift_agents.memory.base import Memory, make_memory
+from drift_agents.memory.base import Memory, NoMemory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.memory.views import NO_ID, EpisodeView, freeze
+from drift_agents.memory.views import NO_ID, EpisodeView, MemoryAndEpisode, freeze
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.lessons import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -58,3 +59,32 @@ def test_a_frozen_memory_is_notified_of_steps() -> None:
     thought = episode.trace[2].thought
     assert thought is not None
     assert "similarity 1;" in thought.question, "and in the key"
+
+
+def test_steps_that_memory_does_not_hold_stand_beside_what_it_recalls() -> None:
+    memory = VanillaMemory()
+    memory.observe(step("a", "old", AgentClock()), AgentClock())
+    memory.observe(step("c", "a", NOW), NOW)
+    both = MemoryAndEpisode(memory, Exact(), [step("c", "a", NOW), step("a", "new", NOW._replace(step=6))])
+    assert [record.outcome.state for record in both.retrieve("a", None, NOW).records] == ["old", "new"]
+    assert [record.outcome.state for record in both.retrieve("c", None, NOW).records] == ["a"], "memory holds it"
+    assert both.retrieve("elsewhere", None, NOW).records == ()
+    assert list(both.in_mind()) == ["a", "c"]
+    assert [record.id for record in both.records()] == [0, 1, NO_ID - 1]
+
+
+def test_direct_shows_the_steps_of_its_own_episode() -> None:
+    """Of a frozen memory and of none; where memory holds them, nothing changes."""
+    env = gym.make("DriftFrozenLake-v0", schedule=LINE, text=True)
+    for memory, own in ((NoMemory(), [0, 1, 2]), (freeze(VanillaMemory()), [0, 1, 2])):
+        for controller, shown in ((Direct(own_steps=True), own), (Direct(), [0, 0, 0])):
+            agent = Agent(make_policy("planner"), memory, controller=controller)
+            episode = agent.run_episode(env, seed=0)
+            views = [read_view(one.prompt) for one in episode.trace]
+            assert [len(view.elsewhere) for view in views] == shown
+            assert all(one.retrieved == () for one in episode.trace)
+    written = [
+        Agent(make_policy("planner"), VanillaMemory(), controller=controller).run_episode(env, seed=0)
+        for controller in (Direct(own_steps=True), Direct())
+    ]
+    assert written[0] == written[1]
