@@ -321,7 +321,7 @@ def make_goal(
     if limit < NO_LIMIT:
         text += f", and price lower than {limit:.2f} dollars"
     return Goal(
-        text=text,
+        text=text.strip(),
         asin=product.asin,
         title=product.title,
         category=product.category,

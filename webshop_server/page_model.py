@@ -6,7 +6,7 @@ Every visible text of the HTML is an element, in the same order: text, HTML and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html.parser import HTMLParser
@@ -273,15 +273,22 @@ def check_search(page: ShownPage[object], words: str) -> str:
     return keywords
 
 
+def find_label(label: str, known: Container[str]) -> str:
+    """Return the label of a page that a label means: in lower case, and with single blanks unless it is known.
+
+    A recorded label of the original has two blanks where it replaces a slash.
+    """
+    wanted = label.lower()
+    return wanted if wanted in known else clean(wanted)
+
+
 def check_click(page: ShownPage[T_co], label: str) -> T_co:
     """Return the target of a label on this page.
 
     Raises:
         ArgumentError: no element of the page has the label, or it is the search button.
     """
-    wanted = label.lower()
-    if wanted not in page.clickables:
-        wanted = clean(wanted)  # a recorded label of the original has two blanks where it replaces a slash
+    wanted = find_label(label, page.clickables)
     if wanted not in page.clickables:
         raise ArgumentError(f"there is no button {_short(label)} on this page")
     target = page.clickables[wanted]

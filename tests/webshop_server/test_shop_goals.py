@@ -107,6 +107,13 @@ def test_human_goals(write):
     assert goals.pick(0.999) == 0
 
 
+def test_an_instruction_without_words_leaves_no_blanks():
+    goal = module.make_goal(make_lamp("A1"), Instruction("", ("bright",)), (("color", "red"),))
+    assert goal.text.startswith("with color: red")
+    dear = make_lamp("A1")._replace(prices=(999.0,))
+    assert module.make_goal(dear, Instruction("find a lamp .", ("bright",))).text == "find a lamp"
+
+
 def test_numbers_that_no_goal_has(inventory):
     goals = GoalSet(inventory.index)
     for index in (-1, len(goals), 1.5, "3", True, None):

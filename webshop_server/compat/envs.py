@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from webshop_server.compat.engine import END_BUTTON, parse_action
-from webshop_server.compat.server import BASE_URL, SimBrowser, SimServer, find_label, list_clickables
+from webshop_server.compat.server import BASE_URL, SimBrowser, SimServer, list_clickables, read_number
 from webshop_server.errors import ArgumentError, ShopError, check_choice, check_integer, refuse
+from webshop_server.page_model import find_label
 from webshop_server.product import clean
 from webshop_server.shop import Session
 from webshop_server.urls import PageKind, PageUrl, normalize_query
@@ -136,7 +137,7 @@ class WebAgentTextEnv:
         Raises:
             ArgumentError: no goal has this number.
         """
-        number = session if isinstance(session, int) and not isinstance(session, bool) else None
+        number = read_number(session)
         name = "".join(self._names.choices(string.ascii_lowercase, k=10)) if session is None else str(session)
         self.session = (self.session_prefix or "") + name
         self.browser.get(f"{self.base_url}/{self.session}", self.session, number)

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from webshop_server.compat.goal import MODEL, count_nouns, describe_score, load_
 from webshop_server.compat.listings import Listings, describe_goal, open_inventory
 from webshop_server.errors import ArgumentError, check_choice, check_integer, refuse
 from webshop_server.goals import Goal, draw_uniform, resolve_price
-from webshop_server.product import clean
+from webshop_server.page_model import find_label
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
@@ -176,8 +177,7 @@ class SimServer:
         """
         session = self._sessions.get(session_id)
         if session is None or not action:
-            is_number = isinstance(session_int, int) and not isinstance(session_int, bool)
-            session = self.start(session_id, session_int if is_number else None)
+            session = self.start(session_id, read_number(session_int))
         status = {"reward": 0.0, "done": False}
         if "keywords" in action:
             words = action["keywords"]
@@ -262,12 +262,10 @@ class SimServer:
 
     def _sample(self, numbers: list[int], count: int) -> list[int]:
         generator = random.Random(f"compat-goals-{self.seed}")
-        left = dict.fromkeys(numbers)
+        left = {number: self.shop.goals.weight(number) for number in numbers}
         chosen: list[int] = []
         while len(chosen) < count:
-            names = list(left)
-            weights = [self.shop.goals.weight(number) for number in names]
-            (number,) = generator.choices(names, weights)
+            (number,) = generator.choices(list(left), list(left.values()))
             chosen.append(number)
             del left[number]
         return chosen
@@ -340,10 +338,9 @@ def list_clickables(session: Session) -> dict[str, PageUrl]:
     return {**others, **options}
 
 
-def find_label(label: str, known: Mapping[str, object]) -> str:
-    """Return the label of a page that a label means: in lower case, and without the original's second blanks."""
-    label = label.lower()
-    return label if label in known else clean(label)
+def read_number(session: object) -> int | None:
+    """Return a goal's number, also one of NumPy; `None` for a name."""
+    return int(session) if isinstance(session, Integral) and not isinstance(session, bool) else None
 
 
 def _name_action(before: PageUrl, after: PageUrl, label: str) -> str:

@@ -34,7 +34,7 @@ from webshop_server.page_model import MAX_ACTION, MAX_LENGTH, AvailableActions, 
 from webshop_server.renderer import draw_picture, find_colored_choice
 from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 from webshop_server.shop import Shop
-from webshop_server.urls import PageKind, parse_path
+from webshop_server.urls import MAX_QUERY, PageKind, parse_path
 
 _DEFAULT = Settings()
 _NAMES = frozenset(item.name for item in dataclasses.fields(Settings) if item.init)
@@ -153,10 +153,10 @@ def list_actions(page: ShownPage[object], words: str) -> list[str]:
 
     Args:
         page: the page.
-        words: the query.
+        words: the query; of a longer one, what a search reads of it.
     """
     clicks = [f"click[{label}]" for label, target in page.clickables.items() if target is not None]
-    return [f"search[{words}]", *clicks] if page.has_search_bar else clicks
+    return [f"search[{words[:MAX_QUERY]}]", *clicks] if page.has_search_bar else clicks
 
 
 def fit(text: str, charset: Container[str]) -> str:
@@ -531,7 +531,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         if mode == "text_rich":
             return page.text_rich
         if mode == "html":
-            return self.backend.html()
+            return self.backend.html()[: self.shop.max_length * LENGTHS[mode]]
         return format_state(page, self.shop.max_length)
 
     def _make_info(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from webshop_server.page_model import (
     ParsedPage,
     check_click,
     check_search,
+    find_label,
     parse_action,
     parse_html,
 )
@@ -352,7 +353,8 @@ class BrowserBackend(ServerBackend):
                 do: Callable[[], object] = lambda: self.driver.execute_script(_SEARCH, words)  # noqa: E731
             else:
                 check_click(before, argument)
-                do = lambda: self._click(argument.lower())  # noqa: E731
+                label = find_label(argument, before.clickables)
+                do = lambda: self._click(label)  # noqa: E731
         except (ArgumentError, SessionError) as error:
             return ActionResult(before, 0.0, False, str(error))
         error_text = self._alive(lambda: self._do(do))

@@ -267,12 +267,14 @@ def open_inventory(catalogue: str | os.PathLike[str] | None, held_out: bool) -> 
         held_out: whether the generated catalogue is the held-out one.
 
     Raises:
-        ArgumentError: `held_out` is no boolean, or both are given.
+        ArgumentError: `held_out` is no boolean, `catalogue` no path, or both are given.
         webshop_server.errors.CatalogueError: the file cannot be used.
     """
     check_flag("held_out", held_out)
     if catalogue is None:
         return Inventory.default(seed=HELD_OUT_SEED if held_out else 0)
+    if not isinstance(catalogue, (str, os.PathLike)):
+        raise ArgumentError(f"`catalogue` should be the path of a file, or None. Received {catalogue!r}")
     if held_out:
         raise ArgumentError(f"`held_out` should not be given with `catalogue`. Received {os.fspath(catalogue)!r}")
     return Inventory.open(catalogue)

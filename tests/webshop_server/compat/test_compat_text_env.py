@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from webshop_server.compat import WebAgentTextEnv
@@ -257,6 +258,12 @@ def test_equal_seeds_give_equal_sessions():
         assert one.reset() == other.reset()
         assert one.session == other.session
         assert len(one.session) == 10
+
+
+def test_a_goal_number_of_numpy_is_a_number(server):
+    assert make(server).reset(session=np.int64(7)) == make(server).reset(session=7)
+    server.receive("a new name", None, session_int=np.int32(7))
+    assert server.user_sessions["a new name"]["goal"] == server.user_sessions["7"]["goal"] == server.goals[7]
 
 
 def test_goals_are_filtered_and_limited():

@@ -89,6 +89,15 @@ def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
     assert compare_walks(envs, walker, 6, 10) > 0
 
 
+@pytest.mark.parametrize("is_native", [True, False])
+def test_blanks_within_a_label_do_not_matter_in_the_browser(make_shop, chromium, is_native):
+    env = make_shop(backend="browser", native_clicks=is_native)
+    env.reset(seed=0)
+    env.step("search[sofa]")
+    assert env.step("click[back  to  search]")[4]["last_action_error"] is None
+    assert env.unwrapped.page.has_search_bar
+
+
 def test_documents_differ_in_the_session_alone(make_shop):
     documents = []
     for name in ("in_process", "http"):

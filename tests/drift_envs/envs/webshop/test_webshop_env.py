@@ -12,8 +12,10 @@ import pytest
 import drift_envs
 from drift_envs.envs.webshop.env import OBSERVATION_MODES, WEBSHOP_KNOBS, WebShop
 from drift_envs.errors import ArgumentError, KnobError, ScheduleError
+from webshop_server.catalogue import CatalogueWriter
 from webshop_server.generate import generate
 from webshop_server.oracle import best_purchase, solve
+from webshop_server.product import Instruction, Option, Product
 
 INFO = {"task", "actions", "score", "last_action_error"}
 
@@ -43,6 +45,22 @@ def test_observations_fit_their_space(make_shop, walker, mode):
             assert 0 <= reward <= 1
             if terminated or truncated:
                 break
+
+
+@pytest.mark.parametrize("mode", OBSERVATION_MODES)
+def test_long_pages_and_tasks_fit_their_spaces(make_shop, tmp_path, mode):
+    task = Instruction("a mug " * 1000, ("soft",))
+    sizes = tuple(map(str, range(60)))
+    with CatalogueWriter(tmp_path / "s.sqlite") as writer:
+        writer.add([Product("B1", "Mug", attributes=("soft",), options=(Option("size", sizes),), synthetic=task)])
+        writer.finish("x")
+    env = make_shop(None, catalogue=tmp_path / "s.sqlite", observation_mode=mode, max_length=1000)
+    _, info = env.reset(seed=0)
+    for action in (info["actions"][0], "click[b1]", "click[7]"):
+        assert env.action_space.contains(action)
+        observation, *_, info = env.step(action)
+        assert info["last_action_error"] is None
+        assert env.observation_space.contains(observation)
 
 
 def test_the_four_modes_show_the_same_page(make_shop):
@@ -312,6 +330,7 @@ def test_every_knob_changes_something(make_shop):
         ({"backend": "telnet"}, "`backend` should be one of in_process, http, browser. Received 'telnet'"),
         ({"render_mode": "vr"}, "`render_mode` should be human, rgb_array, ansi or None. Received 'vr'"),
         ({"catalogue": "/nowhere/shop.sqlite"}, "`catalogue`: "),
+        ({"catalogue": 3}, "`catalogue` should be the path of a file, or None. Received 3"),
         ({"max_length": 10}, "`max_length` should be a whole number in the interval [1000, 1000000]. Received 10"),
         ({"goals": "odd"}, "`goals` should be one of"),
         ({"native_clicks": "no"}, "`native_clicks` should be true or false. Received 'no'"),
