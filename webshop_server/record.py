@@ -25,6 +25,9 @@ LeaveOut = Callable[[str, str], None]
 """Called with a field, and the reason why a value of it is left out."""
 
 _PHOTO = re.compile(r"https://[\w.-]+/(?!\S*transparent-pixel)[\w./%+-]{1,300}")
+_BROKEN = re.compile("[\ud800-\udfff]")
+"""What is left of bytes that are no UTF-8, and of an escaped pair without its other half."""
+
 _SHOWN = 80
 
 _NUMBER = r"(?P<{0}>(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?|\.\d+)(?![.,]?\d|[kKmM]\b)"
@@ -206,6 +209,10 @@ class _Parser:
                 self._refuse(field, "a text", value)
             return ""
         text = clean(value)
+        if _BROKEN.search(str(value)):
+            self._leave_out(
+                field, f"`{field}` should be UTF-8; other characters become blanks. Received {_show(value)}"
+            )
         if len(text) > MAX_TEXT:
             self._leave_out(
                 field, f"`{field}` should have at most {MAX_TEXT} characters, and is cut. It has {len(text)}"

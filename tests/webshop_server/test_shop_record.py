@@ -118,6 +118,15 @@ def test_a_text_that_is_cut_ends_in_a_character():
     assert (len(product.title), product.rating) == (MAX_TEXT - 1, "4.5 of 5 stars, all")
 
 
+def test_characters_that_are_no_utf8_are_named():
+    left_out = []
+    text = b"Caf\xe9".decode("utf-8", "surrogateescape")
+    product = parse(left_out, name=text, customization_options={"roast": [{"value": "\ud83d dark"}, {"value": "☕"}]})
+    assert (product.title, product.options[0].values) == ("Caf", ("dark", "☕"))
+    assert [field for field, _ in left_out] == ["name", "customization_options"]
+    assert left_out[0][1] == r"`name` should be UTF-8; other characters become blanks. Received 'Caf\udce9'"
+
+
 def test_groups_of_equal_names_get_other_names():
     names = [
         option.name for option in parse(customization_options={"x y": ["a"], "x y (3)": ["b"], "x  y": ["c"]}).options
