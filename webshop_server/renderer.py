@@ -360,7 +360,11 @@ class PhotoSource:
                 raise ArgumentError(f"`remote_images` should hold names of hosts in lower case. Received {host!r}")
         self.hosts = tuple(hosts)
         # Listed once: no name of a request reaches the file system.
-        self._files = {path.name: path.resolve() for path in sorted(Path(directory).iterdir())} if directory else {}
+        self._files = (
+            {path.name: path.resolve() for path in sorted(Path(directory).iterdir()) if path.is_file()}
+            if directory
+            else {}
+        )
 
     def find_file(self, product: Product) -> Path | None:
         """Return the file of a listing's photo, or `None`."""

@@ -7,7 +7,7 @@ the response is a redirect to it.
 |---|---|
 | `GET /admin/settings` | the settings of all sessions |
 | `PATCH /admin/settings` | change settings of all sessions, as a JSON object |
-| `POST /admin/sessions` | start a session: `{"goal": 7}`; `"name"` selects its name |
+| `POST /admin/sessions` | start a session: `{"goal": 7}`; `"name"` selects its name, which should be new |
 | `GET /admin/sessions/ID` | a session's goal, page, purchase and score |
 | `PATCH /admin/sessions/ID/settings` | change settings of one session |
 | `DELETE /admin/sessions/ID` | delete a session |
@@ -158,7 +158,10 @@ def show_picture(asin: str) -> BaseResponse:
     photos: PhotoSource = current_app.extensions["webshop_photos"]
     file, address = photos.find_file(product), photos.find_address(product)
     if file is not None:
-        response = Response(file.read_bytes(), mimetype=PHOTO_TYPES[file.suffix])
+        try:
+            response = Response(file.read_bytes(), mimetype=PHOTO_TYPES[file.suffix])
+        except OSError as error:
+            raise ShopError(f"the photo `{file}` cannot be read: {error.strerror}") from error
     elif address:
         return redirect(address)
     else:
@@ -230,10 +233,12 @@ def change_settings() -> Response:
 def create_session() -> Response:
     """Start a session."""
     body = read_body()
+    if unknown := body.keys() - {"goal", "name"}:
+        raise ArgumentError(f"the body should have no keys but goal and name. Received {min(unknown)[:80]!r}")
     name = body.get("name")
     if name is not None and not isinstance(name, str):
         raise refuse("name", "a text", name, ArgumentError)
-    name = get_store().create(goal=body.get("goal"), name=name)
+    name = get_store().create(goal=body.get("goal"), name=name, is_new=True)
     return jsonify(session=name, path=f"/{name}")
 
 

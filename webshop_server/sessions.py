@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webshop_server.errors import ArgumentError, SessionError, StateFileError, check_integer
+from webshop_server.errors import ArgumentError, SessionError, StateFileError, check_integer, refuse
 from webshop_server.goals import draw_uniform
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
@@ -133,13 +133,16 @@ class SessionStore:
     def close(self) -> None:
         """Free all resources."""
 
-    def create(self, *, goal: int | None = None, name: str | None = None, client: str = "") -> str:
+    def create(
+        self, *, goal: int | None = None, name: str | None = None, client: str = "", is_new: bool = False
+    ) -> str:
         """Start a session; an existing one of this name is left unchanged.
 
         Args:
             goal: the goal's number; by default drawn by the goals' weights.
             name: the session's name; by default random.
             client: the client's address; "" for the operator, who has no limit of their own.
+            is_new: whether a name that exists is refused.
 
         Returns:
             The session's name.
@@ -148,17 +151,20 @@ class SessionStore:
             ArgumentError: the name is not allowed, or no goal has this number.
         """
         name = secrets.token_urlsafe(12) if name is None else check_name(name)
-        self._add(name, goal, client)
+        if not self._add(name, goal, client) and is_new:
+            raise refuse("name", "that of no session, which can be deleted first", name, ArgumentError)
         return name
 
-    def _add(self, name: str, goal: int | None, client: str) -> None:
-        """Start a session unless one of this name exists."""
+    def _add(self, name: str, goal: int | None, client: str) -> bool:
+        """Start a session unless one of this name exists; return whether it was started."""
         with self._lock:
-            if name not in self._entries:
-                session = self._start(name, goal)
-                self._evict(client)
-                self._entries[name] = _Entry(session, client, self._clock())
-                self._clients.setdefault(client, {})[name] = None
+            if name in self._entries:
+                return False
+            session = self._start(name, goal)
+            self._evict(client)
+            self._entries[name] = _Entry(session, client, self._clock())
+            self._clients.setdefault(client, {})[name] = None
+        return True
 
     def _start(self, name: str, goal: int | None) -> Session:
         """Return a new session, with the goal given or named, or a drawn one."""

@@ -239,20 +239,21 @@ class SharedSessionStore(SessionStore):
             database.execute("INSERT OR REPLACE INTO meta VALUES ('settings', ?)", (text,))
         return self.read_settings()
 
-    def _add(self, name: str, goal: int | None, client: str) -> None:
+    def _add(self, name: str, goal: int | None, client: str) -> bool:
         with self._transaction() as database:
             self.read_settings()
             database.execute(
                 "DELETE FROM sessions WHERE is_opened IN (0, 1) AND used < ?", (self._clock() - self._idle,)
             )
             if database.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone():
-                return
+                return False
             session = self._start(name, goal)
             if client:
                 self._delete_surplus(database, "WHERE client = ?", (client,), self._client_limit)
             self._delete_surplus(database, "", (), self._limit)
             row = (name, client, self._clock(), json.dumps(session.to_dict()))
             database.execute("INSERT INTO sessions VALUES (?, ?, ?, 0, 0, ?)", row)
+        return True
 
     def _count_draw(self) -> int:
         with self._database() as database:  # in the transaction of `_add`

@@ -82,6 +82,25 @@ def test_invalid_admin_requests_are_refused(client, store, path, data, reason):
         assert client.post("/admin/sessions", json={"goal": goal}, headers=key).status_code == 400
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_session_starts_once_under_a_name(inventory, tmp_path, is_shared):
+    state = tmp_path / "state.sqlite" if is_shared else None
+    app = create_app(Config(inventory, admin_token=TOKEN, state=state))
+    client, key = app.test_client(), {"Authorization": f"Bearer {TOKEN}"}
+    assert client.post("/admin/sessions", json={"goal": 3, "name": "mine"}, headers=key).status_code == 200
+    for body, reason in (
+        (
+            {"goal": 4, "name": "mine"},
+            "`name` should be that of no session, which can be deleted first. Received 'mine'",
+        ),
+        ({"gaol": 4}, "the body should have no keys but goal and name. Received 'gaol'"),
+    ):
+        answer = client.post("/admin/sessions", json=body, headers=key)
+        assert (answer.status_code, answer.json["error"]) == (400, reason)
+    assert client.get("/admin/sessions/mine", headers=key).json["goal_index"] == 3
+    app.extensions["webshop"].close()
+
+
 def test_idle_and_surplus_sessions_are_deleted(inventory):
     now = [0.0]
     store = SessionStore(Shop(inventory), limit=3, idle_seconds=100, clock=lambda: now[0])

@@ -127,6 +127,15 @@ def test_photos_of_a_directory(shop, photos):
         assert b"secret" not in client.get(f"/image/{asin}.svg").data
 
 
+def test_a_photo_that_is_gone_is_named(shop, photos, caplog):
+    (photos / "B03.jpg").mkdir()
+    client = create_app(Config(shop, image_dir=photos)).test_client()
+    assert client.get("/image/B03.svg").mimetype == "image/svg+xml", "drawn"
+    (photos / "B02.png").unlink()
+    assert client.get("/image/B02.svg").status_code == 503
+    assert "B02.png` cannot be read: No such file or directory" in caplog.text
+
+
 def test_photos_of_a_host_that_the_operator_allows(shop):
     client = create_app(Config(shop, remote_images=("img.example.org",))).test_client()
     response = client.get("/image/B01.svg")
