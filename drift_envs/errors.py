@@ -247,7 +247,7 @@ def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
         packages = [name for error in missing for name in error.packages]
         raise MissingDependencyError.of(packages, [extra for error in missing for extra in error.extras])
     if missing:
-        raise MissingDependencyError("; ".join(map(str, missing)))
+        raise MissingDependencyError("; ".join(dict.fromkeys(map(str, missing))))
     return loaded
 
 

@@ -204,7 +204,7 @@ def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
     """A row for each service: changed facts, and the unchanged ones beside them."""
     table = Table(title="Changed facts, compared", title_justify="left")
     for column in ("memory", *_COLUMNS.values(), "unchanged: present value"):
-        table.add_column(column, justify="left" if column == "memory" else "right")
+        table.add_column(column, justify="left" if column == "memory" else "right", overflow="fold")
     for check in checks:
         if CHANGED in check.rows:
             rates = [_write_rate(check.rows[CHANGED].rates[name]) for name in RATES]

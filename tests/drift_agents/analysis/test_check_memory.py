@@ -210,6 +210,27 @@ def test_missing_packages_are_reported_before_anything_is_checked(
         assert word in line
 
 
+def test_one_missing_package_of_several_stores_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def miss(name: str, **options: object) -> object:
+        raise MissingDependencyError("`weights` is not installed")
+
+    monkeypatch.setattr("drift_agents.analysis.memory_table.STORES.make", miss)
+    assert main(["check-memory", "in_process", "chroma"]) == 1
+    assert capsys.readouterr().err == "drift-agents: `weights` is not installed\n"
+
+
+def test_a_long_name_is_whole_in_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a_memory_of_ours_with_a_long_name"
+    (tmp_path / f"{name}.py").write_text("from drift_agents.stores.services import CommonWords\n")
+    service = f"{tmp_path / name}.py:CommonWords"
+    assert main(["check-memory", service, "--worlds", "1", "--days", "8", "--no-wrappers"]) == 0
+    compared = capsys.readouterr().out.partition("Changed facts, compared")[2]
+    first = "".join(line.split("│")[1].strip() for line in compared.splitlines() if line.startswith("│"))
+    assert f"{name}.py:CommonWords" in first
+
+
 def test_references_are_compared_with_services_that_were_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
