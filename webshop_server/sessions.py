@@ -116,7 +116,8 @@ class SessionStore:
         return len(self._entries)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        entry = self._entries.get(name)
+        return entry is not None and entry.used >= self._clock() - self._idle
 
     def configure(self, /, **changes: object) -> Settings:
         """Change settings of all sessions, from their next page on.
@@ -158,6 +159,7 @@ class SessionStore:
     def _add(self, name: str, goal: int | None, client: str) -> bool:
         """Start a session unless one of this name exists; return whether it was started."""
         with self._lock:
+            self._evict_idle()
             if name in self._entries:
                 return False
             session = self._start(name, goal)
@@ -218,7 +220,6 @@ class SessionStore:
 
     def _evict(self, client: str) -> None:
         """Make room for a session of a client."""
-        self._evict_idle()
         own = self._clients.get(client, {})
         if client and len(own) >= self._client_limit:
             self._delete(self._choose_surplus(own))

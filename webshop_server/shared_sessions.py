@@ -215,7 +215,8 @@ class SharedSessionStore(SessionStore):
 
     def __contains__(self, name: str) -> bool:
         with self._database() as database:
-            return database.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone() is not None
+            sql, values = "SELECT 1 FROM sessions WHERE name = ? AND used >= ?", (name, self._clock() - self._idle)
+            return database.execute(sql, values).fetchone() is not None
 
     def read_settings(self) -> Settings:
         """Return the settings of all sessions, as any process has set them."""

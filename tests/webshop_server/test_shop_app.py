@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import socket
@@ -99,6 +100,20 @@ def test_a_session_starts_once_under_a_name(inventory, tmp_path, is_shared):
         assert (answer.status_code, answer.json["error"]) == (400, reason)
     assert client.get("/admin/sessions/mine", headers=key).json["goal_index"] == 3
     app.extensions["webshop"].close()
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("compat", [False, True])
+def test_a_named_session_that_was_idle_for_too_long_starts_anew(inventory, tmp_path, compat, is_shared):
+    state = tmp_path / "state.sqlite" if is_shared else None
+    app = create_app(Config(inventory, compat=compat, state=state, idle_seconds=0.0))
+    client, store = app.test_client(), app.extensions["webshop"]
+    for time in (1000.0, 2000.0):
+        store._clock = itertools.repeat(time).__next__
+        assert client.post("/fixed_7").status_code == 200
+    store._clock = itertools.repeat(3000.0).__next__
+    assert client.get("/fixed_7").status_code == 200
+    store.close()
 
 
 def test_idle_and_surplus_sessions_are_deleted(inventory):
