@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import socket
 import threading
@@ -57,7 +58,10 @@ class LocalServer:
 
     def __init__(self, shop: Shop) -> None:
         token = secrets.token_urlsafe(24)
-        config = Config(shop.inventory, shop.settings, goal_kind=shop.goal_kind, admin_token=token)
+        # An episode does not end by a pause of its agent, hence no limit.
+        config = Config(
+            shop.inventory, shop.settings, goal_kind=shop.goal_kind, admin_token=token, idle_seconds=math.inf
+        )
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.bind(("127.0.0.1", 0))
         self._map: dict[int, Any] = {}

@@ -89,6 +89,15 @@ def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
     assert compare_walks(envs, walker, 6, 10) > 0
 
 
+def test_a_pause_does_not_end_an_episode_over_http(make_shop):
+    env = make_shop(backend="http")
+    env.reset(seed=0)
+    store = env.unwrapped.backend.server._store
+    later = store._clock() + 86_400
+    store._clock = lambda: later
+    assert env.step("search[sofa]")[4]["last_action_error"] is None
+
+
 @pytest.mark.parametrize("is_native", [True, False])
 def test_blanks_within_a_label_do_not_matter_in_the_browser(make_shop, chromium, is_native):
     env = make_shop(backend="browser", native_clicks=is_native)
