@@ -5,6 +5,7 @@ Catalogues are this package's, or the original's files, which are imported once.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import warnings
 from collections.abc import Iterator, Mapping
@@ -109,7 +110,7 @@ def open_inventory(
 
 
 def _import_once(path: Path, attr_path: str | Path | None, num_products: int | None) -> Path:
-    """Import the original's files into the cache, unless that has been done."""
+    """Import the original's files into the cache, once; wait for another process or thread that does so."""
     attributes = _beside(path, "items_ins_v2") if attr_path is None else Path(attr_path)
     files = [path, attributes, _beside(path, "items_human_ins")]
     try:
@@ -118,17 +119,29 @@ def _import_once(path: Path, attr_path: str | Path | None, num_products: int | N
         raise refuse("file_path", "a file that can be read", str(path), ArgumentError) from error
     key = hashlib.sha256(repr((states, num_products)).encode()).hexdigest()[:16]
     out = get_cache_dir() / f"imported-{key}.sqlite"
-    if out.exists():
-        try:
-            Catalogue(out)
-        except CatalogueError:
-            pass  # damaged, or of another version: imported again below
-        else:
-            return out
-    report = import_products(out, path, *files[1:], limit=num_products)
+    if _is_complete(out):
+        return out
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{out}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is_complete(out):
+                return out
+            report = import_products(out, path, *files[1:], limit=num_products)
+    except OSError as error:  # includes CatalogueError
+        raise CatalogueError(f"{error}; set WEBSHOP_CACHE to a directory that can be written") from error
     if report.problems:
         warnings.warn(f"{report}; first: {report.problems[0]}", stacklevel=2)
     return out
+
+
+def _is_complete(path: Path) -> bool:
+    """Whether there is a catalogue that is neither damaged nor of another version."""
+    try:
+        Catalogue(path)
+    except CatalogueError:
+        return False
+    return True
 
 
 def _beside(path: Path, name: str) -> Path | None:

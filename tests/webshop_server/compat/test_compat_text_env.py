@@ -6,14 +6,17 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from webshop_server.compat import WebAgentTextEnv
+from webshop_server.compat import WebAgentTextEnv, listings
 from webshop_server.compat.envs import MODES, SimServer
-from webshop_server.errors import ArgumentError, ShopError
+from webshop_server.errors import ArgumentError, CatalogueError, ShopError
+from webshop_server.importer import import_products
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +241,35 @@ def test_a_damaged_import_in_the_cache_is_made_again(tmp_path, monkeypatch):
     (path,) = (tmp_path / "cache").glob("imported-*.sqlite")
     path.write_bytes(b"damaged" * 1000)
     assert len(WebAgentTextEnv("text", tmp_path / "items_shuffle.json").server.goals) == 1
+
+
+def test_environments_that_are_made_at_once_import_a_file_once(tmp_path, monkeypatch):
+    another, calls = threading.Event(), []
+
+    def import_slowly(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) > 1:
+            another.set()
+        another.wait(0.2)
+        return import_products(*arguments, **options)
+
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(listings, "import_products", import_slowly)
+    (tmp_path / "items_shuffle.json").write_text(json.dumps([{"asin": "B1", "name": "Tea"}]))
+    with ThreadPoolExecutor(3) as threads:
+        opened = [
+            threads.submit(listings.open_inventory, tmp_path / "items_shuffle.json", None, None, 0) for _ in "abc"
+        ]
+    assert [len(one.result()) for one in opened] == [1, 1, 1]
+    assert len(calls) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path / "file" / "cache"))
+    (tmp_path / "items_shuffle.json").write_text(json.dumps([{"asin": "B1", "name": "Tea"}]))
+    with pytest.raises(CatalogueError, match="set WEBSHOP_CACHE to a directory that can be written"):
+        listings.open_inventory(tmp_path / "items_shuffle.json", None, None, 0)
 
 
 def test_a_name_keeps_its_goal(server):
