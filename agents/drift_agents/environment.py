@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,7 +16,7 @@ from drift_agents.errors import ArgumentError, PartError
 from drift_agents.parts import make_part
 from drift_agents.registry import ENVIRONMENTS
 from drift_agents.types import Outcome
-from drift_envs.checks import check_single
+from drift_envs.checks import check_single, is_number
 from drift_envs.lazy import load_object
 
 EXACT = "drift_agents.matching:Exact"
@@ -264,8 +265,14 @@ def read_outcome(observation: Any, terminated: bool, info: Mapping[str, Any]) ->
         terminated: whether the episode has terminated; truncation does not count.
         info: holds `score`, the score so far.
 
+    Raises:
+        ArgumentError: if the score is no finite number.
+
     Example:
         >>> read_outcome("{}", False, {"score": 0})
         Outcome(state='{}', score=0.0, ended=False)
     """
-    return Outcome(str(observation), float(info["score"]), bool(terminated))
+    score = info.get("score")
+    if not is_number(score) or not math.isfinite(score):
+        raise ArgumentError(f"`score` of an environment's info should be a finite number. Received {score!r}")
+    return Outcome(str(observation), float(score), bool(terminated))

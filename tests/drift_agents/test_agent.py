@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.errors import ArgumentError
 from drift_agents.memory.base import Memory
 from drift_agents.memory.store import StoreMemory
 from drift_agents.memory.vanilla import VanillaMemory
@@ -198,3 +199,14 @@ def test_notes_that_the_planner_cannot_read_are_told_once(policy: Policy, memory
         assert warning.filename == __file__
         with pytest.raises(DriftWarning, match=told):
             raise warning.message
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), "1", None])
+def test_a_score_that_is_no_finite_number_is_named(score: Any) -> None:
+    class Scored(TwoDoors):
+        def step(self, action: int) -> Any:
+            *rest, info = TwoDoors.step(self, action)
+            return *rest, {**info, "score": score}
+
+    with pytest.raises(ArgumentError, match=r"`score` of an environment's info should be a finite number\. Received"):
+        Agent(ScriptedPolicy("0")).run_episode(Scored("a"))

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from drift_agents.cli.root import app, make_console, read_summaries, refuse, verbosity_of
+from drift_envs.cli.options import ImportOption
 
 _played = partial(typer.Option, rich_help_panel="What is played")
 _how = partial(typer.Option, rich_help_panel="How it is played")
@@ -142,6 +143,7 @@ def _run(
     replay: Annotated[
         Path | None, _how(metavar="FILE", help="Send no request: all replies come from this record.")
     ] = None,
+    imports: ImportOption = None,
     resume: Annotated[bool, _how("--resume", help="Continue the run in the folder.")] = False,
     fresh: Annotated[bool, _how("--fresh", help="Delete the run in the folder and start again.")] = False,
     dry_run: Annotated[

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from drift_agents.cli.root import AllowHost, FolderArgument, Json, app, make_console, print_json, refuse
+from drift_envs.cli.options import ImportOption
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
@@ -65,6 +66,7 @@ def _import_lines(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of lines that have none.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what was imported into the folder before.")] = False,
+    imports: ImportOption = None,
 ) -> None:
     """Import the log of an agent of your own, a line an episode, as lines of a run.
 
@@ -150,6 +152,7 @@ def _replay(
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Cells at the same time (default: cores).")
     ] = None,
+    imports: ImportOption = None,
 ) -> None:
     """Play cells of a finished run again and compare their lines with those in the folder.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -375,3 +376,48 @@ def test_options_of_parts_that_are_left_out_are_no_mistake(folder: Path) -> None
     assert run("--memory", "none") == 0
     settings = json.loads((folder / "run" / "run.json").read_text())["experiment"]["environments"]
     assert "vanilla" not in json.dumps(settings)
+
+
+LINE = """\
+import gymnasium as gym
+
+
+class Line(gym.Env):
+    observation_space, action_space, goal = gym.spaces.Discrete(5), gym.spaces.Discrete(2), 4
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 2
+        return 2, {}
+
+    def step(self, action):
+        self.place += 1 if action else -1
+        return self.place, float(self.place == self.goal), self.place in (0, 4), False, {}
+
+
+gym.register("Line-v0", Line, max_episode_steps=9)
+"""
+
+TURN = """\
+version: 1
+name: turn
+env: lines_of_ours:Line-v0
+knobs: {goal: {attribute: goal, bounds: [0, 4]}}
+drifts: [{at: 3, set: {goal: 0}}]
+"""
+
+
+@pytest.mark.integration
+def test_an_environment_in_a_folder_is_found_by_an_option(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path])
+    (folder / "lines_of_ours.py").write_text(LINE)
+    (folder / "turn.yaml").write_text(TURN)
+    text = EXPERIMENT.replace("frozen_lake/explicit", "turn.yaml", 1).partition("environments:")[0]
+    (folder / "short.yaml").write_text(text)
+    assert run() == 1
+    assert "a command takes `--import .`" in capsys.readouterr().err
+    assert run("--import", ".", "--fresh", "--verifier", "none,overwrite", "--jobs", "2") == 0
+    assert main(["replay", "run", "--import", ".", "--cells", "2"]) == 0
+    assert "equal: " in capsys.readouterr().out
