@@ -183,6 +183,8 @@ class _Reader:
                 self.consume(self.after(self.at + 1, _SPACE))
                 if self.at < len(self.text):
                     problem = "text follows the end of the outermost list or object"
+                    if is_keyed and self.text[self.at] == "{":
+                        problem = "an object follows another one; JSON lines should be the elements of one list"
                     yield JsonEntry(number, self.base, "", None, problem, self.base, is_cut=True)
                 return
             if not char:

@@ -242,6 +242,12 @@ def test_a_truncated_file(write):
     assert entries[-1].problem == "the file ends too early"
 
 
+def test_json_lines_are_called_that(write, tmp_path):
+    path = write("p.jsonl", "\n".join(json.dumps(record(i)) for i in range(3)))
+    with pytest.raises(ImportProblem, match="JSON lines should be the elements of one list, at byte"):
+        import_products(tmp_path / "shop.sqlite", path)
+
+
 def test_a_record_of_many_megabytes_is_one_of_the_records(write, tmp_path, monkeypatch):
     parts = []
     real = json_stream._Reader.more
