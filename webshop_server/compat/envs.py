@@ -6,10 +6,9 @@ Chromium and its driver, and a server: `python -m webshop_server serve --port 30
 
 from __future__ import annotations
 
-import random
 import re
+import secrets
 import shutil
-import string
 import time
 from collections.abc import Mapping
 from html.parser import HTMLParser
@@ -112,7 +111,6 @@ class WebAgentTextEnv:
         self.browser = SimBrowser(server)
         self.session: str | None = None if session is None else str(session)
         self.session_prefix = session_prefix
-        self._names = random.Random(f"compat-names-{self.server.seed}")
         self.reset()
 
     @property
@@ -138,7 +136,7 @@ class WebAgentTextEnv:
             ArgumentError: no goal has this number.
         """
         number = read_number(session)
-        name = "".join(self._names.choices(string.ascii_lowercase, k=10)) if session is None else str(session)
+        name = self.server.draw_name() if session is None else str(session)
         self.session = (self.session_prefix or "") + name
         self.browser.get(f"{self.base_url}/{self.session}", self.session, number)
         self.instruction_text = self.get_instruction_text() if instruction_text is None else instruction_text
@@ -313,7 +311,8 @@ class WebAgentSiteEnv:
         """
         from selenium.common.exceptions import WebDriverException
 
-        self.session = self.assigned_session or "".join(random.choices(string.ascii_lowercase, k=5))
+        # not from the global generator: programs with one seed would share their sessions on a server
+        self.session = self.assigned_session or secrets.token_hex(8)
         try:
             self.browser.get(f"{self.base_url}/{self.session}")
             self.instruction_text = self.get_instruction_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import string
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -84,6 +85,7 @@ class SimServer:
 
         self._sessions: OrderedDict[str, Session] = OrderedDict()  # the last ones
         self.seed = seed
+        self._names = random.Random(f"compat-names-{seed}")
         self._numbers: list[int] | None = None  # the goals in use, if not all
         self._draws = itertools.count()
         numbers: list[int] = list(range(len(self.shop.goals)))
@@ -125,6 +127,10 @@ class SimServer:
         """The price of each listing, in dollars."""
         inventory = self.shop.inventory
         return {product.asin: resolve_price(product, inventory.seed) for product in inventory.catalogue}
+
+    def draw_name(self) -> str:
+        """Return the name of a new session, which no environment that shares the server has drawn before."""
+        return "".join(self._names.choices(string.ascii_lowercase, k=10))
 
     def start(self, name: str, number: int | None) -> Session:
         """Start a session anew; a name keeps its goal.

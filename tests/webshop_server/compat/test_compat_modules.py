@@ -166,6 +166,12 @@ def test_the_browser_environment_buys(catalogue_path):
             observation, reward, is_done, _ = env.step("click[Buy Now]")
             assert is_done
             assert str(reward) in observation
+            env.assigned_session, names = None, set()
+            for _ in range(2):
+                random.seed(3)  # as two clients with one seed
+                env.reset()
+                names.add(env.session)
+            assert len(names) == 2
         finally:
             env.close()
     with pytest.raises(ArgumentError, match="`base_url` should be the address of a server"):

@@ -292,6 +292,15 @@ def test_equal_seeds_give_equal_sessions():
         assert len(one.session) == 10
 
 
+def test_environments_that_share_a_server_have_sessions_of_their_own():
+    server = SimServer(num_products=400)
+    first, second = make(server), make(server)
+    seen = [(env.reset(), env.session) for _ in range(4) for env in (first, second)]
+    assert len({name for _, name in seen}) == len(seen)
+    assert len({observation for (observation, _), _ in seen}) > 4
+    assert set(server.user_sessions) >= {name for _, name in seen}
+
+
 def test_a_goal_number_of_numpy_is_a_number(server):
     assert make(server).reset(session=np.int64(7)) == make(server).reset(session=7)
     server.receive("a new name", None, session_int=np.int32(7))
