@@ -40,7 +40,8 @@ class EpisodicMemory(TransitionStoreMemory):
     """Writes every transition, learns from an episode when it ends.
 
     The transition store holds every transition, since verifiers query transitions. A prompt shows the records of
-    the present episode, verified summaries, and what the memory's own rule retrieves. That is chosen by
+    the present episode (none while the memory is frozen), verified summaries, and what the memory's own rule
+    retrieves. That is chosen by
     `_choose`, at most once a step: the first query at a time of the clock is about the present state.
     Subclasses define what is learned (`_learn`) and what a removal cascades to (`_cascade`).
 
