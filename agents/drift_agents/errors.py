@@ -46,6 +46,8 @@ class UnknownNameError(DriftAgentsError, KeyError):
         near = difflib.get_close_matches(str(name), self.known, n=1)
         if elsewhere:
             hint = f". {elsewhere}"
+        elif str(name).endswith(".py") and kind == "experiment":
+            hint = f". It is a YAML file; parts of a Python file are named by options, as in --memory {name}:NAME"
         elif str(name).endswith(".py"):
             hint = f". Of a file, name the class or function too: {name}:NAME"
         elif near:

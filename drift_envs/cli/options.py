@@ -89,7 +89,7 @@ EnvOption = Annotated[
 ]
 
 
-def _import_all(names: list[str] | None) -> list[str]:
+def import_all(names: list[str] | None) -> list[str]:
     """Import modules, and let those of folders be imported; they are searched after all others."""
     from drift_envs.entry_points import folder_of
 
@@ -115,7 +115,7 @@ ImportOption = Annotated[
     typer.Option(
         "--import",
         metavar="MODULE|DIR",
-        callback=_import_all,
+        callback=import_all,
         help="Import the module that `env: MODULE:ID` names, or find it in a folder. This runs its code.",
     ),
 ]

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from drift_agents.cli.root import app, make_console, read_summaries, refuse, verbosity_of
-from drift_envs.cli.options import ImportOption
+from drift_agents.cli.root import ImportOption, app, make_console, read_summaries, refuse, verbosity_of
 
 _played = partial(typer.Option, rich_help_panel="What is played")
 _how = partial(typer.Option, rich_help_panel="How it is played")
@@ -84,6 +83,7 @@ def _run(
         object,
         _names(help="Of the file's schedules these alone; a name without its suffix stands for all of its variants."),
     ] = None,
+    imports: ImportOption = None,
     memory: Annotated[
         object,
         _names(
@@ -143,7 +143,6 @@ def _run(
     replay: Annotated[
         Path | None, _how(metavar="FILE", help="Send no request: all replies come from this record.")
     ] = None,
-    imports: ImportOption = None,
     resume: Annotated[bool, _how("--resume", help="Continue the run in the folder.")] = False,
     fresh: Annotated[bool, _how("--fresh", help="Delete the run in the folder and start again.")] = False,
     dry_run: Annotated[
@@ -182,7 +181,8 @@ def _run(
     )
     for option, value in (("--model", model), ("--base-url", base_url), ("--replay", replay)):
         if value is not None and not needs_model(played):
-            raise refuse(option, "should stand with `--policy llm`: no policy of this run has a model", value)
+            given = ",".join(value) if isinstance(value, tuple) else str(value)
+            raise refuse(option, "should stand with `--policy llm`: no policy of this run has a model", given)
     if dry_run:
         from drift_agents.cli.dry_run import print_cost
 

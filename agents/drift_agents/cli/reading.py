@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from drift_agents.cli.root import AllowHost, FolderArgument, Json, app, make_console, print_json, refuse
-from drift_envs.cli.options import ImportOption
+from drift_agents.cli.root import AllowHost, FolderArgument, ImportOption, Json, app, make_console, print_json, refuse
 
 
 @app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")

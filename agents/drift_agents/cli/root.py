@@ -27,7 +27,18 @@ from webshop_server.command_line import (
     verbosity_of,
 )
 
-__all__ = ["AllowHost", "FolderArgument", "Json", "app", "main", "make_console", "print_json", "refuse", "verbosity_of"]
+__all__ = [
+    "AllowHost",
+    "FolderArgument",
+    "ImportOption",
+    "Json",
+    "app",
+    "main",
+    "make_console",
+    "print_json",
+    "refuse",
+    "verbosity_of",
+]
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,6 +59,25 @@ app = make_app(
     version=_version,
 )
 
+
+def _import_all(names: list[str] | None) -> list[str]:
+    if names:
+        from drift_envs.cli.options import import_all
+
+        import_all(names)
+    return names or []
+
+
+ImportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="DIR",
+        callback=_import_all,
+        rich_help_panel="What is played",
+        help="Find the module that a schedule's `env: MODULE:ID` names in a folder. This runs its code.",
+    ),
+]
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 
 

@@ -224,7 +224,10 @@ def _set_option(data: Mapping[str, Any], axis: str, keys: Sequence[str], value: 
     if not takers:
         names = ", ".join(map(repr, options))
         known = sorted({option for own, _ in options.values() for option in own})
-        raise UnknownNameError(f"option of the {AXES[axis].kind} {names}", keys[0], known)
+        rest = ".".join(keys[1:])
+        is_part = bool(rest) and keys[0] in options
+        hint = f"Options are set without the name of a part: --set {axis}.{rest}=VALUE" if is_part else ""
+        raise UnknownNameError(f"option of the {AXES[axis].kind} {names}", keys[0], known, hint)
     for place, part in enumerate((*parts, *others)):
         own = part.setdefault("options", {})
         if part["name"] in takers and (place < len(parts) or keys[0] not in own):

@@ -237,10 +237,11 @@ def _agents_findings(blocks: Mapping[int, Agents]) -> Iterator[Finding]:
     for index, agents in blocks.items():
         for axis in AXES:
             parts = getattr(agents, axis)
+            labels = [part.label(parts) for part in parts]
             for position, part in enumerate(parts):
                 path = ("agents", index, axis, position)
-                if part in parts[:position]:
-                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
+                if labels[position] in labels[:position]:  # as of two files with the same content
+                    yield path, f"every entry should be there once. Received {labels[position]!r} twice"
                 yield from _part_findings(axis, part, path)
 
 

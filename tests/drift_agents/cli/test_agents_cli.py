@@ -182,6 +182,13 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
         (["run", "glove-quick", "--memory", "none,"], 2, "should be names separated by commas"),
         (["run", "glove-quick", "--resume", "--fresh"], 2, "--resume: should not be given with `--fresh`"),
         (["run", "glove-quick", "--rounds", "21", "--out", "."], 1, "phase 'source' holds 20"),
+        (
+            ["run", "mine.py"],
+            2,
+            "no experiment is called 'mine.py'. It is a YAML file; parts of a Python file are named",
+        ),
+        (["run", "glove-quick", "--model", "a,b"], 2, "no policy of this run has a model. Received 'a,b'"),
+        (["run", "glove-quick", "--set", "verifier.glove.epsilon=1"], 2, "a part: --set verifier.epsilon=VALUE"),
         (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: can't be read: No such file or directory"),
         (["report", "absent"], 1, "drift-agents: absent: does not exist"),
         (["leaderboard", "absent", "--json"], 2, "drift-agents: absent: does not exist"),

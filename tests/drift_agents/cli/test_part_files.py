@@ -294,6 +294,12 @@ def test_what_cannot_be_used_is_refused_with_one_line(
     assert not (folder / "run").exists()
 
 
+def test_two_files_with_one_content_are_one_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "copy.py").write_text(MINE)
+    assert run("--memory", "mine.py:Newest,copy.py:Newest") == 1
+    assert f"every entry should be there once. Received {hashed('Newest')!r} twice" in capsys.readouterr().err
+
+
 def test_a_file_names_parts_beside_it_with_their_hash(folder: Path) -> None:
     """From another folder than that of the command, with options that tell them apart."""
     own = f"@{sha256(MINE.encode()).hexdigest()}"
