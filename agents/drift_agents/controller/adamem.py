@@ -141,7 +141,7 @@ class AdaMem:
     ) -> Decision:
         """Query memory, make a strategy, and decide; without a strategy the first decision stays."""
         if not self.strategy:
-            view, shown = render(recall=self.trajectories)
+            view, shown = render(recall=self.trajectories, own_steps=True)
             return _after(first, Decision(view, decide(policy, view, rng), shown))
         exemplars = recall_exemplars(memory, state, self.k, render.now) if self.trajectories else ()
         made = self._make(exemplars, policy, render, rng)

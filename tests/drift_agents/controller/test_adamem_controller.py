@@ -63,8 +63,11 @@ class Rendering:
         self.state, self.known, self.actions = state, known, actions
         self.calls: list[tuple[bool, str | None]] = []
 
-    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[PromptView, tuple[RecordId, ...]]:
+    def __call__(
+        self, recall: bool = True, strategy: str | None = None, own_steps: bool = False
+    ) -> tuple[PromptView, tuple[RecordId, ...]]:
         self.calls.append((recall, strategy))
+        self.shows_own_steps = own_steps or not recall
         lessons = () if strategy is None else (strategy,)
         return PromptView("Go.", self.state, self.actions, self.known, lessons=lessons), ()
 
@@ -221,6 +224,7 @@ def test_ablations() -> None:
     memory = Past()
     made, render = decide(AdaMem(effort="max", strategy=False), "[1]", memory, Doer())
     assert (render.calls, made.thought, memory.asked) == ([(True, None)], None, []), "memory itself, no strategy"
+    assert render.shows_own_steps
     made, render = decide(AdaMem(effort="max", trajectories=False), "[1]", memory, Doer())
     assert (made.thought, memory.asked, render.calls) == (None, [], [(False, None)]), "rules know nothing to say"
     made, render = decide(AdaMem(effort="max", trajectories=False), "[1]", memory, Speaker(True))
