@@ -29,7 +29,7 @@ def test_ppo_says_what_is_missing():
     try:
         import stable_baselines3  # noqa: F401
     except ImportError:
-        with pytest.raises(SystemExit, match=r"drift-envs\[rl\]"):
+        with pytest.raises(SystemExit, match=r"\.\[rl\]"):
             load("ppo_mountain_car.py")["main"]([])
     else:
         pytest.skip("the extra `rl` is installed")

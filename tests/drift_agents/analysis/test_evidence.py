@@ -89,7 +89,10 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"score": [1.0]}), tmp_path / "a.parquet")
     with pytest.raises(EvidenceError, match=re.escape("the format should be 1, lines of this version of drift-envs.")):
         read_evidence([tmp_path])
+    (tmp_path / "empty").mkdir()
     with pytest.raises(EvidenceError, match=re.escape("should be the folder of a run or hold .parquet files")):
+        read_evidence([tmp_path / "empty"])
+    with pytest.raises(EvidenceError, match="none: does not exist"):
         read_evidence([tmp_path / "none"])
     (tmp_path / "file").touch()
     with pytest.raises(ExperimentError, match="cannot be written"):
