@@ -26,7 +26,7 @@ def test_the_help_of_study_names_all_studies(capsys: pytest.CaptureFixture[str])
     [
         ([], 2, "Missing command"),
         (["map-tuned"], 2, "Missing argument"),
-        (["map-tuned", "absent", "absent"], 2, "should be the folder of a run"),
+        (["map-tuned", "absent", "absent"], 2, "absent: does not exist"),
         (["map-schedules", "--every", "1"], 2, "should be a whole number, at least 4"),
         (["study", "belief"], 2, "no study is called 'belief'"),
         (["study", "belief-corpus", "--seeds", "31"], 2, "should be in the interval [1, 30]"),
