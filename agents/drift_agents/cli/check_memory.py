@@ -101,9 +101,10 @@ def _check_memory(
 
 
 def _short(name: str, services: list[str]) -> str:
-    """The name of a service in the table: of a file without its folder, if no other one is called so."""
-    names = [one.rpartition("/")[2] for one in services]
-    return name.rpartition("/")[2] if names.count(name.rpartition("/")[2]) == 1 else name
+    """The shortest name that no other service has: of its class, with its file, or with the folder of that."""
+    forms = [(one.rpartition(":")[2], one.rpartition("/")[2], one) for one in services]
+    shown = zip(forms[services.index(name)], *forms, strict=True)
+    return next((own for own, *all_services in shown if all_services.count(own) == 1), name)
 
 
 def _read_limits(given: list[str]) -> dict[str, float]:

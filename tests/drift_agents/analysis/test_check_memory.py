@@ -222,13 +222,16 @@ def test_one_missing_package_of_several_stores_is_named_once(
 
 
 def test_a_long_name_is_whole_in_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two classes of one name the file is named."""
     name = "a_memory_of_ours_with_a_long_name"
-    (tmp_path / f"{name}.py").write_text("from drift_agents.stores.services import CommonWords\n")
-    service = f"{tmp_path / name}.py:CommonWords"
-    assert main(["check-memory", service, "--worlds", "1", "--days", "8", "--no-wrappers"]) == 0
+    files = [tmp_path / f"{name}.py", tmp_path / "other.py"]
+    for file in files:
+        file.write_text("from drift_agents.stores.services import CommonWords\n\n\nclass Mine(CommonWords): ...\n")
+    services = [f"{files[0]}:CommonWords", *(f"{file}:Mine" for file in files)]
+    assert main(["check-memory", *services, "--worlds", "1", "--days", "8", "--no-wrappers"]) == 0
     compared = capsys.readouterr().out.partition("Changed facts, compared")[2]
     first = "".join(line.split("│")[1].strip() for line in compared.splitlines() if line.startswith("│"))
-    assert f"{name}.py:CommonWords" in first
+    assert first.startswith(f"CommonWords{name}.py:Mineother.py:Mine")
 
 
 def test_references_are_compared_with_services_that_were_checked(
