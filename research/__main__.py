@@ -125,6 +125,35 @@ def _experience(
 
 
 @app.command(
+    "choices",
+    short_help="Play a claim of a paper under the choices that the paper leaves open.",
+    epilog=f"Example: {PROGRAM} choices glove-collapse --seeds 12",
+)
+def _choices(
+    claims: Annotated[
+        list[str], typer.Argument(metavar="CLAIM...", help="Ids of research/coverage.yaml, names of papers, or all.")
+    ],
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=30, metavar="N", help="Instances, at the most (default: the claim's).")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Instances that are played at the same time.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the cells (default: research/results/choices).")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Print what is missing, and play nothing.")] = False,
+) -> None:
+    """Play claims under all combinations of their open choices, or 32 drawn ones, and print what each comes to.
+
+    Cells that are stored already are not played again. The command can be stopped at any time and continued by the
+    same words.
+    """
+    from research.choices.command import run
+
+    for line in run(claims, seeds, jobs, out, count):
+        print(line, flush=True)
+
+
+@app.command(
     "prompts",
     short_help="Write the page of the formats of prompts.",
     epilog=f"Example: {PROGRAM} prompts --out docs/research/prompts.md",

@@ -66,6 +66,7 @@ class PaperClaim(FileModel):
     """A claim of a paper, and what came out here.
 
     Args:
+        id: of the claim, in commands and in `research/choices`.
         claim: in the paper's sense, in one clause.
         place: section, table or figure.
         holds: `yes` or `no` by the interval, or `untestable` by rules, without a language model or its data.
@@ -73,8 +74,11 @@ class PaperClaim(FileModel):
         environment: schedules, and the paper's environment where it is another.
         n: the instances, as in `30`, or with the reason for few.
         command: what plays it.
+        choices: the ids of what the paper leaves open and the claim may depend on, from `research/choices`.
+        no_choices: the reason why there is none.
     """
 
+    id: Text
     claim: Text
     place: Text
     holds: Literal["yes", "no", "untestable"]
@@ -82,6 +86,8 @@ class PaperClaim(FileModel):
     environment: Text | None = None
     n: Text | None = None
     command: Text | None = None
+    choices: tuple[Text, ...] = ()
+    no_choices: Text | None = None
 
     @model_validator(mode="after")
     def _check(self) -> PaperClaim:
@@ -90,6 +96,8 @@ class PaperClaim(FileModel):
             raise ValueError(
                 "`environment`, `n` and `command` should stand with every claim that is tested, and only there"
             )
+        if self.choices and self.no_choices is not None:
+            raise ValueError("`choices`, or `no_choices` with a reason, should stand with a claim, not both")
         return self
 
 

@@ -111,7 +111,7 @@ def test_every_command_runs_at_its_smallest_size(
 
 
 ITEM = {"item": "table 1", "place": "5.2", "status": "faithful", "command": "drift-agents run glove-explicit"}
-CLAIM = {"claim": "more is better", "place": "4", "holds": "untestable", "here": "needs a model"}
+CLAIM = {"id": "more", "claim": "more is better", "place": "4", "holds": "untestable", "here": "needs a model"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Claims of papers under the choices that the papers leave open."""

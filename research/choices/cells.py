@@ -1,0 +1,145 @@
+"""Cells: what one agent does under one combination, keyed by its content, so that claims share it.
+
+* `ChoiceCell`, `make_cell` - a cell
+* `play_cell` - plays one instance of it
+* `STUDIES` - what plays cells without episodes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.environments import read_schedule
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.logs import TEST
+from drift_agents.experiment.plan import plan_cells
+
+Measures = dict[str, float]
+DIGITS = 3
+EXPERIMENT = "experiment"
+
+
+@dataclass(frozen=True)
+class ChoiceCell:
+    """What is played, without its instances.
+
+    Args:
+        kind: `experiment`, or one of `STUDIES`.
+        place: the schedule, or the study's name.
+        content: all that decides what is played, as plain data.
+    """
+
+    kind: str
+    place: str
+    content: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The hash of the content, 16 hexadecimal digits."""
+        text = json.dumps([self.kind, self.place, self.content], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -> ChoiceCell:
+    """The cell of an agent under a setting.
+
+    Args:
+        kind: `experiment`, or one of `STUDIES`.
+        agent: the agent's parts, or options of a study.
+        setting: the combination's.
+
+    Raises:
+        ExperimentError: if they make no experiment.
+    """
+    if kind != EXPERIMENT:
+        return ChoiceCell(kind, kind, {**setting.get("options", {}), **agent})
+    experiment = _experiment(agent, setting, [0])
+    (cell,) = plan_cells(experiment)
+    settings = experiment.settings_of(cell.schedule)
+    parts = {"memory": cell.memory, "verifier": cell.verifier, "policy": cell.policy}
+    parts |= {"controller": cell.decision.controller, "team": cell.decision.team}
+    left_out = {"seeds", "sweep", *parts} | ({"recall"} if cell.memory.name == "none" else set())
+    content = {
+        "schedule": read_schedule(cell.schedule, cell.change).content_hash(),
+        **{axis: part.model_dump(mode="json", exclude_defaults=True) for axis, part in parts.items()},
+        **settings.model_dump(mode="json", exclude_defaults=True, exclude_none=True, exclude=left_out),
+    }
+    return ChoiceCell(kind, cell.schedule, content)
+
+
+def _experiment(agent: Mapping[str, Any], setting: Mapping[str, Any], seeds: Sequence[int]) -> Experiment:
+    schedule = setting["schedule"]
+    own = {key: value for key, value in setting.items() if key != "schedule"}
+    return parse_experiment(
+        {
+            "name": "choices",
+            "schedules": [schedule],
+            "agents": {"policy": "planner", **agent},
+            "seeds": list(seeds),
+            "environments": {schedule: own},
+        }
+    )
+
+
+def play_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any], seed: int) -> Measures:
+    """Play one instance; every measure is rounded to `DIGITS` decimals.
+
+    Args:
+        kind: as for `make_cell`.
+        agent: likewise.
+        setting: likewise.
+        seed: the instance.
+    """
+    if kind == EXPERIMENT:
+        experiment = _experiment(agent, setting, [seed])
+        (cell,) = plan_cells(experiment)
+        found = measure(list(play(cell, experiment.settings_of(cell.schedule))))
+    else:
+        found = STUDIES[kind]({**setting.get("options", {}), **agent}, seed)
+    return {name: round(value, DIGITS) for name, value in found.items() if not math.isnan(value)}
+
+
+def measure(rows: Sequence[Mapping[str, Any]]) -> Measures:
+    """What is kept of the episodes of a cell's test: percentages, and means of an episode.
+
+    Args:
+        rows: its rows, those of the training phase too.
+    """
+    test = [row for row in rows if row["stage"] == TEST]
+    first = test[0]["phase"]
+    parts = {
+        "before": [row for row in test if row["phase"] == first],
+        "after": [row for row in test if row["phase"] != first],
+        "all": test,
+    }
+    found = {}
+    for name, own in parts.items():
+        found[name] = 100 * _mean(own, "success")
+        found[f"score_{name}"] = 100 * _mean(own, "score")
+    for name, field in (
+        ("steps", "steps"),
+        ("probes", "probe_steps"),
+        ("tokens", "tokens_estimated"),
+        ("updates", "refreshes"),
+    ):
+        found[name] = _mean(test, field)
+    found["records"] = float(test[-1]["memory_size"])
+    truth = test[-1]["item_truth_rate"]
+    found["truth"] = math.nan if truth is None else 100 * float(truth)
+    return found
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], field: str) -> float:
+    return math.fsum(float(row[field]) for row in rows) / len(rows) if rows else math.nan
+
+
+Study = Callable[[Mapping[str, Any], int], Measures]
+STUDIES: Mapping[str, Study] = {}
+"""Name -> what plays one instance with the given options."""

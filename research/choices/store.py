@@ -1,0 +1,265 @@
+"""Stored cells: `research/results/choices`, a file of JSON lines for each schedule or study, a line a cell.
+
+* `read_cells`, `StoredCell` - what was played
+* `plan_claim`, `claims_with_choices` - what there is to play
+* `play_claims`, `count_missing` - plays what is missing, or counts it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drift_agents.errors import EvidenceError, ExperimentError
+
+from research.choices.cells import ChoiceCell, Measures, make_cell, play_cell
+from research.choices.model import ChoiceStudy, Combination, combine, parse_effect, read_studies
+from research.coverage import read_coverage
+from research.verify_map.pages import ROOT
+
+RESULTS = ROOT / "research" / "results" / "choices"
+EVERY = 20.0
+"""Seconds after which instances of an unfinished cell are written."""
+
+
+@dataclass
+class StoredCell:
+    """A cell and its instances.
+
+    Args:
+        cell: what is played.
+        values: seed -> what was measured.
+    """
+
+    cell: ChoiceCell
+    values: dict[int, Measures] = field(default_factory=dict)
+
+
+Cells = dict[str, StoredCell]
+"""By key."""
+
+
+def read_cells(folder: Path = RESULTS) -> Cells:
+    """All cells of a folder.
+
+    Raises:
+        EvidenceError: if a file cannot be read.
+    """
+    cells: Cells = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        cells |= _read_file(path)
+    return cells
+
+
+def _read_file(path: Path) -> Cells:
+    cells: Cells = {}
+    if not path.exists():
+        return cells
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            data = json.loads(line)
+            cell = ChoiceCell(data["kind"], data["place"], data["content"])
+            columns = data["values"]
+            seeds = range(data["first"], data["first"] + data["count"])
+            values = {
+                seed: {name: column[i] for name, column in columns.items() if column[i] is not None}
+                for i, seed in enumerate(seeds)
+            }
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise EvidenceError(f"{path}:{number}: not a cell: {error}") from error
+        cells[cell.key] = StoredCell(cell, values)
+    return cells
+
+
+def _write_cell(folder: Path, stored: StoredCell) -> None:
+    """Write a cell into its file, whose lines are sorted by key; the file is replaced at once."""
+    path = folder / (stored.cell.place.replace("/", "-").replace(":", "-") + ".jsonl")
+    cells = _read_file(path) | {stored.cell.key: stored}
+    lines = [_to_line(cells[key]) for key in sorted(cells)]
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_text("".join(lines), "utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _to_line(stored: StoredCell) -> str:
+    seeds = sorted(stored.values)
+    names = sorted({name for values in stored.values.values() for name in values})
+    data = {
+        "key": stored.cell.key,
+        "kind": stored.cell.kind,
+        "place": stored.cell.place,
+        "content": stored.cell.content,
+        "first": seeds[0],
+        "count": len(seeds),
+        "values": {name: [_short(stored.values[seed].get(name)) for seed in seeds] for name in names},
+    }
+    return json.dumps(data, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _short(value: float | None) -> float | int | None:
+    return int(value) if value is not None and value == int(value) else value
+
+
+class Task(NamedTuple):
+    """One instance of a cell."""
+
+    cell: ChoiceCell
+    agent: Mapping[str, Any]
+    setting: Mapping[str, Any]
+    seed: int
+
+
+class PlannedClaim(NamedTuple):
+    """A claim with its combinations and their cells.
+
+    Args:
+        claim: its id.
+        study: the paper's choices.
+        combinations: those that come to cells of their own.
+        cells: for each, agent -> cell.
+    """
+
+    claim: str
+    study: ChoiceStudy
+    combinations: list[Combination]
+    cells: list[dict[str, ChoiceCell]]
+
+
+def plan_claim(claim: str) -> PlannedClaim:
+    """The combinations of a claim; those that come to the same cells as an earlier one are left out.
+
+    Raises:
+        EvidenceError: if no claim with choices has that id.
+    """
+    named = {
+        one.id: one.choices for paper in read_coverage() for one in paper.claims if one.id is not None and one.choices
+    }
+    for study in read_studies().values():
+        if claim in study.claims and claim in named:
+            play = study.claims[claim]
+            used = {term.agent for text in play.effects for term in parse_effect(text)}
+            combinations, cells, seen = [], [], set()
+            for combination in combine(play, study.choices, named[claim]):
+                own = {
+                    name: make_cell(play.kind, agent, combination.setting)
+                    for name, agent in play.agents.items()
+                    if name in used
+                }
+                keys = tuple(cell.key for cell in own.values())
+                if keys not in seen:
+                    seen.add(keys)
+                    combinations.append(combination)
+                    cells.append(own)
+            return PlannedClaim(claim, study, combinations, cells)
+    raise EvidenceError(f"no claim with choices has the id {claim!r}. There are: {', '.join(claims_with_choices())}")
+
+
+def claims_with_choices() -> list[str]:
+    """The ids of all claims that are played under choices, in the order of the papers."""
+    studies = read_studies()
+    return [
+        one.id
+        for paper in read_coverage()
+        for one in paper.claims
+        if paper.name in studies and one.id in studies[paper.name].claims
+    ]
+
+
+def _tasks(claims: Iterable[str], n: int | None, done: Cells) -> Iterator[Task]:
+    """What is missing, cell by cell and seed by seed."""
+    planned: set[str] = set()
+    for claim in claims:
+        plan = plan_claim(claim)
+        play = plan.study.claims[claim]
+        count = min(play.n, n or play.n)
+        for combination, cells in zip(plan.combinations, plan.cells, strict=True):
+            for name, cell in cells.items():
+                if cell.key in planned:
+                    continue
+                planned.add(cell.key)
+                known = done[cell.key].values if cell.key in done else {}
+                for seed in range(play.first, play.first + count):
+                    if seed not in known:
+                        yield Task(cell, play.agents[name], combination.setting, seed)
+
+
+def count_missing(
+    claims: Iterable[str], n: int | None = None, folder: Path = RESULTS
+) -> Iterator[tuple[str, int, int]]:
+    """What each claim has to play that neither an earlier one has nor is stored.
+
+    Yields:
+        The claim, its instances that are missing, and all of its instances.
+    """
+    seen: set[tuple[str, int]] = set()
+    done = read_cells(folder)
+    for claim in claims:
+        every = {(task.cell.key, task.seed) for task in _tasks([claim], n, {})}
+        missing = {(key, seed) for key, seed in every - seen if key not in done or seed not in done[key].values}
+        seen |= every
+        yield claim, len(missing), len(every)
+
+
+def _play(task: Task) -> tuple[Task, Measures]:
+    return task, play_cell(task.cell.kind, task.agent, task.setting, task.seed)
+
+
+def play_claims(
+    claims: Iterable[str],
+    *,
+    n: int | None = None,
+    jobs: int = 1,
+    folder: Path = RESULTS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Play what is missing of claims; what is done is kept when it is stopped, at any time.
+
+    Args:
+        claims: their ids.
+        n: instances, at the most; those of the claims if not given.
+        jobs: instances that are played at the same time.
+        folder: of the results.
+        tell: progress callback.
+
+    Returns:
+        How many instances were played.
+
+    Raises:
+        EvidenceError: if there is no such claim, or a file cannot be read.
+        ExperimentError: if a file cannot be written.
+    """
+    done = read_cells(folder)
+    tasks = list(_tasks(claims, n, done))
+    began = written = time.monotonic()
+    if jobs == 1:
+        results: Iterator[tuple[Task, Measures]] = map(_play, tasks)
+        pool = None
+    else:
+        pool = get_context("spawn").Pool(jobs)
+        results = pool.imap(_play, tasks)
+    try:
+        for number, (task, values) in enumerate(results, 1):
+            key = task.cell.key
+            stored = done.setdefault(key, StoredCell(task.cell))
+            stored.values[task.seed] = values
+            is_last = number == len(tasks) or tasks[number].cell.key != key
+            if is_last or time.monotonic() - written > EVERY:
+                _write_cell(folder, stored)
+                written = time.monotonic()
+            if is_last:
+                left = (time.monotonic() - began) / number * (len(tasks) - number) / 60
+                tell(f"{number:,} of {len(tasks):,} instances, about {left:.0f} minutes left")
+    finally:
+        if pool is not None:
+            pool.terminate()
+    return len(tasks)
