@@ -260,12 +260,16 @@ class RecallOptions(_Model):
     Args:
         k: records per query.
         states: maximum number of other states to query.
+        items: maximum number of recollections in a prompt.
+        newest: whether other states are queried in reverse order, so that those met last are kept.
         outlook: shows the highest score reachable by the whole memory beside every record of the present
             state, where contradicting outcomes are weighed by this rule (`drift_agents.prompt.view`).
     """
 
     k: Count | None = None
     states: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] | None = None
+    items: Count | None = None
+    newest: bool | None = None
     outlook: Literal["majority", "newest", "frequency", "max"] | None = None
 
 

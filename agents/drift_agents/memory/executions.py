@@ -22,6 +22,9 @@ from drift_agents.types import (
     RecordId,
 )
 
+TIES = ("oldest", "newest")
+"""Which of the executions with equal utility is deleted first at a capacity; the paper does not say."""
+
 
 @dataclass
 class ExecutionEntry:
@@ -148,14 +151,16 @@ class ExecutionStore:
         """Whether an entry is a verified summary in its grace period."""
         return entry.episode is None and self.time - entry.written < self.grace
 
-    def worst(self, capacity: int) -> list[ExecutionEntry]:
+    def worst(self, capacity: int, ties: str = "oldest") -> list[ExecutionEntry]:
         """The entries to delete so that at most `capacity` records remain, the worst mean utility first.
 
-        Entries larger than the capacity come first, verified summaries in their grace period last; of
-        equals the oldest comes first.
+        Entries larger than the capacity come first, verified summaries in their grace period last.
+
+        Args:
+            ties: which of equals comes first, one of `TIES`.
         """
-        remaining, deleted = self.size, []
-        ranked = sorted(self, key=lambda e: (len(e.ids) <= capacity, self.is_exempt(e), e.utility, e.key))
+        remaining, deleted, sign = self.size, [], 1 if ties == "oldest" else -1
+        ranked = sorted(self, key=lambda e: (len(e.ids) <= capacity, self.is_exempt(e), e.utility, sign * e.key))
         for entry in ranked:
             if remaining <= capacity:
                 break

@@ -20,6 +20,7 @@ from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.executions import (
     JUDGEMENT,
     RULES,
+    TIES,
     DemonstrationSource,
     ExecutionEntry,
     ExecutionJudgement,
@@ -73,6 +74,7 @@ class Managed:
         deletion: `none`, `periodical`, `history` or `combined` (either).
         capacity: the largest number of records at the end of an episode. It replaces the rule of history
             deletion: the executions of the lowest mean utility are deleted.
+        ties: which of equal utility are deleted first, one of `TIES`.
         period: episodes over which periodical deletion counts; positive.
         alpha: periodical deletion removes executions retrieved at most so often in a period.
         uses: the least number of retrievals for history deletion; positive.
@@ -117,6 +119,7 @@ class Managed:
         addition: str = "all",
         deletion: str = "none",
         capacity: int | None = None,
+        ties: str = "oldest",
         period: int = 200,
         alpha: int = 0,
         uses: int = 5,
@@ -137,6 +140,7 @@ class Managed:
         self.addition = check_choice("addition", addition, ADDITIONS)
         self.deletion = check_choice("deletion", deletion, DELETIONS)
         self.capacity = check_count("capacity", capacity, optional=True)
+        self.ties = check_choice("ties", ties, TIES)
         self.counts, self.judge = check_choice("counts", counts, COUNTS), check_choice("judge", judge, JUDGES)
         self.threshold = check_interval("threshold", threshold, "[0, 1]")
         self.error_rate = check_interval("error_rate", error_rate, "[0, 1]")
@@ -325,7 +329,7 @@ class Managed:
         if self.deletion in ("periodical", "combined"):
             deleted += self._drop(self.executions.seldom_used())
         if self.capacity is not None:
-            deleted += self._drop(self.executions.worst(self.capacity))
+            deleted += self._drop(self.executions.worst(self.capacity, self.ties))
         elif self.deletion in ("history", "combined"):
             deleted += self._drop(self.executions.of_low_utility())
         return tuple(deleted)

@@ -13,7 +13,7 @@ from drift_agents.parts import check_result, refuse_result
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
-from drift_envs.checks import check_count, is_number
+from drift_envs.checks import check_count, check_flag, is_number
 
 MOVES = 6
 """How many of the newest steps of an episode a prompt with history shows by default."""
@@ -40,6 +40,10 @@ class Recall:
         outlook: when given, every record of the present state is shown with its value estimate, the highest
             score reachable from there according to memory, as in B.6; the value is the rule by which several
             outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
+        items: the maximum number of recollections in a prompt, for comparisons of memories at equal numbers; those of
+            the present state come first, then those of the other states in the order of the queries. Items in words
+            do not count. `None` for no limit.
+        newest: whether the other states are queried in reverse order, so that those met last are kept.
 
     Raises:
         ArgumentError: if a value is outside its range.
@@ -52,11 +56,15 @@ class Recall:
     k: int | None = None
     states: int = 256
     outlook: str | None = None
+    items: int | None = None
+    newest: bool = False
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_count("k", self.k, optional=True)
         check_count("states", self.states, 0)
+        check_count("items", self.items, optional=True)
+        check_flag("newest", self.newest)
         if self.outlook is not None:
             check_conflict(self.outlook)
 
@@ -199,6 +207,17 @@ class PromptBuilder:
             else fold(here.records, values, here.weights, steps_to_go, visits)
         )
         elsewhere, ids = self._elsewhere(here, associated, blocks)
+        most = self.recall.items
+        if most is not None and len(items) + len(elsewhere) > most:
+            items, elsewhere = items[:most], elsewhere[: max(0, most - len(items))]
+            shown = {(one.state, one.action, one.outcome) for one in (*items, *elsewhere)}
+            ids = [
+                record.id
+                for record in {
+                    one.id: one for one in chain(*recalled[:1], *(block.records for block in blocks))
+                }.values()
+                if any((record.state, record.action, outcome) in shown for outcome, _ in record.outcomes)
+            ]
         view = PromptView(
             task,
             state,
@@ -221,11 +240,13 @@ class PromptBuilder:
             # `isinstance` of a protocol checks attribute by attribute, so this is done once for each memory.
             self._source, self._focused = memory, memory if isinstance(memory, FocusedMemory) else None
         if self._focused is not None:
-            return list(self._focused.in_mind())
-        states: dict[Hashable, str] = {}
-        for record in memory.records():
-            states.setdefault(self.matching.state_key(record.state), record.state)
-        return list(states.values())
+            found = list(self._focused.in_mind())
+        else:
+            states: dict[Hashable, str] = {}
+            for record in memory.records():
+                states.setdefault(self.matching.state_key(record.state), record.state)
+            found = list(states.values())
+        return found[::-1] if self.recall.newest else found
 
     def _split(self, key: Hashable, recalled: Retrieved) -> tuple[Retrieved, Retrieved]:
         """The records of the present state, and those of other states that a memory recalled with them."""

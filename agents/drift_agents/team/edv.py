@@ -24,7 +24,9 @@ from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval
 
 DISTILLERS = ("third", "executor")
-"""`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
+"""`third`: a member outside the execution group. `executor`: the first executor."""
+SEEN = ("all", "own")
+"""What an executor that distils sees: the trajectories of the whole group, or those that it has played."""
 VERIFIERS = ("executors", "distiller", "external", "none")
 """`executors`: all of them. `distiller`: the member that distilled. `external`: a member outside the execution
 group that did not distil, if there is one. `none`: no vote, all items are accepted."""
@@ -104,6 +106,8 @@ class EDV(Solo):
         trajectories: how many episodes of each task, all in all.
         items: how many items a task can bring.
         distil: who distils, one of `DISTILLERS`.
+        seen: which trajectories an executor that distils sees, one of `SEEN`; the paper does not say. A third party
+            sees all.
         verify: who votes, one of `VERIFIERS`.
         banks: where items go, one of `BANKS`.
         solver: who plays in the test, one of `SOLVERS`.
@@ -138,6 +142,7 @@ class EDV(Solo):
         trajectories: int | None = None,
         items: int = MOST,
         distil: str | None = None,
+        seen: str = "all",
         verify: str | None = None,
         banks: str | None = None,
         solver: str | None = None,
@@ -163,7 +168,7 @@ class EDV(Solo):
         self.executors, self.trajectories, self.items = chosen["executors"], chosen["trajectories"], items
         self.distil, self.verify, self.banks = chosen["distil"], chosen["verify"], chosen["banks"]
         self.solver_rule, self.rotate = chosen["solver"], chosen["rotate"]
-        self.online = online
+        self.online, self.seen = online, seen
         self._check(correlation)
         self.vote_temperature = check_interval("vote_temperature", vote_temperature, "[0, 2]", optional=True)
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
@@ -183,6 +188,7 @@ class EDV(Solo):
         check_count("items", self.items, 1, MOST)
         for name, value, known in (
             ("distil", self.distil, DISTILLERS),
+            ("seen", self.seen, SEEN),
             ("verify", self.verify, VERIFIERS),
             ("banks", self.banks, BANKS),
             ("solver", self.solver_rule, SOLVERS),
@@ -296,7 +302,7 @@ class EDV(Solo):
     ) -> list[tuple[ProposedItem, bool]]:
         """The candidates, each with whether it is wrong by the distiller's own error."""
         seen = attempts
-        if self.distil == "executor":
+        if self.distil == "executor" and self.seen == "own":
             seen = [pair for pair, player in zip(attempts, players, strict=True) if player is group.distiller]
         found = propose(self._mind(group.distiller), seen, self.items)
         lines = number_lines(attempts)

@@ -147,8 +147,41 @@ def test_the_number_of_other_states_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
+    ("recall", "elsewhere", "wanted"),
+    [
+        (Recall(items=4), [1, 2, 3], (0, 1, 2, 3)),
+        (Recall(items=3, newest=True), [5, 4], (0, 4, 5)),
+        (Recall(items=1), [], (0,)),
+        (Recall(states=2, newest=True), [5, 4], (0, 4, 5)),
+        (Recall(items=20), [1, 2, 3, 4, 5], (0, 1, 2, 3, 4, 5)),
+    ],
+)
+def test_the_number_of_recollections_is_bounded(recall: Recall, elsewhere: list[int], wanted: tuple[int, ...]) -> None:
+    memory = VanillaMemory()
+    for time, state in enumerate(STATES):
+        now = AgentClock(0, time)
+        memory.observe(Experience(state, "0", Outcome(state, 0.0, False), 0.0, now), now)
+    view, ids = PromptBuilder(Exact(), recall).make(memory, "Task.", STATES[0], ("0",), AgentClock())
+    assert [STATES.index(item.state) for item in view.here] == [0]
+    assert [STATES.index(item.state) for item in view.elsewhere] == elsewhere
+    assert ids == wanted, "the ids are those of what is shown"
+
+
+def test_equal_records_are_one_recollection_and_the_present_state_comes_first() -> None:
+    memory = Associative()
+    for time, state in enumerate([0, 0, 0, 1, 1, 4]):
+        now = AgentClock(0, time)
+        memory.observe(Experience(STATES[state], "0", Outcome(STATES[5], 0.0, True), 0.0, now), now)
+    view, ids = PromptBuilder(Exact(), Recall(items=2)).make(memory, "Task.", STATES[0], ("0",), AgentClock(0, 9))
+    assert [(item.n, item.state) for item in (*view.here, *view.elsewhere)] == [(3, STATES[0]), (2, STATES[1])]
+    assert [number for number in ids if number < 1000] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"items": 0}, "`items` should be a whole number, at least 1, or None. Received 0"),
+        ({"newest": 1}, "`newest` should be"),
         ({"k": 0}, "`k` should be a whole number, at least 1, or None. Received 0"),
         ({"k": 1.5}, "`k` should be a whole number, at least 1, or None. Received 1.5"),
         ({"states": -1}, "`states` should be a whole number, at least 0. Received -1"),

@@ -115,6 +115,22 @@ def test_the_rows_of_table_4(paradigm: str, executors: int, is_inside: bool, vot
         assert not set(group.voters) & {*group.executors, group.distiller}
 
 
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({"distil": "executor"}, ["a", "b"]),
+        ({"distil": "executor", "seen": "own"}, ["a"]),
+        ({"distil": "third", "seen": "own"}, ["a", "b"]),
+    ],
+)
+def test_an_executor_that_distils_sees_the_whole_group_or_itself(options: dict[str, str], seen: list[str]) -> None:
+    team = EDV(pool(), rotate=False, verify="none", trajectories=4, **options)
+    bench = Bench(team)
+    bench.train()
+    titles = {"a": "Way to score 1 in 1 steps", "b": 'Avoid "d"'}
+    assert set(bench.owners()) == {titles[name] for name in seen}
+
+
 def test_what_all_approve_is_shared_and_what_one_approves_is_private() -> None:
     """The way to .5 is of no use to who has reached 1.0 itself."""
     a, b, c = pool()

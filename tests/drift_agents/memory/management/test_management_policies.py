@@ -202,6 +202,7 @@ def test_its_supervision(options: dict[str, Any], supervision: str) -> None:
         ({"deletion": "and"}, "`deletion` should be one of none, periodical, history, combined. Received 'and'"),
         ({"counts": 3}, "`counts` should be one of here, shown. Received 3"),
         ({"judge": "me"}, "`judge` should be one of noisy_oracle, model. Received 'me'"),
+        ({"ties": "young"}, "`ties` should be one of"),
         ({"capacity": 0}, "`capacity` should be a whole number, at least 1, or None. Received 0"),
         ({"period": True}, "`period` should be a whole number, at least 1. Received True"),
         ({"alpha": -1}, "`alpha` should be a whole number, at least 0. Received -1"),
@@ -293,6 +294,14 @@ def test_periodical_deletion_bounds_the_size(
         assert all(
             entry.recent and len(entry.recent) > alpha for entry in executions if number + 1 - entry.written >= grace
         )
+
+
+@pytest.mark.parametrize(("ties", "gone"), [("oldest", [4, 0]), ("newest", [4, 3])])
+def test_which_of_equals_goes_first_at_a_capacity_is_an_option(ties: str, gone: list[int]) -> None:
+    executions = ExecutionStore(period=5, alpha=0, uses=5, beta=0.5, grace=5)
+    for record in range(5):
+        executions.write([record], episode=record, own=float(record < 4))
+    assert [entry.key for entry in executions.worst(3, ties)] == gone
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0])), max_size=30), st.integers(1, 12))
