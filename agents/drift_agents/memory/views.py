@@ -179,7 +179,7 @@ class MemoryAndEpisode:
     """
 
     def __init__(self, memory: Memory, matching: Matching, lived: Iterable[Experience]) -> None:
-        self._memory, self._key = memory, matching.state_key
+        self.inner, self._key = memory, matching.state_key
         self._own: dict[Hashable, list[Record]] = {}
         for place, step in enumerate(lived):
             if not any(record.now == step.now for record in memory.same_transitions(step.state, step.action)):
@@ -188,13 +188,13 @@ class MemoryAndEpisode:
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """What the memory recalls, then the steps in this state."""
-        found, own = self._memory.retrieve(state, k, now), tuple(self._own.get(self._key(state), ()))
+        found, own = self.inner.retrieve(state, k, now), tuple(self._own.get(self._key(state), ()))
         return found._replace(records=found.records + own, weights=found.weights + (1.0,) * len(own)) if own else found
 
     def in_mind(self) -> Iterator[str]:
         """The states for which the memory is queried, then those of the steps."""
-        listed = getattr(self._memory, "in_mind", None)
-        states = (record.state for record in self._memory.records()) if listed is None else listed()
+        listed = getattr(self.inner, "in_mind", None)
+        states = (record.state for record in self.inner.records()) if listed is None else listed()
         texts: dict[Hashable, str] = {}
         for state in chain(states, (records[0].state for records in self._own.values())):
             texts.setdefault(self._key(state), state)
@@ -202,4 +202,4 @@ class MemoryAndEpisode:
 
     def records(self) -> Iterator[Record]:
         """All records of the memory, then the steps."""
-        return chain(self._memory.records(), *self._own.values())
+        return chain(self.inner.records(), *self._own.values())

@@ -9,10 +9,12 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, PartError
 from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory
+from drift_agents.memory.management import Managed
 from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.memory.views import MemoryAndEpisode, freeze
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.prompt.value_estimate import ValueEstimate
 from drift_agents.prompt.view import PromptView, fold
@@ -212,3 +214,41 @@ def test_a_rule_that_relates_states_leaves_out_the_others() -> None:
     assert asked(Neighbours(), 256) == [STATES[3], STATES[5]]
     assert asked(Neighbours(), 1) == [STATES[3]], "states that are left out do not count"
     assert len(asked(Exact(), 256)) == 5
+
+
+class WrongLater(VanillaMemory):
+    """A memory whose third answer has a weight outside its range."""
+
+    answers = 0
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        self.answers += 1
+        found = super().retrieve(state, k, now)
+        return found if self.answers < 3 else found._replace(weights=(2.0,) * len(found.records))
+
+
+def managed(memory: Memory) -> Memory:
+    made = Managed()
+    made.store = memory
+    return made
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda memory: memory,
+        freeze,
+        lambda memory: MemoryAndEpisode(memory, Exact(), []),
+        managed,
+    ],
+    ids=["itself", "frozen", "with the episode", "managed"],
+)
+def test_later_answers_of_a_memory_of_ones_own_are_checked_in_any_view(wrapped: Callable[[Memory], Memory]) -> None:
+    memory, now = WrongLater(), AgentClock()
+    for state in STATES[:2]:
+        memory.observe(Experience(state, "1", Outcome("end", 0.0, True), 0.0, now), now)
+    builder, source = PromptBuilder(Exact(), Recall()), wrapped(memory)
+    builder.make(source, "task", STATES[0], ("1",), now)
+    with pytest.raises(PartError, match=re.escape("a weight in (0, 1] for each record. Received (2.0,)")):
+        for _ in range(2):
+            builder.make(source, "task", STATES[0], ("1",), now)
