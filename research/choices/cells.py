@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.config import Agents, Experiment
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
@@ -24,6 +24,8 @@ from drift_agents.experiment.plan import plan_cells
 Measures = dict[str, float]
 DIGITS = 3
 EXPERIMENT = "experiment"
+SOON = 3
+"""Rounds after a drift in which a recovery is under way."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,24 @@ def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -
 
 
 def _experiment(agent: Mapping[str, Any], setting: Mapping[str, Any], seeds: Sequence[int]) -> Experiment:
-    schedule = setting["schedule"]
-    own = {key: value for key, value in setting.items() if key != "schedule"}
+    schedule, blocks = setting["schedule"], {"policy": "planner", **setting.get("parts", {}), **agent}
+    own = {key: value for key, value in setting.items() if key not in ("schedule", "parts")}
+    for axis in own.keys() & set(Agents.model_fields):  # what is of other parts than the agent's does not count
+        own[axis] = {name: options for name, options in own[axis].items() if name == _name(blocks.get(axis, "none"))}
     return parse_experiment(
         {
             "name": "choices",
             "schedules": [schedule],
-            "agents": {"policy": "planner", **agent},
+            "agents": blocks,
             "seeds": list(seeds),
             "environments": {schedule: own},
         }
     )
+
+
+def _name(part: str | Mapping[str, Any]) -> str:
+    """The name of a part, as an experiment has it."""
+    return part if isinstance(part, str) else next(iter(part))
 
 
 def play_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any], seed: int) -> Measures:
@@ -130,6 +139,10 @@ def measure(rows: Sequence[Mapping[str, Any]]) -> Measures:
         ("updates", "refreshes"),
     ):
         found[name] = _mean(test, field)
+    later = [row for row in parts["after"] if row["round"] > SOON]
+    found["soon"] = 100 * _mean([row for row in later if row["round"] <= 8], "success")
+    found["stable_probes"] = _share([*(row for row in parts["before"] if row["round"] > SOON), *later])
+    found["early_probes"] = _share([row for row in parts["after"] if row["round"] <= SOON])
     found["records"] = float(test[-1]["memory_size"])
     truth = test[-1]["item_truth_rate"]
     found["truth"] = math.nan if truth is None else 100 * float(truth)
@@ -138,6 +151,12 @@ def measure(rows: Sequence[Mapping[str, Any]]) -> Measures:
 
 def _mean(rows: Sequence[Mapping[str, Any]], field: str) -> float:
     return math.fsum(float(row[field]) for row in rows) / len(rows) if rows else math.nan
+
+
+def _share(rows: Sequence[Mapping[str, Any]]) -> float:
+    """The percent of all steps that are probes."""
+    probes = sum(row["probe_steps"] for row in rows)
+    return 100 * probes / (probes + sum(row["steps"] for row in rows)) if rows else math.nan
 
 
 Study = Callable[[Mapping[str, Any], int], Measures]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -33,7 +34,8 @@ LEAST = 12
 
 Text = Annotated[str, Field(min_length=1)]
 Overlay = dict[str, Any]
-"""What a value changes: `schedule`, keys of an experiment's `environments` entry, or `options` of a study."""
+"""What a value changes: `schedule`, keys of an experiment's `environments` entry, `parts` of agents that leave them
+out, or `options` of a study."""
 
 _DRAW = 62
 _TERM = re.compile(r"\s*(?P<sign>[+-])?\s*(?P<measure>[a-z_]+)\((?P<agent>[a-z0-9_]+)\)\s*")
@@ -103,6 +105,7 @@ class ClaimPlay(FileModel):
     """How a claim is played.
 
     Args:
+        says: what the effect is, in words.
         kind: what plays its cells: an experiment, or one of `research.choices.cells.STUDIES`.
         agents: by name, the parts of each as a block `agents` of an experiment has them; of a study, its options.
         effects: what the claim says is positive; with several, all of them.
@@ -116,6 +119,7 @@ class ClaimPlay(FileModel):
         fewer: the reason for fewer instances than 30 or fewer combinations than 32.
     """
 
+    says: Text
     kind: Text = "experiment"
     agents: Annotated[dict[Text, dict[str, Any]], Field(min_length=1)]
     effects: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -182,25 +186,34 @@ class Combination(NamedTuple):
 def combine(play: ClaimPlay, choices: Mapping[str, OpenChoice], named: Sequence[str]) -> list[Combination]:
     """The combinations of the named choices: all, or as many as the claim has at the most, drawn with a fixed seed.
 
+    Drawn combinations are a Latin hypercube: every value of a choice is there equally often.
+
     Args:
         play: the claim.
         choices: by id.
         named: the ids of the claim's choices.
     """
     axes = [list(choices[name].values) for name in named]
-    count = math.prod(map(len, axes))
-    chosen: Sequence[int] = range(count)
-    if count > play.most:
-        chosen = sorted(np.random.default_rng(_DRAW).permutation(count)[: play.most].tolist())
-    every = list(product(*axes))
+    if math.prod(map(len, axes)) > play.most:
+        chosen = list(
+            zip(*(_draw(name, values, play.most) for name, values in zip(named, axes, strict=True)), strict=True)
+        )
+    else:
+        chosen = list(product(*axes))
     found = []
-    for number in chosen:
-        values = dict(zip(named, every[number], strict=True))
+    for drawn in chosen:
+        values = dict(zip(named, drawn, strict=True))
         setting = play.setting
         for name, value in values.items():
             setting = lay_over(setting, choices[name].values[value])
         found.append(Combination(values, setting))
     return found
+
+
+def _draw(name: str, values: Sequence[str], count: int) -> list[str]:
+    """Each value equally often, in an order of the choice's own, so that claims with equal choices share cells."""
+    random = np.random.default_rng([_DRAW, zlib.crc32(name.encode())])
+    return [values[number % len(values)] for number in random.permutation(count)]
 
 
 def lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
