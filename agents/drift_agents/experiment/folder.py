@@ -31,6 +31,7 @@ import scipy
 
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.config import hash_content, without_prices
+from drift_agents.experiment.logs import to_line
 from drift_agents.part_file import part_files
 from drift_envs._version import __version__
 from drift_envs.schedule.model import Schedule
@@ -46,10 +47,13 @@ REPLIES = "replies.sqlite"
 TRACKING = "tracking"
 """What experiment trackers have written; kept when a run is thrown away, and no part of it."""
 
+CODER = "coder"
+"""What `drift-agents check-coder` stores of coding agents."""
+
 HOLDER = "held-by.json"
 """Which process holds the folder, while one does."""
 
-OURS = (MANIFEST, CELLS, EPISODES, EPISODES_HASH, REPORT, TRACES, PAGE, REPORT_PAGE)
+OURS = (MANIFEST, CELLS, EPISODES, EPISODES_HASH, REPORT, TRACES, PAGE, REPORT_PAGE, CODER)
 """Everything that a run writes; nothing else in its folder is ever touched."""
 
 _PART = ".part"  # the ending of a file that is being written
@@ -183,6 +187,16 @@ class RunFolder:
         _write_whole(target, map(self.read_cell, keys))
         _write_whole(self.path / EPISODES_HASH, [_describe_hash(target).encode()])
         return target
+
+    def write_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write the lines of rows that do not come from cells.
+
+        Raises:
+            ExperimentError: if a file cannot be written.
+        """
+        target = self.path / EPISODES
+        _write_whole(target, (f"{to_line(row)}\n".encode() for row in rows))
+        _write_whole(self.path / EPISODES_HASH, [_describe_hash(target).encode()])
 
     def _cell(self, key: str) -> Path:
         return self.path / CELLS / f"{key}.jsonl"

@@ -18,17 +18,14 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SEED_STOP
 from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.folder import (
-    EPISODES,
-    EPISODES_HASH,
     RunFolder,
     check_merged,
     describe_schedule,
     finished_lines,
     read_manifest,
     versions,
-    write_text,
 )
-from drift_agents.experiment.logs import FIELDS, SUCCESS, TEST, read_rows, to_line
+from drift_agents.experiment.logs import FIELDS, SUCCESS, TEST, read_rows
 from drift_agents.types import NO_USAGE
 from drift_envs.checks import is_integer, is_number
 from drift_envs.errors import DriftEnvsError, NoOracleError
@@ -48,6 +45,8 @@ IMPORTED = "imported"
 _NEEDED: Mapping[str, type] = {"episode": int, "phase": str, "tick": int, "score": float, "steps": int}
 _COSTS = {"probe_steps": 0, "memory_size": 0, **NO_USAGE._asdict()}
 """What a line may have besides."""
+_MEASURED: Mapping[str, type] = {"success": bool, "still_believed": float}
+"""What a line may have where the agent's runner measures it: by default an episode of the highest score succeeds."""
 _LONGEST_NAME = 60
 
 
@@ -73,7 +72,7 @@ def import_lines(
     Args:
         logs: files with a JSON object for each episode: `episode` (from 0), `phase`, `tick`, `score`, `steps`, and
             `schedule` and `seed` unless they are given here. It may have `schedule_hash`, `probe_steps`,
-            `memory_size`, `model_calls`, `tokens_in`, `tokens_out` and `cost`.
+            `memory_size`, `model_calls`, `tokens_in`, `tokens_out`, `cost`, `success` and `still_believed`.
         name: of the agent, in tables and curves.
         out: the folder; it must not exist, or be empty.
         beside: the folder of a finished run, whose lines stand in the new folder too. The log should then have all
@@ -97,24 +96,47 @@ def import_lines(
         raise ExperimentError(
             f"`name` should not be that of a part of the run in {beside}, nor of no memory. Received {name!r}"
         )
-    given = None if schedule is None else load_schedule(schedule)
-    lines = list(_read_lines(logs, None if given is None else given.name, seed))
-    own: list[dict[str, Any]] = []
-    for played, some in groupby(sorted(lines, key=lambda line: line.schedule), key=lambda line: line.schedule):
-        own += _rows_of(played, list(some), name, given, manifest, rows)
-        about = {"schedule": played, "memory": name, **_PARTS}
-        manifest["players"].append({**about, "reference": None, "supervision": "none"})
+    own = add_rows(logs, name, manifest, rows, schedule=schedule, seed=seed)
     manifest["name"] = name if beside is None else f"{manifest['name']}, with {name}"
     if beside is None:
         manifest["experiment"]["seeds"] = sorted({row["seed"] for row in own})
-    content = "".join(f"{to_line(row)}\n" for row in (*rows, *own))
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in logs}
     manifest["imported"] = {**manifest.get("imported", {}), name: digests}
     with RunFolder(out) as folder:
         folder.open(manifest, resume=False, fresh=fresh)
-        write_text(out / EPISODES_HASH, f"{hashlib.sha256(content.encode()).hexdigest()}  {EPISODES}\n")
-        write_text(out / EPISODES, content)
+        folder.write_rows((*rows, *own))
     return len(own)
+
+
+def add_rows(
+    logs: Sequence[Path],
+    name: str,
+    manifest: dict[str, Any],
+    others: Sequence[Mapping[str, Any]],
+    *,
+    schedule: str | None = None,
+    seed: int | None = None,
+) -> list[dict[str, Any]]:
+    """The rows of an agent's log; its schedules and the agent are added to a manifest.
+
+    Args:
+        logs: as in `import_lines`, whose further arguments these are.
+        name: of the agent.
+        manifest: of the run.
+        others: the rows of the run so far.
+
+    Raises:
+        ExperimentError: if a line cannot be used.
+        ScheduleError: if the schedule cannot be used.
+    """
+    given = None if schedule is None else load_schedule(schedule)
+    lines = list(_read_lines(logs, None if given is None else given.name, seed))
+    own: list[dict[str, Any]] = []
+    for played, some in groupby(sorted(lines, key=lambda line: line.schedule), key=lambda line: line.schedule):
+        own += _rows_of(played, list(some), name, given, manifest, others)
+        about = {"schedule": played, "memory": name, **_PARTS}
+        manifest["players"].append({**about, "reference": None, "supervision": "none"})
+    return own
 
 
 def _check_folder(out: Path, beside: Path | None, fresh: bool) -> None:
@@ -198,6 +220,9 @@ def _read_line(text: str, where: str, schedule: str | None, seed: int | None) ->
         _check_value(found[field], kind, field, where)
     for field, default in _COSTS.items():
         _check_value(found.get(field, default), type(default), field, where)
+    for field, sort in _MEASURED.items():
+        if field in found:
+            _check_value(found[field], sort, field, where)
     return _Line(where, found["schedule"], found["seed"], found)
 
 
@@ -206,6 +231,8 @@ def _check_value(value: object, kind: type, field: str, where: str) -> None:
         what, is_right = "a text", isinstance(value, str)
     elif field == "seed":
         what, is_right = f"a whole number from 0 to {SEED_STOP - 1}", is_integer(value) and 0 <= value < SEED_STOP
+    elif kind is bool:
+        what, is_right = "true or false", isinstance(value, bool)
     elif kind is int:
         what, is_right = "a whole number of at least 0", is_integer(value) and value >= 0
     else:
@@ -260,8 +287,9 @@ def _rows_of(
             "env": schedule.env, "schedule": name, "schedule_hash": schedule.content_hash(),
             "memory": agent, **_PARTS, "seed": line.seed, "stage": TEST,
             "episode": data["episode"], "round": rounds[key],
-            "phase": data["phase"], "tick": data["tick"], "success": score >= SUCCESS, "score": score,
-            "steps": data["steps"], "regret": None if optimum is None else optimum - score,
+            "phase": data["phase"], "tick": data["tick"], "success": data.get("success", score >= SUCCESS),
+            "score": score, "steps": data["steps"], "regret": None if optimum is None else optimum - score,
+            "still_believed": data.get("still_believed"),
         }  # fmt: skip
         yield row
 

@@ -1,0 +1,1 @@
+"""Coding agents in a repository that changes: `drift-agents check-coder`."""

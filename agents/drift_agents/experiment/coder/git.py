@@ -1,0 +1,95 @@
+"""The maintainers' repository, written with git, and clones of it.
+
+No configuration but git's defaults is in force, and no hook runs. Authors and dates are fixed, so that equal files give
+equal commits. Git never runs in a folder that an agent could write to.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from drift_agents.errors import ExperimentError
+
+BRANCH = "main"
+_AUTHOR = "Maintainers <maintainers@example.org>"
+_FIRST_DATE = 1_767_258_000  # 1 January 2026, 09:00 UTC
+_INTERVAL = 2 * 3600  # seconds between two commits
+
+
+class Commit(NamedTuple):
+    """A commit.
+
+    Args:
+        message: its message.
+        files: all files of the project after it, by path.
+    """
+
+    message: str
+    files: Mapping[str, str]
+
+
+def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
+    """Run git and return what it prints.
+
+    Raises:
+        ExperimentError: if it is not installed, or fails.
+    """
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.devnull,
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+    }
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "init.templateDir=", *words]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, check=False)
+    except FileNotFoundError as error:
+        raise ExperimentError("`git` is not installed, or not in PATH") from error
+    if done.returncode:
+        raise ExperimentError(f"git {words[0]}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def make_repository(path: Path, commits: Sequence[Commit]) -> None:
+    """Write a bare repository with these commits on one branch.
+
+    Args:
+        path: the new folder.
+        commits: from the first one on.
+    """
+    path.mkdir(parents=True)
+    git("init", "--quiet", "--bare", "-b", BRANCH, ".", folder=path)
+    git("fast-import", "--quiet", folder=path, stdin=b"".join(_stream(commits)))
+
+
+def _stream(commits: Sequence[Commit]) -> list[bytes]:
+    """The commits as `git fast-import` reads them."""
+    parts = []
+    for number, commit in enumerate(commits):
+        parts.append(
+            f"commit refs/heads/{BRANCH}\ncommitter {_AUTHOR} {_FIRST_DATE + number * _INTERVAL} +0000\n".encode()
+        )
+        parts += [_data(commit.message), b"deleteall\n"]
+        for path, text in sorted(commit.files.items()):
+            parts += [f'M 100644 inline "{path}"\n'.encode(), _data(text)]
+    return parts
+
+
+def _data(text: str) -> bytes:
+    content = text.encode()
+    return b"data %d\n%s\n" % (len(content), content)
+
+
+def clone(repository: Path, target: Path) -> None:
+    """Make a clone that shares no file with the repository and does not name its path."""
+    options = ("-c", "user.name=Agent", "-c", "user.email=agent@example.org", "--no-hardlinks", "--no-local")
+    where = (str(repository), str(target))
+    git("-c", "core.logAllRefUpdates=false", "clone", "--quiet", *options, *where, folder=repository)
+    git("remote", "remove", "origin", folder=target)
