@@ -8,6 +8,8 @@ Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `Dr
 * `make_from_schedule` - the environment that a schedule names, of this package or any other
 * `twin`, `snapshot` - a second instance for probing; restoring an exact state
 * `Schedule`, `load_schedule`, `shipped_schedules` - what changes, when and how
+* `save_progress`, `restore_progress` - a training goes on where it stopped
+* `move_time` - another tick or phase from the next episode on
 * `DriftState`, `DriftLog` - the true state of the drift, for evaluators
 * `DriftEnvsError` - the base of all errors
 """
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from drift_envs.schedule.loader import load_schedule
     from drift_envs.schedule.model import Schedule
     from drift_envs.schedule.yaml import shipped_schedules
+    from drift_envs.vector.progress import move_time, restore_progress, save_progress
     from drift_envs.wrappers.drift import DriftWrapper
     from drift_envs.wrappers.records import DriftLog, DriftState
     from drift_envs.wrappers.text import TextObservation
@@ -37,6 +40,7 @@ else:
             "schedule.loader": ["load_schedule"],
             "schedule.yaml": ["shipped_schedules"],
             "schedule.model": ["Schedule"],
+            "vector.progress": ["move_time", "restore_progress", "save_progress"],
             "wrappers.drift": ["DriftWrapper"],
             "wrappers.records": ["DriftLog", "DriftState"],
             "wrappers.text": ["TextObservation"],
@@ -57,6 +61,9 @@ __all__ = [
     "__version__",
     "load_schedule",
     "make_from_schedule",
+    "move_time",
+    "restore_progress",
+    "save_progress",
     "shipped_schedules",
     "snapshot",
     "twin",

@@ -134,6 +134,8 @@ class TaskSequence:
         [9, 4, 9]
     """
 
+    state_names: ClassVar[tuple[str, ...]] = ("_seed", "_queue", "_rng")
+
     def __init__(
         self, size: int | None, order: str, draw: Draw, list_all: Callable[[int], Sequence[int]], others: int = OTHERS
     ) -> None:
@@ -209,6 +211,25 @@ class RecurringTasksEnv(TunableEnv):
     """The number of the present task; `None` before the first `reset`."""
     _keeps_tasks = False
     _window: PageWindow | None = None
+    order_names: ClassVar[tuple[str, ...]] = ()
+    """Attributes that decide which tasks come, beside those of `_tasks`."""
+    _tasks: Any = None
+
+    def save_order(self) -> dict[str, Any]:
+        """The pool of tasks, the position in its order, and the generator that draws them."""
+        own = {name: getattr(self, name) for name in self.order_names}
+        tasks = {} if self._tasks is None else vars(self._tasks)
+        return {"own": own, "tasks": {name: tasks[name] for name in getattr(self._tasks, "state_names", ())}}
+
+    def load_order(self, saved: Any) -> None:
+        """Restore which tasks come.
+
+        Args:
+            saved: from `save_order`.
+        """
+        vars(self).update({name: saved["own"][name] for name in self.order_names})
+        if self._tasks is not None:
+            vars(self._tasks).update({name: saved["tasks"][name] for name in self._tasks.state_names})
 
     def task_options(self) -> dict[str, Any] | None:
         """The reset options with which another instance starts the same task."""
@@ -444,6 +465,7 @@ class CommandEnv(EpisodeEnv[Episode], Generic[Task, Episode]):
         "render_fps": 4,
     }
     place_knob: ClassVar[str]
+    order_names: ClassVar[tuple[str, ...]] = ("_drawn",)
     most_places: ClassVar[int]
     last_place: ClassVar[int] = 0
     _transient: float

@@ -114,6 +114,29 @@ class TunableEnv:
         for name, value in state.items():
             setattr(self, name, value)
 
+    def save_running(self) -> Any:
+        """The state of the episode for another process; plain data in what `wrappers.plain_data` takes."""
+        return self.save_state()
+
+    def load_running(self, saved: Any) -> None:
+        """Restore the state of an episode of another process.
+
+        Args:
+            saved: from `save_running`.
+        """
+        self.load_state(saved)
+
+    def save_order(self) -> Any:
+        """What decides which tasks come, and in which order, apart from the generator."""
+        return None
+
+    def load_order(self, saved: Any) -> None:
+        """Restore which tasks come.
+
+        Args:
+            saved: from `save_order`.
+        """
+
     def task_options(self) -> dict[str, Any] | None:
         """The reset options with which another instance begins the same task; `None` where there is but one task."""
         return None

@@ -18,10 +18,10 @@ from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.dynamics import EpisodeDraws, StepDraws, refuse_poison
 from drift_envs.vector.knob_pool import KnobPool
+from drift_envs.vector.resumable import ResumableVectorEnv
 from drift_envs.vector.sub_environment import (
     DriftInfos,
     SubEnvironment,
-    SubEnvironmentAccess,
     final_infos,
     merge_infos,
 )
@@ -96,7 +96,7 @@ def _check_arguments(
     return AutoresetMode(autoreset_mode)
 
 
-class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
+class DriftVectorEnv(ResumableVectorEnv):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -179,14 +179,18 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         self._make_arrays()
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Start episodes in all sub-environments, or in those of a mask.
 
         Args:
             seed: the seed of the generator; it also rewinds the schedules, with the seed `seed + i` for
                 sub-environment `i`. A list has one seed for each, where `None` does not rewind.
-            options: see the table above; others are options of the environment.
+            options: see the table above; others are options of the environment. A list has a dictionary, or `None`,
+                for each sub-environment; it has no `reset_mask`.
 
         Returns:
             Observations of all sub-environments, and `info` in Gymnasium's vector form.
@@ -202,11 +206,14 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         self._refuse_torn()
         own_seed = None if self._is_reset else self._generator_seed()
         request = read_request(seed, options, self.num_envs, own_seed, self._shares_timeline, self._timeline_of)
-        self._check_options(request.options)
+        for own in request.options if isinstance(request.options, list) else [request.options]:
+            self._check_options(own)
         indices, seeds = request.indices, request.seeds
         if seeds and self._is_reset and request.jumps == NO_JUMP and not self._time_warnings.is_over:
             index, last = self._furthest(seeds)
             self._time_warnings.rewind(last, self.clocks.count - self._begun, self.pool.timeline(index), 2)
+        if self.clocks.moves:
+            request = self._with_moves(request)
         self._is_torn = True
         if request.entropy is not None:
             super().reset(seed=request.entropy)
@@ -218,8 +225,8 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
-            for index, jump in zip(indices.tolist(), request.jumps, strict=True):
-                self.clocks.start_at(np.array([index]), jump)
+            for some, jump in self.clocks.next_jumps(indices, request.jumps):
+                self.clocks.start_at(some, jump)
         else:
             self.clocks.start_at(indices, request.jumps)
         mask = np.zeros(self.num_envs, bool)
@@ -227,7 +234,11 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         self._is_reset = True
         self._ended &= ~mask
         self._has_ended = bool(self._ended.any())
-        self._start_episodes(mask, request.options)
+        if isinstance(request.options, dict):
+            self._start_episodes(mask, request.options)
+        else:
+            for index, own in zip(indices.tolist(), request.options, strict=True):
+                self._start_episodes(np.arange(self.num_envs) == index, own)
         infos = self._reset_infos(mask)
         if self._drift_infos is not None:
             self._drift_infos.rewind(rewinding)
@@ -324,6 +335,14 @@ class DriftVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         """The timeline of a sub-environment, or that of another seed if one is given."""
         return self.pool.timeline(index) if seed is None else Timeline(self.pool.schedule, self.pool.table, seed)
 
+    def _with_moves(self, request: ResetRequest) -> ResetRequest:
+        """The request with one clock option for each sub-environment, whose moves of time are possible."""
+        indices, jumps = request.indices.tolist(), request.jumps
+        for index in indices:
+            if (move := self.clocks.moves.get(index)) is not None:
+                move.jump(self._timeline_of(index, request.seeds.get(index)).first_tick)
+        return request._replace(jumps=jumps if isinstance(jumps, list) else [jumps] * len(indices))
+
     def _furthest(self, indices: Iterable[int]) -> tuple[int, int]:
         """The sub-environment whose time has come closest to its first drift since the last rewind, and its tick."""
         lasts = {index: self.clocks.visited(index).last for index in indices}
@@ -355,19 +374,19 @@ class ResetRequest(NamedTuple):
         seeds: the seed of each timeline that is rewound, by sub-environment.
         entropy: the seed of the generator, `None` to keep its state.
         jumps: the clock options: one for all, or one for each of `indices`.
-        options: the options of the environment.
+        options: the options of the environment: one for all, or one for each of `indices`.
     """
 
     indices: np.ndarray
     seeds: dict[int, int]
     entropy: int | None
     jumps: ClockJump | list[ClockJump]
-    options: dict[str, Any]
+    options: dict[str, Any] | list[dict[str, Any]]
 
 
 def read_request(
     seed: int | Sequence[int | None] | None,
-    options: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
     number: int,
     own_seed: int | None,
     is_shared: bool,
@@ -387,18 +406,21 @@ def read_request(
         ArgumentError: if a seed or an option is invalid.
         StateError: if the first reset has a mask.
     """
-    if not isinstance(options, (Mapping, NoneType)):
-        raise ArgumentError(f"`options` should be a dictionary, or None. Received {options!r}")
-    left = dict(options or {})
+    each = _read_options(options, number)
+    left = each[0]
     is_reset = own_seed is None
-    mask = left.pop("reset_mask", None)
+    mask = left.pop("reset_mask", None) if len(each) == 1 else None
     indices = np.arange(number) if mask is None else _read_mask(mask, number)
     if not is_reset and len(indices) < number:
         raise StateError("the first `reset` should have no `reset_mask`: all sub-environments have to start")
     given = _read_seeds(seed, number)
-    clock = left.get("drift_clock")
-    rewinds = not (is_reset and isinstance(clock, str) and clock == "continue")
-    seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None} if rewinds else {}
+    goes_on = [
+        is_reset and isinstance(own.get("drift_clock"), str) and own["drift_clock"] == "continue" for own in each
+    ]
+    seeds = {}
+    if seed is not None and not all(goes_on):
+        keeps = goes_on * number if len(each) == 1 else goes_on
+        seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None and not keeps[index]}
     entropy = None
     if mask is None and seed is not None and any(own is not None for own in given):
         drawn = np.random.SeedSequence([own or 0 for own in given]).generate_state(1, np.uint64)
@@ -413,14 +435,30 @@ def read_request(
                 f"{len(seeds)} of {number}"
             )
         seeds = dict.fromkeys(seeds, seeds[0])
-    if left.get("drift_phase") is None:
+    if len(each) == 1 and left.get("drift_phase") is None:
         jump, rest = read_options(left, lambda phase: 0)
         return ResetRequest(indices, seeds, entropy, jump, rest)
-    jumps = []
-    for index in indices.tolist():
-        jump, rest = read_options(left, timeline(index, seeds.get(index)).first_tick)
-        jumps.append(jump)
-    return ResetRequest(indices, seeds, entropy, jumps, rest)
+    read = [
+        read_options(each[index % len(each)], timeline(index, seeds.get(index)).first_tick)
+        for index in indices.tolist()
+    ]
+    options_of = [rest for _, rest in read] if len(each) > 1 else read[0][1]
+    return ResetRequest(indices, seeds, entropy, [jump for jump, _ in read], options_of)
+
+
+def _read_options(options: Any, number: int) -> list[dict[str, Any]]:
+    """The options of all sub-environments, or those of each."""
+    if isinstance(options, (Mapping, NoneType)):
+        return [dict(options or {})]
+    if not isinstance(options, (list, tuple)) or not all(isinstance(one, (Mapping, NoneType)) for one in options):
+        raise ArgumentError(f"`options` should be a dictionary, None, or a list of such. Received {options!r}")
+    if len(options) != number:
+        raise ArgumentError(
+            f"`options` should have one dictionary for each of {number} sub-environments. Received {len(options)}"
+        )
+    if any("reset_mask" in (one or {}) for one in options):
+        raise ArgumentError("`options` should have no `reset_mask` where each sub-environment has its own")
+    return [dict(one or {}) for one in options]
 
 
 def _read_mask(mask: Any, number: int) -> np.ndarray:

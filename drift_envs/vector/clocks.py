@@ -46,19 +46,22 @@ A reset step within the window makes a sub-environment due one step later: `late
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from drift_envs.errors import ArgumentError
 from drift_envs.vector.knob_pool import FAR, Entry, KnobPool
-from drift_envs.wrappers.clock import NO_JUMP, ClockJump
+from drift_envs.wrappers.clock import NO_JUMP, ClockJump, TimeMove
 from drift_envs.wrappers.records import VisitedTicks
 
 _MOST_LOOPED = 8  # up to this number of sub-environments, a loop is cheaper than array operations
 _WINDOW = 128  # steps of a window
 _MOST_QUEUED = 128  # beyond this number in a window, a `DueWindow` is cheaper than a queue
 _MOST_RECENT = 200  # steps between merges of `recent`, so that its counters fit into bytes
+_PLACE = ("ends_at", "episode", "held", "shift", "held_tick", "resume", "since", "furthest")
+"""The arrays from which all others follow, without the underscore."""
 _NOT_DUE = 180  # beyond the end of a window, and with the reset steps of a window it still fits into a byte
 
 
@@ -120,6 +123,7 @@ class Clocks:
         self._visited: dict[int, VisitedTicks] = {}
         self._sum = np.empty(number, np.int64)
         self._on_change = on_change
+        self.moves: dict[int, TimeMove] = {}  # by sub-environment: where its time is to be from its next episode on
 
     def steps(self, indices: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Transitions of the current episodes; negative before a reset step."""
@@ -180,8 +184,10 @@ class Clocks:
             ended: the sub-environments that start an episode, booleans of shape `(N,)`.
             in_reset_step: whether the current step is their reset step.
         """
-        if self._any_held or self.unit == "episode_step":
-            self.start_at(ended.nonzero()[0], NO_JUMP, in_reset_step)
+        if self._any_held or self.unit == "episode_step" or self.moves:
+            indices = ended.nonzero()[0]
+            for some, jump in self.next_jumps(indices, [NO_JUMP] * len(indices)):
+                self.start_at(some, jump, in_reset_step)
             return
         # Indices are twice as fast as the mask if many episodes end at random positions.
         indices = ended.nonzero()[0]
@@ -209,6 +215,24 @@ class Clocks:
                 self._window_end = self.count
             if pool.is_dense:
                 pool.move_to(indices, self._cursor_shift[indices] + self.count)
+
+    def next_jumps(self, indices: np.ndarray, given: Sequence[ClockJump]) -> Iterator[tuple[np.ndarray, ClockJump]]:
+        """The sub-environments that start an episode, by clock options; moves of time replace those that say nothing.
+
+        Args:
+            indices: the sub-environments, shape `(K,)`.
+            given: the clock options of each; those that jump or hold replace its move.
+        """
+        groups: dict[ClockJump, list[int]] = {}
+        for index, jump in zip(indices.tolist(), given, strict=True):
+            move = self.moves.get(index)
+            if move is not None and (jump != NO_JUMP or not move.hold):
+                del self.moves[index]
+            if move is not None and jump == NO_JUMP:
+                jump = move.jump(self.pool.timeline(index).first_tick)
+            groups.setdefault(jump, []).append(index)
+        for jump, members in groups.items():
+            yield np.array(members), jump
 
     def start_at(self, indices: np.ndarray, jump: ClockJump, in_reset_step: bool = False) -> None:
         """Start episodes after a rewind or with clock options.
@@ -252,6 +276,58 @@ class Clocks:
         if self._on_change is not None:
             self._on_change(indices)
         self._window_end = self._no_change_before = self.count
+
+    def save(self) -> dict[str, Any]:
+        """Where all clocks stand, as arrays of shape `(N,)`; steps and ticks are not affected."""
+        self._merge_recent()
+        every = np.arange(self.pool.number)
+        spans = [(index, visited.spans) for index, visited in self._visited.items()]
+        return {
+            "count": self.count,
+            **{name: getattr(self, f"_{name}").copy() for name in _PLACE},
+            "now": np.where(self._episode >= 0, self.ticks(every), 0),
+            "visited": [[index, *span] for index, own in spans for span in own],
+            "moves": [[index, *move] for index, move in self.moves.items()],
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Stand where others stood, after their timelines are set.
+
+        Args:
+            saved: from `save`.
+
+        Raises:
+            ArgumentError: if the data is not as it was written.
+        """
+        number = self.pool.number
+        for name in (*_PLACE, "now"):
+            values = saved[name]
+            if values.shape != (number,) or values.dtype != (bool if name == "held" else np.int64):
+                raise ArgumentError(f"`{name}` should be an array of {number} numbers. Received {values!r}")
+        if (saved["now"] < 0).any():
+            raise ArgumentError(f"`now` should be ticks of at least 0. Received {saved['now']!r}")
+        self._merge_recent()
+        every, self.count = np.arange(number), int(saved["count"])
+        for name in _PLACE:
+            getattr(self, f"_{name}")[:] = saved[name]
+        self._visited = {}
+        for index, first, last in saved["visited"]:
+            self._visited.setdefault(index, VisitedTicks()).spans.append((first, last))
+        self.moves = {
+            index: TimeMove.of(*move, self.pool.timeline(index).first_tick) for index, *move in saved["moves"]
+        }
+        self._any_held = bool(self._held.any())
+        self._first_end = int(self._ends_at.min())
+        now = saved["now"]
+        self.pool.seek(every, now)
+        cursor = self.pool.cursor
+        self._held_cursor[:] = cursor
+        self._cursor_shift[:] = cursor - (now - self._shift + (0 if self._counts_episodes else self._lag))
+        self._due_at[:] = np.where(self._held, FAR, self.pool.valid_until(every) - self._shift)
+        if self._on_change is not None:
+            self._on_change(every)
+        self._window_end = self._no_change_before = self.count
+        self._merge_at = self.count
 
     def rewind(self, indices: np.ndarray) -> None:
         """Set clocks to tick 0; a `start_at` has to follow."""

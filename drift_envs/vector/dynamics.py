@@ -79,6 +79,18 @@ class Dynamics(ABC):
         """Set a part of the state of an episode, one of `state_names`, in the form of `read_state`."""
 
     @abstractmethod
+    def save_dynamics(self) -> dict[str, Any]:
+        """The states of all running episodes and the numbers that are drawn ahead, as plain data and arrays."""
+
+    @abstractmethod
+    def load_dynamics(self, saved: Mapping[str, Any]) -> None:
+        """Restore states of episodes, after clocks and knobs.
+
+        Args:
+            saved: from `save_dynamics`.
+        """
+
+    @abstractmethod
     def pose(self, env: Any, index: int) -> None:
         """Copy the state of a sub-environment to the innermost single environment, which has its knob values."""
 
@@ -242,6 +254,19 @@ class StepDraws:
         """Discard the numbers drawn ahead, after a change of the generator."""
         self._next = len(self._block)
 
+    def save(self) -> np.ndarray:
+        """The numbers that are drawn ahead."""
+        return self._block[self._next :].copy()
+
+    def load(self, ahead: np.ndarray) -> None:
+        """Restore the numbers that are drawn ahead.
+
+        Args:
+            ahead: from `save`.
+        """
+        self._next = len(self._block) - len(ahead)
+        self._block[self._next :] = ahead
+
     def step(self, generator: np.random.Generator) -> np.ndarray:
         """The numbers of the next step.
 
@@ -278,6 +303,20 @@ class SideDraws:
     def restart(self) -> None:
         """Discard the numbers drawn ahead, after a change of the generator."""
         self._next = self._block.shape[1]
+
+    def save(self) -> np.ndarray:
+        """The numbers that are drawn ahead."""
+        return self._block[0, self._next :].copy()
+
+    def load(self, ahead: np.ndarray) -> None:
+        """Restore the numbers that are drawn ahead.
+
+        Args:
+            ahead: from `save`.
+        """
+        self._next = self._block.shape[1] - len(ahead)
+        self._block[0, self._next :] = ahead
+        np.invert(self._block[0], out=self._block[1])
 
     def step(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the next step.
@@ -325,7 +364,7 @@ class EpisodeDraws:
     """
 
     def __init__(self, seed: int, number: int) -> None:
-        self._seed, self._number = seed, number
+        self.seed, self._number = seed, number
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
 
     def at(self, indices: np.ndarray, episodes: np.ndarray) -> np.ndarray:
@@ -344,7 +383,7 @@ class EpisodeDraws:
 
     def _block(self, number: int) -> np.ndarray:
         if number not in self._blocks:
-            generator = np.random.default_rng([self._seed, _EPISODE_TAG, number])
+            generator = np.random.default_rng([self.seed, _EPISODE_TAG, number])
             self._blocks[number] = generator.random((_EPISODES, self._number))
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)

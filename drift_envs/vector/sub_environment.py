@@ -13,6 +13,7 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Phase, Schedule, Timeline
 from drift_envs.vector.dynamics import Dynamics, Infos
 from drift_envs.vector.knob_pool import Columns
+from drift_envs.wrappers.clock import TimeMove
 from drift_envs.wrappers.records import DriftLog, DriftState
 
 _OWN = frozenset({"_vector", "_index", "_oracle"})
@@ -59,6 +60,32 @@ class SubEnvironment:
     def phase(self) -> Phase:
         """The current phase. For evaluators."""
         return self.timeline.phase(self.tick)
+
+    def move_time(self, tick: int | None = None, phase: str | None = None, hold: bool = False) -> None:
+        """Move time from the next episode on, see `DriftWrapper.move_time`.
+
+        Args:
+            tick: a tick of at least 0.
+            phase: the id of a phase.
+            hold: whether time stays there.
+
+        Raises:
+            ArgumentError: if an argument breaks a rule, or tick and phase are both given.
+        """
+        self.time_move = TimeMove.of(tick, phase, hold, self.timeline.first_tick)
+
+    @property
+    def time_move(self) -> TimeMove | None:
+        """Where time is to be from the next episode on, `None` if it goes on."""
+        return self._vector.clocks.moves.get(self._index)
+
+    @time_move.setter
+    def time_move(self, move: TimeMove | None) -> None:
+        moves = self._vector.clocks.moves
+        if move is None:
+            moves.pop(self._index, None)
+        else:
+            moves[self._index] = move
 
     @property
     def drift_state(self) -> DriftState:
@@ -118,7 +145,7 @@ class SubEnvironment:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a knob or a part of the state."""
-        if name in _OWN:
+        if name in _OWN or name == "time_move":
             object.__setattr__(self, name, value)
         elif name in self.unwrapped.knobs:
             knobs = self.unwrapped.knobs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from drift_envs.checks import check_integer
+from drift_envs.checks import check_flag, check_integer
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
 from drift_envs.schedule import NEVER, Timeline
@@ -27,6 +27,9 @@ MOST_TRIED = 5
 
 _CLOCK_OPTIONS = ("continue", "hold")
 
+_PLACE = ("steps", "start", "resume", "held", "episode", "since", "earlier")
+"""The fields of a clock from which all others follow."""
+
 
 @dataclass(frozen=True)
 class ClockJump:
@@ -42,6 +45,46 @@ class ClockJump:
 
 
 NO_JUMP = ClockJump()
+
+
+class TimeMove(NamedTuple):
+    """Where time is to be from the next episode on.
+
+    Args:
+        tick: the tick of that episode, `None` for the next one as usual.
+        phase: a phase instead, of which it is the first tick with full weight.
+        hold: whether all episodes have that tick, or with neither the present one, until time is moved again.
+    """
+
+    tick: int | None = None
+    phase: str | None = None
+    hold: bool = False
+
+    @classmethod
+    def of(cls, tick: Any, phase: Any, hold: Any, first_tick: Callable[[str], int]) -> TimeMove | None:
+        """Check the arguments; `None` if time goes on.
+
+        Args:
+            tick: the tick.
+            phase: the phase.
+            hold: whether time is held.
+            first_tick: returns the tick of a phase, or raises an error that names the known phases.
+
+        Raises:
+            ArgumentError: if one breaks a rule, or both tick and phase are given.
+        """
+        if tick is not None and phase is not None:
+            raise ArgumentError("time should be moved to a tick or to a phase. Received both")
+        if tick is not None:
+            tick = check_integer("tick", tick, 0, LAST_TICK)
+        if phase is not None:
+            first_tick(phase)
+        check_flag("hold", hold)
+        return cls(tick, phase, bool(hold)) if hold or tick is not None or phase is not None else None
+
+    def jump(self, first_tick: Callable[[str], int]) -> ClockJump:
+        """What the clock does at the next reset."""
+        return ClockJump(self.tick if self.phase is None else first_tick(self.phase), self.hold)
 
 
 def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -> tuple[ClockJump, dict[str, Any]]:
@@ -177,6 +220,24 @@ class DriftClock:
         self.earlier += self.steps
         self.steps = 0
         self.episode += 1
+
+    def save(self) -> dict[str, Any]:
+        """Where the clock stands, as plain data."""
+        return {name: getattr(self, name) for name in _PLACE}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Stand where another clock stood; `stop_at` has to follow.
+
+        Args:
+            saved: from `save`.
+
+        Raises:
+            ArgumentError: if a value breaks a rule.
+        """
+        place = {name: check_integer(name, saved[name], -1, MAX_TICK) for name in _PLACE if name != "held"}
+        check_flag("held", saved["held"])
+        for name, value in {**place, "held": saved["held"]}.items():
+            setattr(self, name, value)
 
     def stop_at(self, tick: int) -> None:
         """Let `stop` be the step of this episode that has that tick.

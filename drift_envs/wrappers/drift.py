@@ -21,7 +21,7 @@ from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
-from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeWarnings, read_options
+from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeMove, TimeWarnings, read_options
 from drift_envs.wrappers.effects import (
     MASK_METHODS,
     is_element,
@@ -30,7 +30,8 @@ from drift_envs.wrappers.effects import (
     permute_masks,
     wrong_action,
 )
-from drift_envs.wrappers.internal import InternalWrapper, layers, refuse_autoreset
+from drift_envs.wrappers.internal import layers, refuse_autoreset
+from drift_envs.wrappers.progress import ResumableWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
 NOTIFY = ("none", "change", "full")
@@ -70,7 +71,7 @@ class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
         super().__setattr__(name, value)
 
 
-class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
+class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     """Changes an environment's knobs on a schedule, and leaves everything else as it is.
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
@@ -173,6 +174,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         self._is_plain = not self._finishes and not self._keeps  # a reset has to advance the clock and nothing else
         self._notified: Mapping[str, Value] | None = None
         self._time_warnings = TimeWarnings()
+        self._move: TimeMove | None = None
         self.rewinds = 0
         binder.hold(self._timeline.names)
         self._driven = binder.held_names(self._timeline.names)
@@ -231,6 +233,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         jump = NO_JUMP
         if options is not None:
             jump, options = read_options(options, timeline.first_tick)
+        move = self._move if jump == NO_JUMP else None
+        if move is not None:
+            jump = move.jump(timeline.first_tick)
         undo = self._undo_reset() if options else None
         if started:
             self._record_visits()
@@ -243,6 +248,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         if rewinds or not started:
             self.rewinds += 1
         self._timeline, self._key = timeline, key
+        if self._move is not None and (move is None or not move.hold):
+            self.time_move = None
         clock.begin(jump)
         self._apply_first_values()
         if seed is not None and isinstance(self.unwrapped, TunableEnv):
@@ -343,6 +350,76 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         """
         self._leader = leader
         self._is_plain = False
+
+    def move_time(self, tick: int | None = None, phase: str | None = None, hold: bool = False) -> None:
+        """Move time from the next episode on, whoever begins it: a program, or the autoreset of a vector environment.
+
+        That episode is at the tick or at the first tick of the phase; time goes on from there, or with `hold` stays
+        there in all episodes until time is moved again. `hold` alone holds the tick of the next episode, and without
+        any argument time goes on. A seed rewinds before time is moved; `drift_tick`, `drift_phase` and
+        `drift_clock: hold` of a reset replace what was said here.
+
+        Args:
+            tick: a tick of at least 0.
+            phase: the id of a phase.
+            hold: whether time stays there.
+
+        Raises:
+            ArgumentError: if an argument breaks a rule, or tick and phase are both given.
+        """
+        self.time_move = TimeMove.of(tick, phase, hold, self._timeline.first_tick)
+
+    @property
+    def time_move(self) -> TimeMove | None:
+        """Where time is to be from the next episode on, `None` if it goes on."""
+        return self._move
+
+    @time_move.setter
+    def time_move(self, move: TimeMove | None) -> None:
+        self._move = move
+        self._is_plain = move is None and not self._finishes and not self._keeps and self._leader is None
+
+    def save_own_progress(self) -> dict[str, Any]:
+        """Seed of the timeline, clock, visited ticks and warnings.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self._clock.stop == NOT_RESET:
+            raise StateError("progress was saved before `reset`; call `reset` first")
+        return {
+            "key": self._key,
+            "rewinds": self.rewinds,
+            "clock": self._clock.save(),
+            "visited": [list(span) for span in self._visited.spans],
+            "lost": sorted(map(list, self._lost)),
+            "warnings": vars(self._time_warnings),
+            "move": None if self._move is None else list(self._move),
+        }
+
+    def load_own_progress(self, saved: Any) -> None:
+        """Go on where another one stood, with the knobs of its last transition.
+
+        Args:
+            saved: from `save_own_progress`.
+        """
+        key = check_integer("key", saved["key"])
+        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
+        move = None if saved["move"] is None else TimeMove.of(*saved["move"], timeline.first_tick)
+        visited = [
+            (check_integer("visited", first), check_integer("visited", last)) for first, last in saved["visited"]
+        ]
+        clock = self._clock
+        clock.load(saved["clock"])
+        self._timeline, self._key, self.rewinds = timeline, key, check_integer("rewinds", saved["rewinds"])
+        self._visited = VisitedTicks(visited)
+        self._lost = {(tick, name) for tick, name in saved["lost"]}
+        vars(self._time_warnings).update(saved["warnings"])
+        self.time_move, self._walk, self._oracle = move, None, None
+        _, stop, values = timeline.segment(clock.tick)
+        clock.stop_at(stop)
+        self._set_values(values, clock.tick)
+        self._notified = values
 
     @property
     def applied(self) -> Mapping[str, Value]:
@@ -456,7 +533,18 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     def _undo_reset(self) -> Callable[[], None]:
         """A function that restores time, knobs and the random generator, in case the environment refuses an option."""
-        names = ("_timeline", "_key", "rewinds", "_notified", "_clock", "_visited", "_lost", "_time_warnings")
+        names = (
+            "_timeline",
+            "_key",
+            "rewinds",
+            "_notified",
+            "_clock",
+            "_visited",
+            "_lost",
+            "_time_warnings",
+            "_move",
+            "_is_plain",
+        )
         kept = {name: copy.copy(getattr(self, name)) for name in names}
         kept["_visited"] = VisitedTicks(list(self._visited.spans))
         base: Any = self.unwrapped

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,6 +234,19 @@ class Effects(InternalWrapper):
             saved: what `save_episode` gave.
         """
         self._done = deque(saved, maxlen=LONGEST_DELAY + 1)
+
+    def save_own_progress(self) -> dict[str, Any]:
+        """The last actions, and the generator of the noise."""
+        return {"done": list(self._done), "carried_out": copy(self.carried_out), "noise": self.noise}
+
+    def load_own_progress(self, saved: Any) -> None:
+        """Go on where another one stood.
+
+        Args:
+            saved: from `save_own_progress`.
+        """
+        self.load_episode(saved["done"])
+        self.carried_out, self.noise = saved["carried_out"], saved["noise"]
 
     def _seen(self, observation: Any) -> Any:
         """The observation with noise and mask applied."""

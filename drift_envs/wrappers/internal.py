@@ -46,6 +46,18 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
             saved: from `save_episode`.
         """
 
+    def save_own_progress(self) -> Any:
+        """Where this wrapper stands, for another process; what `to_plain` takes."""
+        return self.save_episode()
+
+    def load_own_progress(self, saved: Any) -> None:
+        """Go on where another one stood.
+
+        Args:
+            saved: from `save_own_progress`.
+        """
+        self.load_episode(saved)
+
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
     """An environment and everything inside of it, from the outside to the inside."""

@@ -257,6 +257,15 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self._store(PhaseReturn(*self._begin, self._score, self._steps))
         return result
 
+    @property
+    def returns_progress(self) -> tuple[Any, ...]:
+        """The stored episodes and the running one; set where a training goes on in another process."""
+        return self.episodes, self._begin, self._score, self._steps, self._is_over, self._left
+
+    @returns_progress.setter
+    def returns_progress(self, saved: tuple[Any, ...]) -> None:
+        self.episodes, self._begin, self._score, self._steps, self._is_over, self._left = saved
+
     def _start(self) -> None:
         state = self.env.get_wrapper_attr("drift_state")
         self._begin, self._score, self._steps = (state.phase, state.tick), 0.0, 0

@@ -175,6 +175,15 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         text, extended = self._describe(observation, info)
         return text, reward, terminated, truncated, extended
 
+    @property
+    def text_progress(self) -> float:
+        """The score so far; set where a training goes on in another process."""
+        return self._score
+
+    @text_progress.setter
+    def text_progress(self, saved: float) -> None:
+        self._score = saved
+
     def save_episode(self) -> float:
         """The score so far."""
         return self._score

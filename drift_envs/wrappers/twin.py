@@ -20,6 +20,7 @@ from drift_envs.tunable import PoisonedEnv, TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.effects import Effects
 from drift_envs.wrappers.internal import InternalWrapper, layers
+from drift_envs.wrappers.progress import episode_attributes
 
 T = TypeVar("T")
 
@@ -40,11 +41,6 @@ HIDDEN = frozenset(
 
 _TWIN_TAG = 0x7717
 """Sets the streams of twins apart from all other streams of the same seed."""
-
-_NOT_STATE = ("action_space", "observation_space", "spec", "render_mode", "_np_random", "_np_random_seed")
-
-_NOT_COPIED = ("pygame",)
-"""Modules whose objects can't be copied: windows, surfaces, clocks."""
 
 
 def twin(env: gym.Env[Any, Any], stream: int = 0) -> Twin:
@@ -305,11 +301,7 @@ def _save(base: gym.Env[Any, Any]) -> dict[str, Any]:
     """The attributes that hold the state of the episode."""
     if isinstance(base, TunableEnv):
         return base.save_state()
-    return {
-        name: value
-        for name, value in vars(base).items()
-        if name not in _NOT_STATE and not type(value).__module__.startswith(_NOT_COPIED)
-    }
+    return episode_attributes(base)
 
 
 def _load(base: gym.Env[Any, Any], state: dict[str, Any]) -> None:

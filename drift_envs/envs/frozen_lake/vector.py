@@ -241,6 +241,33 @@ class VectorFrozenLake(DriftVectorEnv):
         super()._restart_draws()
         self._side_draws.restart()
 
+    def save_dynamics(self) -> dict[str, Any]:
+        """The tiles, the last actions and the numbers that are drawn ahead."""
+        has_ended, tile = np.divmod((self._state - self._base) // CELLS, self._tables.states)
+        return {
+            "tile": tile,
+            "has_ended": has_ended,
+            "lastaction": self._lastaction.copy(),
+            "sides": self._side_draws.save(),
+        }
+
+    def load_dynamics(self, saved: Mapping[str, Any]) -> None:
+        """Restore the tiles, which need not lie on the map: the next maps cut them.
+
+        Args:
+            saved: from `save_dynamics`.
+
+        Raises:
+            ArgumentError: if a tile is not on its map.
+        """
+        tables, tile = self._tables, saved["tile"]
+        size = tables.rows[self._state_slot] * tables.columns[self._state_slot]
+        if tile.shape != size.shape or (tile < 0).any() or (tile >= size).any():
+            raise ArgumentError(f"`tile` should be a tile of each map. Received {tile!r}")
+        self._state[:] = self._base + CELLS * tile + LEFT + (saved["has_ended"] > 0) * tables.ended_offset
+        self._lastaction[:] = saved["lastaction"]
+        self._side_draws.load(saved["sides"])
+
     def _has_derived_arrays(self) -> bool:
         return bool(self._driven.intersection(_TABLE_KNOBS))
 

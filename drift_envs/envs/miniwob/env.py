@@ -322,6 +322,8 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         super().set_knobs(values)
         self._settings = to_layer(self.read_knobs())
 
+    order_names: ClassVar[tuple[str, ...]] = ("_stream", "_pool", "_queue")
+
     def save_state(self) -> dict[str, Any]:
         """What repeats the episode: task, settings and actions."""
         return {"goal_index": self.goal_index, "history": list(self._history), "error": self._error}

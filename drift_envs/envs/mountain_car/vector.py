@@ -190,6 +190,18 @@ class VectorCar(DriftVectorEnv):
         self._velocity[indices] = 0.0
         self._round()
 
+    def save_dynamics(self) -> dict[str, Any]:
+        """Positions and velocities."""
+        return {"position": self._position.copy(), "velocity": self._velocity.copy()}
+
+    def load_dynamics(self, saved: Mapping[str, Any]) -> None:
+        """Restore positions and velocities.
+
+        Args:
+            saved: from `save_dynamics`.
+        """
+        self._position[:], self._velocity[:] = saved["position"], saved["velocity"]
+
     def _observe(self) -> np.ndarray:
         observations = np.empty((self.num_envs, 2), np.float32)
         observations[:, 0] = self._position
@@ -373,6 +385,15 @@ class VectorMountainCarContinuous(VectorCar):
     def _start(self, indices: np.ndarray, low: float = -0.6, high: float = -0.4) -> None:
         super()._start(indices, low, high)
         self._is_within = self._is_within and max(-low, high) <= SlopeTable.reach
+
+    def load_dynamics(self, saved: Mapping[str, Any]) -> None:
+        """Restore positions and velocities.
+
+        Args:
+            saved: from `save_dynamics`.
+        """
+        super().load_dynamics(saved)
+        self._is_within = bool(np.abs(self._position).max() <= SlopeTable.reach)
 
     def _check_actions(self, actions: Any) -> np.ndarray:
         checked, low, high = check_forces(actions, self.num_envs)

@@ -33,7 +33,7 @@ from webshop_server.errors import SettingsError, ShopError
 from webshop_server.page_model import MAX_ACTION, MAX_LENGTH, AvailableActions, ShownPage, list_available_actions
 from webshop_server.renderer import draw_picture, find_colored_choice
 from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
-from webshop_server.shop import Shop
+from webshop_server.shop import Session, Shop
 from webshop_server.urls import MAX_QUERY, PageKind, parse_path
 
 _DEFAULT = Settings()
@@ -479,6 +479,24 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         self.backend.load(state["backend"])
         self.goal_index, self._score, self._error = state["goal_index"], state["score"], state["error"]
         self._load_visits(state["visits"])
+
+    def save_running(self) -> dict[str, Any]:
+        """The state of the episode for another process; a session in this process alone can be saved."""
+        session = getattr(self.backend, "session", None)
+        if not isinstance(session, Session):
+            return self.save_state()  # refused by the backend
+        return {**self.save_state(), "backend": {"session": session.to_dict(), "page": session.page}}
+
+    def load_running(self, saved: Any) -> None:
+        """Restore the state of an episode of another process.
+
+        Args:
+            saved: from `save_running`.
+        """
+        found = saved["backend"]
+        session = Session.restore(self.backend.session.shop, found["session"], self.backend.session.session_id)
+        session.page = found["page"]  # of the settings with which it was built
+        self.load_state({**saved, "backend": session})
 
     def render(self) -> Any:
         """Render the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""

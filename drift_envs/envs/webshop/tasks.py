@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -319,6 +320,8 @@ class GoalSequence:
     Raises:
         ArgumentError: the pool is empty or not a multiple of `clusters`, or the order is unknown.
     """
+
+    state_names: ClassVar[tuple[str, ...]] = ("_random", "_seed", "_drawn", "_waiting", "_groups")
 
     def __init__(
         self,
