@@ -464,6 +464,7 @@ class CommandEnv(EpisodeEnv[Episode], Generic[Task, Episode]):
         "render_modes": ["human", "rgb_array", "ansi"],
         "render_fps": 4,
     }
+    _tasks: TaskSequence
     place_knob: ClassVar[str]
     order_names: ClassVar[tuple[str, ...]] = ("_drawn",)
     most_places: ClassVar[int]

@@ -313,9 +313,11 @@ class Clocks:
         self._visited = {}
         for index, first, last in saved["visited"]:
             self._visited.setdefault(index, VisitedTicks()).spans.append((first, last))
-        self.moves = {
-            index: TimeMove.of(*move, self.pool.timeline(index).first_tick) for index, *move in saved["moves"]
-        }
+        self.moves = {}
+        for index, tick, phase, hold in saved["moves"]:
+            move = TimeMove.of(tick, phase, hold, self.pool.timeline(index).first_tick)
+            if move is not None:
+                self.moves[index] = move
         self._any_held = bool(self._held.any())
         self._first_end = int(self._ends_at.min())
         now = saved["now"]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import concatenate, iterate
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, DriftEnvsError, DriftWarning, StateError
@@ -21,7 +22,7 @@ from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.wrappers.clock import TimeMove
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import layers
-from drift_envs.wrappers.plain_data import from_plain, to_plain
+from drift_envs.wrappers.plain_data import digest, from_plain, to_plain
 from drift_envs.wrappers.progress import load_wrappers, save_wrappers
 
 FORMAT = "drift-envs progress 1"
@@ -97,7 +98,8 @@ def save_progress(env: Any, observation: Any = None, ended: Any = None) -> dict[
         saved["copies"] = form.read_copies()
         observation, ended = form.last(observation, ended)
     ended = None if ended is None else np.asarray(ended, bool).tolist()
-    return {**saved, "spaces": _save_spaces(env), "observation": to_plain(observation, "observation"), "ended": ended}
+    saved |= {"spaces": _save_spaces(env), "observation": to_plain(observation, "observation"), "ended": ended}
+    return {**saved, "digest": digest(saved)}
 
 
 def restore_progress(env: Any, saved: Mapping[str, Any]) -> Restored:
@@ -161,9 +163,7 @@ def _restore(env: Any, form: _Form, saved: Mapping[str, Any]) -> Restored:
         ended = None if ended is None else np.zeros(form.number, bool)
     elif form.native is None:
         form.set_last(observation, ended)
-    if ended is not None and form.is_single:
-        ended = bool(ended)
-    return Restored(observation, ended, is_next)
+    return Restored(observation, bool(ended) if form.is_single else ended, is_next)
 
 
 def move_time(
@@ -315,11 +315,11 @@ class _Form:
         for name, rule in rules.items():
             if saved.get(name) != own[name]:
                 raise ArgumentError(f"`saved` should be {rule}: {_compare(own[name], saved.get(name))}")
-        lacks = [name for name in ("layers", "spaces", "observation", "ended") if name not in saved]
-        content = "native" if self.native is not None else "copies"
-        if lacks or content not in saved:
+        found = digest({name: value for name, value in saved.items() if name != "digest"})
+        if found != saved.get("digest"):
             raise ArgumentError(
-                f"`saved` should be what `save_progress` returned. It lacks {(lacks or [content])[0]!r}"
+                f"`saved` should be what `save_progress` returned, of the digest {saved.get('digest')!r}. "
+                f"Received data of the digest {found!r}: it was changed"
             )
 
     def check_started(self) -> None:
@@ -340,7 +340,7 @@ class _Form:
                     columns = [self.read(name) for name in names]
                     for found, values in zip(around, zip(*columns, strict=True), strict=True):
                         found[f"{kind}#0"] = {
-                            name: to_plain(value, name) for name, value in zip(names, values, strict=True)
+                            name: to_plain(value, name, copies=True) for name, value in zip(names, values, strict=True)
                         }
         return [{"drift": one, "around": other} for one, other in zip(inside, around, strict=True)]
 
@@ -351,7 +351,7 @@ class _Form:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DriftWarning)  # of the rewind
             if isinstance(self.base, VectorEnv):
-                self.base.reset(seed=keys)
+                self.base.reset(seed=keys)  # type: ignore[arg-type]
             elif self.local is not None:
                 for env, key in zip(self.local, keys, strict=True):
                     env.reset(seed=key)
@@ -399,11 +399,13 @@ class _Form:
     def set_last(self, observation: Any, ended: np.ndarray | None) -> None:
         """Let Gymnasium's vector environments have this observation and these ended episodes."""
         base = self.base
-        if isinstance(base, SyncVectorEnv) and observation is not None:
-            base._observations = copy.deepcopy(observation)
-            base._env_obs = [
-                copy.deepcopy(one) for one in gym.vector.utils.iterate(base.observation_space, observation)
-            ]
+        if observation is not None and isinstance(base, (SyncVectorEnv, AsyncVectorEnv)):
+            each = [copy.deepcopy(one) for one in iterate(base.observation_space, observation)]
+            if isinstance(base, SyncVectorEnv):
+                base._env_obs = each
+                base._observations = concatenate(base.single_observation_space, each, base._observations)
+            elif base.shared_memory:  # which a `reset` of some copies returns for the others
+                concatenate(base.single_observation_space, each, base.observations)
         if ended is None or not self._is_late or not ended.any():
             return
         if isinstance(base, SyncVectorEnv):
@@ -448,7 +450,7 @@ def _save_spaces(env: Any) -> dict[str, list[Any]]:
 def _load_spaces(env: Any, saved: Mapping[str, Any]) -> None:
     for name in _SPACES:
         states = [from_plain(one, name) for one in saved[name]]
-        space = getattr(env, name, None)
+        space: Any = getattr(env, name, None)
         if states and not list(_generators(space)):
             space.seed(0)
         for generator, state in zip(_generators(space), states, strict=False):

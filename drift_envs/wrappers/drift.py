@@ -405,7 +405,8 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         """
         key = check_integer("key", saved["key"])
         timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
-        move = None if saved["move"] is None else TimeMove.of(*saved["move"], timeline.first_tick)
+        tick, phase, hold = saved["move"] or (None, None, False)
+        move = TimeMove.of(tick, phase, hold, timeline.first_tick)
         visited = [
             (check_integer("visited", first), check_integer("visited", last)) for first, last in saved["visited"]
         ]

@@ -11,6 +11,8 @@ import base64
 import binascii
 import dataclasses
 import enum
+import hashlib
+import json
 import math
 import random
 import sys
@@ -33,16 +35,17 @@ class NotPlainError(ArgumentError):
     """A value is no plain data; names its place and its type."""
 
 
-def to_plain(value: Any, place: str = "value") -> Any:
+def to_plain(value: Any, place: str = "value", *, copies: bool = False) -> Any:
     """The value as data that JSON holds.
 
     Args:
         value: numbers, texts, arrays, generators, and containers of these.
         place: what the value is called in errors.
+        copies: whether what stands in several places may become several objects.
 
     Raises:
-        NotPlainError: if it is something else, or contains a list, dictionary or array twice, whose copies would no
-            longer be the same object.
+        NotPlainError: if it is something else, or, without `copies`, contains a list, dictionary or array twice, which
+            would become two objects.
 
     Example:
         >>> to_plain({"cell": (1, 2), "speed": float("inf")})
@@ -50,7 +53,23 @@ def to_plain(value: Any, place: str = "value") -> Any:
         >>> from_plain(to_plain(np.array([1.5, 2.0], np.float32)))
         array([1.5, 2. ], dtype=float32)
     """
-    return _Writer().write(value, place)
+    return _Writer(copies).write(value, place)
+
+
+def digest(data: Any) -> str:
+    """Sixteen hexadecimal digits of plain data, by which a change of it is found.
+
+    Args:
+        data: from `to_plain`.
+
+    Raises:
+        ArgumentError: if JSON cannot hold it.
+    """
+    try:
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"`data` should be plain data: {error}. Received {_short(data)}") from error
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def from_plain(data: Any, place: str = "value") -> Any:
@@ -88,11 +107,14 @@ def _short(data: Any) -> str:
 class _Writer:
     """Writes one value; remembers the mutable objects in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, copies: bool) -> None:
+        self._copies = copies
         self._seen: dict[int, Any] = {}
 
     def write(self, value: Any, place: str) -> Any:
         kind = type(value)
+        if kind is int and abs(value) >= 1 << 53:
+            return {"$integer": str(value)}  # which not every program reads exactly
         if value is None or kind in (bool, int, str):
             return value
         if kind is float:
@@ -120,6 +142,13 @@ class _Writer:
         if id(owner) in self._seen:
             raise NotPlainError(f"`{place}` should stand in one place. Received a {kind.__name__} that stands in two")
         self._seen[id(owner)] = owner  # held, so that its id is no other's
+        plain = self._write_content(value, owner, place)
+        if self._copies:
+            del self._seen[id(owner)]
+        return plain
+
+    def _write_content(self, value: Any, owner: Any, place: str) -> Any:
+        kind = type(value)
         if kind is list:
             return self._all(value, place)
         if kind is dict:
@@ -203,7 +232,7 @@ def _read_object(data: dict[str, Any], place: str) -> Any:
         return kind._make(fields)
     if not dataclasses.is_dataclass(kind) or set(fields) != {field.name for field in dataclasses.fields(kind)}:
         raise ValueError(f"{kind.__name__} has other fields")
-    made = object.__new__(kind)
+    made: Any = object.__new__(kind)  # type: ignore[arg-type]
     for field, value in fields.items():
         object.__setattr__(made, field, value)
     return made
@@ -221,6 +250,7 @@ def _of(make: Callable[[Any], Any]) -> Callable[[dict[str, Any], str], Any]:
 
 _READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "$float": _of(float),
+    "$integer": _of(int),
     "$number": _of(lambda content: _read_array(content)[()]),
     "$bytes": _of(lambda content: base64.b64decode(content, validate=True)),
     "$tuple": _of(tuple),

@@ -74,7 +74,7 @@ def save_attributes(layer: Any) -> dict[str, Any]:
 def _plain_or_inside(value: Any, deep: bool = True) -> Any:
     """A value as plain data, or the plain attributes of an object; `None` if there are none."""
     try:
-        return to_plain(value)
+        return to_plain(value, copies=True)
     except NotPlainError:
         pass
     if not deep:

@@ -421,6 +421,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         self.backend.configure(settings)
 
     _sold_out: tuple[str, ...]
+    _tasks: GoalSequence
 
     @property
     def _done(self) -> bool:
@@ -493,8 +494,8 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         Args:
             saved: from `save_running`.
         """
-        found = saved["backend"]
-        session = Session.restore(self.backend.session.shop, found["session"], self.backend.session.session_id)
+        found, present = saved["backend"], self.backend.save()
+        session = Session.restore(present.shop, found["session"], present.session_id)
         session.page = found["page"]  # of the settings with which it was built
         self.load_state({**saved, "backend": session})
 
