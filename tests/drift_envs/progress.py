@@ -108,7 +108,7 @@ def check_goes_on(make: Callable[[], Any], before: int, after: int = 40, begin: 
     again, _ = play(second, same, after, (restored.observation, state[1], restored.ended))
     for step, (one, other) in enumerate(zip(seen, again, strict=True)):
         assert is_same(one, other) if not hasattr(one, "knobs") else one == other, step
-    read = (lambda env: env.get_wrapper_attr("drift_log")) if is_single else (lambda env: env.get_attr("drift_log"))
-    assert read(first) == read(second)
+    logs = [env.get_wrapper_attr("drift_log") if is_single else env.get_attr("drift_log") for env in (first, second)]
+    assert logs[0] == logs[1]
     first.close()
     second.close()

@@ -248,7 +248,7 @@ def test_options_of_each_copy() -> None:
     ):
         with pytest.raises(ArgumentError, match=message):
             lakes.reset(options=options)
-    cars = gym.make_vec("DriftMountainCar-v0", num_envs=2)
+    cars: Any = gym.make_vec("DriftMountainCar-v0", num_envs=2)
     observations, _ = cars.reset(seed=0, options=[{"low": 0.1, "high": 0.1}, {"low": -0.9, "high": -0.9}])
     assert observations[:, 0].tolist() == pytest.approx([0.1, -0.9])
 

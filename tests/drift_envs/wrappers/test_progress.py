@@ -170,7 +170,8 @@ class Odd(gym.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
-        self.here, self.count = 0, lambda: self.here
+        self.here = 0
+        self.count: Any = lambda: self.here
         return self.here, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
