@@ -7,6 +7,7 @@
 * `score_detector`, `DetectorSummary`, `score_alarms`, `DetectorScore`, `find_alarms` - drift detectors on streams
 * `DriftDetector`, `Stream`, `Cusum` - their interface, what they watch, and one of them
 * `compare_phases`, `KnobDifference`, `score_statement`, `StatementScore` - what differs between two phases
+* `classify_statement`, `count_statements`, `split_statements`, `StatementCounts` - what texts say about it
 * `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - cost and benefit of probing
 * `Estimate`, `bootstrap`, `paired_difference`, `proportion` - means with intervals
 * `interquartile_mean`, `ScoreSummary`, `summarise` - statistics of scores
@@ -42,6 +43,12 @@ from drift_envs.metrics.detection import (
     score_detector,
 )
 from drift_envs.metrics.differences import KnobDifference, StatementScore, compare_phases, score_statement
+from drift_envs.metrics.statements import (
+    StatementCounts,
+    classify_statement,
+    count_statements,
+    split_statements,
+)
 from drift_envs.metrics.statistics import (
     Estimate,
     ScoreSummary,
@@ -74,14 +81,17 @@ __all__ = [
     "Recoveries",
     "Recovery",
     "ScoreSummary",
+    "StatementCounts",
     "StatementScore",
     "Stream",
     "area_under_curve",
     "bootstrap",
     "break_even",
+    "classify_statement",
     "collected_score",
     "compare_phases",
     "cost_by_kind",
+    "count_statements",
     "detect",
     "dynamic_regret",
     "find_alarms",
@@ -100,6 +110,7 @@ __all__ = [
     "score_alarms",
     "score_detector",
     "score_statement",
+    "split_statements",
     "summarise",
     "summarise_recoveries",
     "truth_rate",
