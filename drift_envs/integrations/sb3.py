@@ -16,6 +16,8 @@ from gymnasium.vector import AutoresetMode
 
 from drift_envs.checks import check_integer, check_single
 from drift_envs.errors import ArgumentError, DriftWarning, needs_extra
+from drift_envs.integrations.sb3_checkpoints import CheckpointCallback as CheckpointCallback
+from drift_envs.integrations.sb3_checkpoints import warn_of_new_time
 from drift_envs.registration import IDS
 from drift_envs.schedule import Timeline
 from drift_envs.vector.base import DriftVectorEnv
@@ -81,7 +83,9 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
     length), `terminal_observation` and `TimeLimit.truncated`. `Monitor` and `VecMonitor` are not needed.
 
     `seed` rewinds the schedules at the next reset, with the seed `seed + i` for sub-environment `i`; later
-    resets continue them. `set_options` takes one dictionary for all.
+    resets continue them. `set_options` takes one dictionary for all, or a list with one for each; as everywhere in
+    Stable-Baselines3 they are those of the next `reset` of all. `drift_envs.move_time` moves time from the next episode
+    on, `save_progress` and `restore_progress` take this class too.
 
     Args:
         envs: a native vector environment with `autoreset_mode="SameStep"`.
@@ -122,11 +126,11 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         """Start episodes in all sub-environments, with the seed and the options that were set before.
 
         Raises:
-            ArgumentError: if the options are not equal for all sub-environments.
+            ArgumentError: if a seed or an option breaks a rule.
         """
-        options, seeds = self._options[0], self._seeds
-        if any(other != options for other in self._options):
-            raise ArgumentError(f"`options` should be equal for all sub-environments. Received {self._options!r}")
+        seeds = self._seeds
+        alike = all(other == self._options[0] for other in self._options)
+        options: Any = self._options[0] if alike else list(self._options)
         first = seeds[0]
         in_order = first is not None and seeds == [first + index for index in range(self.num_envs)]
         seed = first if in_order else None if set(seeds) == {None} else seeds
@@ -323,6 +327,11 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         with warnings.catch_warnings():  # the types differ on purpose: training is vectorized, evaluation is not
             warnings.filterwarnings("ignore", "Training and eval env are not of the same type")
             super()._init_callback()
+
+    def _on_rollout_start(self) -> None:
+        others = getattr(self.locals.get("callback"), "callbacks", [])
+        if not self.n_calls and not any(isinstance(one, CheckpointCallback) for one in others):  # which warns itself
+            warn_of_new_time(self.model)
 
     def _on_step(self) -> bool:
         if self.eval_freq > 0 and self.n_calls % self.eval_freq == 0:

@@ -166,6 +166,21 @@ def _restore(env: Any, form: _Form, saved: Mapping[str, Any]) -> Restored:
     return Restored(observation, bool(ended) if form.is_single else ended, is_next)
 
 
+def is_at_beginning(env: Any) -> bool:
+    """Whether no copy of a drifting environment has been stepped since its schedule began.
+
+    Args:
+        env: an environment in any form; false if it does not drift.
+    """
+    try:
+        form = _Form(env)
+    except ArgumentError:
+        return False
+    if form.native is not None:
+        return form.native.clocks.count == 0
+    return all(state.episode == 0 and state.step == 0 for state in form.read("drift_state"))
+
+
 def move_time(
     env: Any,
     tick: int | None = None,
