@@ -19,7 +19,7 @@ from drift_agents.analysis.table import Table, format_estimate
 from drift_agents.memory.base import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
-from research.belief.banks import METHODS, History, live, outranks, supports
+from research.belief.banks import METHODS, History, Method, live, outranks, supports
 
 SCHEDULES = ("frozen_lake/slippery:family", "frozen_lake/explicit:transient", "webshop/explicit:transient")
 OBSERVATIONS = 40
@@ -67,12 +67,15 @@ def find_questions(history: History) -> list[ConvergenceCase]:
     return list(found.values())
 
 
-def convergence_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES) -> Iterator[dict[str, Any]]:
+def convergence_rows(
+    seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES, methods: Sequence[Method] = METHODS
+) -> Iterator[dict[str, Any]]:
     """One row for every question and memory: after which observations the true conclusion led.
 
     Args:
         seeds: the instances.
         schedules: where.
+        methods: the memories.
     """
     for place, schedule in enumerate(schedules):
         for seed in seeds:
@@ -81,7 +84,7 @@ def convergence_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES)
             for number in sorted(rng.permutation(len(questions))[:MOST].tolist()):
                 answers, chances = questions[number]
                 seen = rng.choice(len(answers), OBSERVATIONS, p=chances).tolist()
-                for method in METHODS:
+                for method in methods:
                     options = {key: value for key, value in method.options.items() if key != "name"}
                     memory = make_memory(str(method.options["name"]), **options, matching=history.matching)
                     leads = []

@@ -114,12 +114,15 @@ def draw(flaw: Flaw, how: str, rng: np.random.Generator) -> list[Transition]:
     return [pool[place] for place in rng.choice(len(pool), UPDATES, replace=how == "with")]
 
 
-def correction_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES) -> Iterator[dict[str, Any]]:
+def correction_rows(
+    seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES, methods: Sequence[Method] = METHODS
+) -> Iterator[dict[str, Any]]:
     """One row for every flaw, way of drawing and memory.
 
     Args:
         seeds: the instances.
         schedules: where.
+        methods: the memories.
     """
     for place, schedule in enumerate(schedules):
         for seed in seeds:
@@ -129,7 +132,7 @@ def correction_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES) 
             for number in chosen:
                 for how in DRAWS:
                     observations = draw(flaws[number], how, rng)
-                    for method in METHODS:
+                    for method in methods:
                         steps = correct(history, method, flaws[number], observations)
                         yield {
                             "schedule": schedule,

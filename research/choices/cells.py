@@ -2,7 +2,7 @@
 
 * `ChoiceCell`, `make_cell` - a cell
 * `play_cell` - plays one instance of it
-* `STUDIES` - what plays cells without episodes
+* `PLAYERS`, `STUDIES` - what plays cells of experiments, and cells without one
 """
 
 from __future__ import annotations
@@ -12,18 +12,35 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from drift_agents.experiment.config import Agents, Experiment
+import numpy as np
+from drift_agents.experiment.config import Agents, Experiment, ScheduleSettings
 from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import TEST
-from drift_agents.experiment.plan import plan_cells
+from drift_agents.experiment.plan import Cell, plan_cells
+
+from research.belief.banks import Method
+from research.belief.convergence import convergence_rows
+from research.belief.correction import correction_rows
+from research.experience.command import watch_cell
+from research.experience.following import correlation, follow_executions, split_by_fate
+from research.experience.traffic import (
+    INITIAL,
+    OWN,
+    SPREAD,
+    TrafficPolicy,
+    TrafficStream,
+    make_stream,
+    play_stream,
+    similarities,
+)
 
 Measures = dict[str, float]
 DIGITS = 3
-EXPERIMENT = "experiment"
 SOON = 3
 """Rounds after a drift in which a recovery is under way."""
 
@@ -33,7 +50,7 @@ class ChoiceCell:
     """What is played, without its instances.
 
     Args:
-        kind: `experiment`, or one of `STUDIES`.
+        kind: one of `PLAYERS` or `STUDIES`.
         place: the schedule, or the study's name.
         content: all that decides what is played, as plain data.
     """
@@ -53,14 +70,14 @@ def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -
     """The cell of an agent under a setting.
 
     Args:
-        kind: `experiment`, or one of `STUDIES`.
+        kind: one of `PLAYERS` or `STUDIES`.
         agent: the agent's parts, or options of a study.
         setting: the combination's.
 
     Raises:
         ExperimentError: if they make no experiment.
     """
-    if kind != EXPERIMENT:
+    if kind in STUDIES:
         return ChoiceCell(kind, kind, {**setting.get("options", {}), **agent})
     experiment = _experiment(agent, setting, [0])
     (cell,) = plan_cells(experiment)
@@ -78,7 +95,7 @@ def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -
 
 def _experiment(agent: Mapping[str, Any], setting: Mapping[str, Any], seeds: Sequence[int]) -> Experiment:
     schedule, blocks = setting["schedule"], {"policy": "planner", **setting.get("parts", {}), **agent}
-    own = {key: value for key, value in setting.items() if key not in ("schedule", "parts")}
+    own = {key: value for key, value in setting.items() if key not in ("schedule", "parts", "options")}
     for axis in own.keys() & set(Agents.model_fields):  # what is of other parts than the agent's does not count
         own[axis] = {name: options for name, options in own[axis].items() if name == _name(blocks.get(axis, "none"))}
     return parse_experiment(
@@ -106,10 +123,10 @@ def play_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any], s
         setting: likewise.
         seed: the instance.
     """
-    if kind == EXPERIMENT:
+    if kind in PLAYERS:
         experiment = _experiment(agent, setting, [seed])
         (cell,) = plan_cells(experiment)
-        found = measure(list(play(cell, experiment.settings_of(cell.schedule))))
+        found = PLAYERS[kind](cell, experiment.settings_of(cell.schedule))
     else:
         found = STUDIES[kind]({**setting.get("options", {}), **agent}, seed)
     return {name: round(value, DIGITS) for name, value in found.items() if not math.isnan(value)}
@@ -159,6 +176,68 @@ def _share(rows: Sequence[Mapping[str, Any]]) -> float:
     return 100 * probes / (probes + sum(row["steps"] for row in rows)) if rows else math.nan
 
 
+def _play_episodes(cell: Cell, settings: ScheduleSettings) -> Measures:
+    return measure(list(play(cell, settings)))
+
+
+def _follow(cell: Cell, settings: ScheduleSettings) -> Measures:
+    """Experience following: the correlation of similarities, and how alike outputs are by the fate of what was used."""
+    seen = watch_cell(cell, settings).executions
+    gone, kept = (
+        [pair.output for pair in pairs] for pairs in split_by_fate(seen, follow_executions(seen, by="output"))
+    )
+    return {
+        "correlation": correlation(follow_executions(seen)),
+        "deleted": 100 * math.fsum(gone) / len(gone) if gone else math.nan,
+        "retained": 100 * math.fsum(kept) / len(kept) if kept else math.nan,
+    }
+
+
+Player = Callable[[Cell, ScheduleSettings], Measures]
+PLAYERS: Mapping[str, Player] = {"experiment": _play_episodes, "following": _follow}
+"""Kind -> what plays a cell of an experiment."""
+
+
+def _play_traffic(options: Mapping[str, Any], seed: int) -> Measures:
+    """A policy on a stream of traffic."""
+    stream, near = _stream(options["stream"], seed, options.get("own", OWN), options.get("spread", SPREAD))
+    policy = TrafficPolicy(**options["policy"])
+    return play_stream(stream, near, policy, seed, weight=options.get("weight", 1.0))
+
+
+@lru_cache(4)
+def _stream(kind: str, seed: int, own: float, spread: float) -> tuple[TrafficStream, Any]:
+    stream = make_stream(kind, seed, own=own, spread=spread)
+    return stream, np.array([similarities(one, stream.features) for one in stream.features[INITIAL:]])
+
+
+def _play_correction(options: Mapping[str, Any], seed: int) -> Measures:
+    """The percent of flawed conclusions that a memory corrects."""
+    rows = list(correction_rows([seed], [options["schedule"]], methods=[_method(options)]))
+    own = [row["corrected"] for row in rows if row["draws"] == options["draws"]]
+    return {"corrected": 100 * math.fsum(own) / len(own) if own else math.nan}
+
+
+def _play_convergence(options: Mapping[str, Any], seed: int) -> Measures:
+    """The percent of questions in which the true conclusion ranks first, after one observation and after more."""
+    rows = list(convergence_rows([seed], [options["schedule"]], methods=[_method(options)]))
+    return {
+        f"first_after_{words}": 100 * sum(row["leads"][count - 1] == "1" for row in rows) / len(rows)
+        if rows
+        else math.nan
+        for words, count in (("one", 1), ("ten", 10), ("forty", 40))
+    }
+
+
+def _method(options: Mapping[str, Any]) -> Method:
+    ((name, own),) = options["memory"].items()
+    return Method(name, {"name": name, **options.get(name, {}), **own})
+
+
 Study = Callable[[Mapping[str, Any], int], Measures]
-STUDIES: Mapping[str, Study] = {}
-"""Name -> what plays one instance with the given options."""
+STUDIES: Mapping[str, Study] = {
+    "traffic": _play_traffic,
+    "correction": _play_correction,
+    "convergence": _play_convergence,
+}
+"""Kind -> what plays one instance with the given options."""

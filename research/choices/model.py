@@ -109,7 +109,7 @@ class ClaimPlay(FileModel):
         kind: what plays its cells: an experiment, or one of `research.choices.cells.STUDIES`.
         agents: by name, the parts of each as a block `agents` of an experiment has them; of a study, its options.
         effects: what the claim says is positive; with several, all of them.
-        equal: whether the claim says that nothing changes: the effect lies within the margin.
+        equals: what the claim says is none: it lies within the margin.
         unit: of the effect.
         setting: what all combinations have, as the value of a choice.
         paper: the paper's own figure in the unit of the effect, where it has one.
@@ -122,8 +122,8 @@ class ClaimPlay(FileModel):
     says: Text
     kind: Text = "experiment"
     agents: Annotated[dict[Text, dict[str, Any]], Field(min_length=1)]
-    effects: Annotated[tuple[Text, ...], Field(min_length=1)]
-    equal: bool = False
+    effects: tuple[Text, ...] = ()
+    equals: tuple[Text, ...] = ()
     unit: Literal["points", "steps", "tokens", "records", "updates", "correlation"] = "points"
     setting: Overlay = Field(default_factory=dict)
     paper: float | None = None
@@ -132,9 +132,16 @@ class ClaimPlay(FileModel):
     most: Annotated[int, Field(ge=2, le=MOST)] = MOST
     fewer: Text | None = None
 
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """All that is measured, the effects first."""
+        return (*self.effects, *self.equals)
+
     @model_validator(mode="after")
     def _check(self) -> ClaimPlay:
-        for text in self.effects:
+        if not self.differences:
+            raise ValueError("`effects` or `equals` should have an entry")
+        for text in self.differences:
             for term in parse_effect(text):
                 if term.agent not in self.agents:
                     raise ValueError(f"an effect should name agents of the claim. Received {term.agent!r}")

@@ -147,7 +147,7 @@ def plan_claim(claim: str) -> PlannedClaim:
     for study in read_studies().values():
         if claim in study.claims and claim in named:
             play = study.claims[claim]
-            used = {term.agent for text in play.effects for term in parse_effect(text)}
+            used = {term.agent for text in play.differences for term in parse_effect(text)}
             combinations, cells, seen = [], [], set()
             for combination in combine(play, study.choices, named[claim]):
                 own = {

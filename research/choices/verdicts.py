@@ -97,7 +97,7 @@ def judge_claim(plan: PlannedClaim, cells: Cells) -> ClaimVerdict:
 def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, StoredCell]) -> CombinationResult | None:
     """One combination; `None` if fewer than `LEAST` of its instances are played."""
     found = []
-    for text in play.effects:
+    for text in play.differences:
         terms = parse_effect(text)
         seeds = sorted(set.intersection(*(set(cells[term.agent].values) for term in terms)))
         rows = [[cells[term.agent].values[seed].get(term.measure, math.nan) for term in terms] for seed in seeds]
@@ -109,20 +109,22 @@ def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, Stored
         taken = known[:, signs < 0]
         margin = POINTS if play.unit == "points" else POINTS / 100 * float(np.abs(taken).mean()) if taken.size else 0.0
         effect = estimate(values)
-        found.append(CombinationResult(combination, effect, _say(play, effect, margin), values))
-    worst = min(found, key=lambda result: result.effect.mean)
+        found.append(
+            CombinationResult(combination, effect, _say(effect, margin, text in play.equals, play.paper), values)
+        )
+    worst = min(found[: len(play.effects) or None], key=lambda result: result.effect.mean)
     words = {result.says for result in found}
     says = AGAINST if AGAINST in words else OPEN if OPEN in words else FOR
     return worst._replace(says=says)
 
 
-def _say(play: ClaimPlay, effect: Estimate, margin: float) -> str:
+def _say(effect: Estimate, margin: float, is_equal: bool, paper: float | None) -> str:
     is_none = -margin <= effect.low and effect.high <= margin
-    if play.equal:
+    if is_equal:
         return FOR if is_none else AGAINST if effect.low > margin or effect.high < -margin else OPEN
     if effect.low > 0:
         return FOR
-    misses = play.paper is not None and not effect.low <= play.paper <= effect.high
+    misses = paper is not None and not effect.low <= paper <= effect.high
     return AGAINST if effect.high < 0 or is_none or misses else OPEN
 
 
@@ -143,7 +145,7 @@ def correct_family(verdicts: Sequence[ClaimVerdict]) -> dict[str, float]:
     Args:
         verdicts: the claims of a paper.
     """
-    tested = [verdict for verdict in verdicts if verdict.verdict is not None and not verdict.play.equal]
+    tested = [verdict for verdict in verdicts if verdict.verdict is not None and verdict.play.effects]
     values = []
     for verdict in tested:
         data = np.array(verdict.middle.values)

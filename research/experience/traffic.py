@@ -67,9 +67,9 @@ class _Classes(NamedTuple):
     protocols: NDArray[np.int64]
 
     @classmethod
-    def draw(cls, random: np.random.Generator) -> _Classes:
+    def draw(cls, random: np.random.Generator, spread: float) -> _Classes:
         return cls(
-            random.normal(0.0, SPREAD, (CLASSES, CONTINUOUS)),
+            random.normal(0.0, spread, (CLASSES, CONTINUOUS)),
             random.random((CLASSES, FLAGS)),
             random.integers(PROTOCOLS, size=CLASSES),
         )
@@ -87,12 +87,14 @@ class _Classes(NamedTuple):
         return np.column_stack([continuous, flags, protocol])
 
 
-def make_stream(kind: str, seed: int) -> TrafficStream:
+def make_stream(kind: str, seed: int, *, own: float = OWN, spread: float = SPREAD) -> TrafficStream:
     """A stream; half of the classes change in the middle of the tasks where `kind` says so.
 
     Args:
         kind: one of `STREAMS`.
         seed: of all draws.
+        own: how often the agent's own guess is right.
+        spread: the standard deviation of the means of classes.
 
     Example:
         >>> stream = make_stream("moved", 0)
@@ -100,7 +102,7 @@ def make_stream(kind: str, seed: int) -> TrafficStream:
         ((1300, 46), 34)
     """
     classes, tasks, guesses = (np.random.default_rng([seed, _STREAM, part]) for part in range(3))
-    source, other = _Classes.draw(classes), _Classes.draw(classes)
+    source, other = _Classes.draw(classes, spread), _Classes.draw(classes, spread)
     labels = tasks.integers(CLASSES, size=INITIAL + TASKS)
     if kind == "task shift":
         labels[INITIAL:] = labels[INITIAL:][np.argsort(labels[INITIAL:] % 3, kind="stable")]
@@ -113,7 +115,7 @@ def make_stream(kind: str, seed: int) -> TrafficStream:
         looks = np.arange(CLASSES)
         looks[changed] = np.roll(changed, 1)
         features[late] = source.select(looks[labels[late]]).sample(tasks)
-    is_right = guesses.random(len(labels)) < OWN
+    is_right = guesses.random(len(labels)) < own
     return TrafficStream(features, labels, np.where(is_right, labels, guesses.integers(CLASSES, size=len(labels))))
 
 
@@ -180,16 +182,19 @@ POLICIES = (
 """Tables 1 and 2, figures 4, 7 and 17."""
 
 
-def play_stream(stream: TrafficStream, near: Floats, policy: TrafficPolicy, seed: int) -> dict[str, Any]:
+def play_stream(
+    stream: TrafficStream, near: Floats, policy: TrafficPolicy, seed: int, *, weight: float = 1.0
+) -> dict[str, Any]:
     """Answer all tasks in order.
 
     The answer is the class with the largest sum of similarities among the retrieved records, where the agent's own
-    guess counts as one more record of similarity 1: one record never outvotes it, two that agree do.
+    guess counts as one more record of similarity `weight`: of 1, one record never outvotes it, two that agree do.
 
     Args:
         stream: the stream.
         near: the similarity of each task to each record and task before it; shape (TASKS, INITIAL + TASKS).
         seed: of the coarse evaluator's errors, and of the noise.
+        weight: of the agent's own guess.
 
     Returns:
         Accuracy in percent, in all tasks and in the last quarter, records at the end, mean input and output
@@ -211,7 +216,7 @@ def play_stream(stream: TrafficStream, near: Floats, policy: TrafficPolicy, seed
         known = np.flatnonzero(held)
         retrieved = known[np.argsort(-near[task, known], kind="stable")[:K]]
         votes = np.bincount(answers[retrieved], near[task, retrieved], CLASSES)
-        votes[stream.guesses[place]] += 1.0
+        votes[stream.guesses[place]] += weight
         answer = int(votes.argmax())
         is_right = float(answer == stream.labels[place])
         scores.append(is_right)
