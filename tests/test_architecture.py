@@ -34,7 +34,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "error_messages", "errors"],
-        ["checks", "command_line", "lazy"],
+        ["checks", "command_line", "invented_words", "lazy"],
         ["chromium", "drawing", "knobs"],
         ["registration", "tool_calls"],
         ["package_tools", "tunable"],

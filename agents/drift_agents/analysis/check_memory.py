@@ -28,8 +28,8 @@ from drift_envs.envs.facts.model import (
     WORDINGS,
     FactsModel,
     make_model,
-    read_values,
 )
+from drift_envs.invented_words import read_words
 
 UNCHANGED = "unchanged"
 UNSAID = "silent"
@@ -254,7 +254,7 @@ def _correct(calls: _Calls, service: Any, text: str, more: Mapping[str, Any], ol
 def _corrects(text: str, model: FactsModel, number: int) -> bool:
     """Whether a statement says what is true now of a fact."""
     value = model.value(number)
-    return value in read_values(text) or (value == NOTHING and mentions_end(text))
+    return value in read_words(text) or (value == NOTHING and mentions_end(text))
 
 
 def _ask(
@@ -264,11 +264,11 @@ def _ask(
     # Read in the same thread: a generator can hang too.
     texts = calls.call("search", lambda: read_texts(service.search(question, k)))
     value = model.value(number)
-    stale = frozenset(one for _, text in said for one in read_values(text)) - {value}
+    stale = frozenset(one for _, text in said for one in read_words(text)) - {value}
     kind = FATES[number // FACTS_OF_A_KIND] if model.version(number) else UNCHANGED
     present = other = None
     for place, text in enumerate(texts):
-        values = set(read_values(text))
+        values = set(read_words(text))
         if value in values or (value == NOTHING and _says_nothing(text, bool(values & stale))):
             present = place if present is None else present
         elif values & stale:

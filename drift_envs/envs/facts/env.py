@@ -26,9 +26,9 @@ from drift_envs.envs.facts.model import (
     FactsEpisode,
     FactsModel,
     make_model,
-    read_values,
 )
 from drift_envs.errors import ArgumentError
+from drift_envs.invented_words import read_words
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.recurring_tasks import (
     MOST_TASKS,
@@ -281,7 +281,7 @@ def _facts_of(pool: tuple[int, ...] | None) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def _values_of(heard: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(value for sentence in heard for value in read_values(sentence))
+    return frozenset(value for sentence in heard for value in read_words(sentence))
 
 
 @lru_cache(maxsize=256)

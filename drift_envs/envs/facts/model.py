@@ -7,14 +7,13 @@ kind alone says which value it has: the changes of a kind take turns among its f
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from drift_envs.invented_words import make_word
 from drift_envs.knobs import Knob, KnobTable, Value
 
 MOST_CHANGES = 1000
@@ -76,10 +75,6 @@ TOLD = "Asked today: "
 
 WORDINGS = 3
 """How many wordings there are; one more is held out."""
-
-_SYLLABLES = tuple(consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
-_VALUES = len(_SYLLABLES) ** 3
-_VALUE = re.compile(r"\b(?:[bdfgklmnprstvz][aeiou]){3}\b")
 
 _STATEMENTS: dict[str, tuple[str, ...]] = {
     "said": (
@@ -149,35 +144,6 @@ SMALL_TALK = (
     "Somebody left an umbrella behind.",
 )
 """What is said beside; it is about no fact."""
-
-
-def make_value(world: int, number: int) -> str:
-    """A word of three syllables, another one for each number.
-
-    Args:
-        world: the number of the world, which permutes the words.
-        number: of the value, from 0.
-
-    Example:
-        >>> make_value(7, 0), make_value(7, 1)
-        ('fegege', 'fitunu')
-    """
-    step = 7919 + 2 * world
-    while gcd(step, _VALUES) > 1:
-        step += 1
-    place = (step * (number + 1) + 104_729 * world) % _VALUES
-    count = len(_SYLLABLES)
-    return _SYLLABLES[place // count**2] + _SYLLABLES[place // count % count] + _SYLLABLES[place % count]
-
-
-def read_values(sentence: str) -> list[str]:
-    """The values in a sentence.
-
-    Example:
-        >>> read_values("Lodafi has ceased to be Ana's dentist.")
-        ['lodafi']
-    """
-    return _VALUE.findall(sentence.lower())
 
 
 def write_statement(kind: str, wording: int, **words: object) -> str:
@@ -289,11 +255,11 @@ class FactsModel(NamedTuple):
             version %= 2
         elif fate == "retract" and version % 2:
             return NOTHING
-        return make_value(self.world, number * _LAST + version)
+        return make_word(self.world, number * _LAST + version)
 
     def false_value(self, number: int, which: int) -> str:
         """A value that the fact never has."""
-        return make_value(self.world, number * _LAST + _FALSE + which % _FALSE)
+        return make_word(self.world, number * _LAST + _FALSE + which % _FALSE)
 
     def name(self, number: int, version: int | None = None) -> str:
         """What the attribute is called."""

@@ -16,9 +16,9 @@ from drift_envs.envs.facts.model import (
     FactsEpisode,
     FactsModel,
     make_model,
-    read_values,
 )
 from drift_envs.errors import ArgumentError
+from drift_envs.invented_words import read_words
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
@@ -64,7 +64,7 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         episode, model = self._restore(state, tick), self.setting(tick)
         if self._is_known(model, episode.number, tick):
             return model.value(episode.number)
-        told = [(read_values(one) or [NOTHING])[-1] for one in episode.heard if one.startswith(TOLD)]
+        told = [(read_words(one) or [NOTHING])[-1] for one in episode.heard if one.startswith(TOLD)]
         asks = plan_asking(model.price, model.lost, len(told), (self._limit if left is None else left) - 1)
         if told and (episode.asked > len(told) or asks <= 0):
             return told[-1]  # two equal answers, of which the later one stands last, are true
