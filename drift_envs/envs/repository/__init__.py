@@ -5,8 +5,8 @@ The project is a pure function of plain data, and can be used without the enviro
 >>> from drift_envs.envs.repository.checks import check
 >>> from drift_envs.envs.repository.conventions import Conventions
 >>> from drift_envs.envs.repository.issues import apply_change, right_change
->>> from drift_envs.envs.repository.lifetime import Lifetime
->>> lifetime = Lifetime(7)
+>>> from drift_envs.envs.repository.lifetime import ProjectLifetime
+>>> lifetime = ProjectLifetime(7)
 >>> issue = lifetime.begin(12, Conventions())           # the next episode, with issue 12 of project 7
 >>> project = lifetime.project                            # what a contributor finds, as project.files()
 >>> change = right_change(project, issue)                # what the maintainers will merge

@@ -25,7 +25,7 @@ _DOCUMENTS = "Bring the documents up to date"
 _RELEASE = "Collect the changelog"
 
 
-class Commit(NamedTuple):
+class ProjectCommit(NamedTuple):
     """What the maintainers have committed.
 
     Args:
@@ -54,14 +54,14 @@ class Moment:
     history: tuple[Conventions, ...]
 
 
-class Lifetime:
+class ProjectLifetime:
     """The life of a project. Before each episode the maintainers merge the right change of the last one.
 
     Args:
         number: the number of the project.
 
     Example:
-        >>> lifetime = Lifetime(7)
+        >>> lifetime = ProjectLifetime(7)
         >>> lifetime.begin(0, Conventions()).kind, lifetime.begin(1, Conventions(layout=1)).kind
         ('add', 'change')
         >>> [commit.message for commit in lifetime.commits]
@@ -71,7 +71,7 @@ class Lifetime:
     def __init__(self, number: int) -> None:
         self.number = number
         self.moment: Moment | None = None
-        self.commits: tuple[Commit, ...] = ()
+        self.commits: tuple[ProjectCommit, ...] = ()
         """What was committed between the last two episodes; the first one starts with all files."""
 
     @property
@@ -155,12 +155,12 @@ def _develop(
     yield _DOCUMENTS, project
 
 
-def _write_commits(project: Project, steps: list[tuple[str, Project]]) -> Iterator[Commit]:
+def _write_commits(project: Project, steps: list[tuple[str, Project]]) -> Iterator[ProjectCommit]:
     """The commits of steps that change files."""
     for place, (message, after) in enumerate(steps):
         if after != project:
             changes = dict(list_changes(project.files(), after.files()))
             if changes:
                 author = AUTHORS[(after.number + 3 * len(after.log) + place) % len(AUTHORS)]
-                yield Commit(author, message, changes)
+                yield ProjectCommit(author, message, changes)
         project = after

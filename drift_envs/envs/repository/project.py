@@ -446,7 +446,7 @@ def _module(conventions: Conventions) -> str:
 _INIT = '''"""Charges as functions."""
 
 import importlib
-import pathlib
+import os
 
 from {package}.{module} import entries
 
@@ -455,8 +455,8 @@ __all__ = ["entries", "find", "list_rules"]
 
 def list_rules():
     """The area of each registered rule."""
-    lines = pathlib.Path(__file__).with_name("{register}.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split(" = ") for line in lines if line)
+    with open(os.path.join(os.path.dirname(__file__), "{register}.txt"), encoding="utf-8") as lines:
+        return dict(line.split()[::2] for line in lines if line.strip())
 
 
 def find(name):
@@ -484,13 +484,15 @@ def entries():
 _SETTINGS = '''"""Settings of rules."""
 
 import json
-import pathlib
+import os
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def section(name):
     """A section of the settings."""
-    path = pathlib.Path(__file__).parents[2] / "settings.json"
-    return json.loads(path.read_text(encoding="utf-8"))[name]
+    with open(os.path.join(ROOT, "settings.json"), encoding="utf-8") as file:
+        return json.load(file)[name]
 '''
 
 _TEST_REGISTER = """import unittest

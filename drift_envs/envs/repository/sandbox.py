@@ -97,22 +97,20 @@ def main() -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.join(plan["folder"], plan["home"]))
     import decimal
-    import fractions
     import importlib
 
-    numbers = (int, decimal.Decimal, fractions.Fraction)
     original = decimal.Decimal
     make = {"decimal": original, "integer": int, "text": str}
     write, dumps, bounded, kind_of = os.write, json.dumps, repr, type
-    ratio, is_instance, base, length, spread = fractions.Fraction, isinstance, BaseException, len, tuple
+    is_instance, base, length, spread, modules = isinstance, BaseException, len, tuple, sys.modules
     set_limits(SECONDS)
     close_doors(plan["folder"])
 
     def shown(value: Any) -> dict[str, Any]:
         kind = kind_of(value)
-        if kind in numbers or (kind is float and value - value == 0):
-            exact = ratio(bounded(value)) if kind is float else ratio(value)
-            return {"number": [exact.numerator, exact.denominator], "text": bounded(value)[:MOST_CHARACTERS]}
+        if kind in (int, float, original) or (kind.__module__ == "fractions" and "fractions" in modules):
+            exact = original(bounded(value)) if kind is float else value  # 12.34 is meant to be 12.34
+            return {"number": spread(exact.as_integer_ratio()), "text": bounded(value)[:MOST_CHARACTERS]}
         return {"other": kind.__name__[:MOST_CHARACTERS]}
 
     def failed(error: BaseException) -> dict[str, Any]:
