@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drift_agents.analysis.withdrawn import Withdrawals
 from drift_agents.envs.facts.planner import mentions_end
 from drift_agents.errors import PartError
 from drift_agents.part_file import describe_error, is_interruption
@@ -30,6 +31,7 @@ from drift_envs.envs.facts.model import (
     make_model,
 )
 from drift_envs.invented_words import read_words
+from drift_envs.metrics import classify_statement
 
 UNCHANGED = "unchanged"
 UNSAID = "silent"
@@ -37,7 +39,7 @@ UNSAID = "silent"
 CHANGED = "changed"
 """The row of all other kinds together."""
 ROWS = (UNCHANGED, *KINDS, CHANGED)
-RATES = ("present", "stale_first", "both", "nothing")
+RATES = ("present", "stale_first", "both", "mixed", "nothing")
 
 _FACTS = 2
 """Facts of each kind in a world."""
@@ -55,9 +57,8 @@ class Answered(NamedTuple):
         value: the present value.
         stale: the other values that were said of this fact, or of a person with a similar name.
         said: what was said about the fact so far, with the day.
-        texts: what came back.
-        present: the place of the first text with the present value, `None` if there is none.
-        other: the place of the first text with a stale value and not the present one.
+        texts: the first `k` texts that came back.
+        says: of each of them `present`, `stale`, `mixed` (it names the present value and a stale one) or `None`.
     """
 
     world: int
@@ -68,15 +69,14 @@ class Answered(NamedTuple):
     stale: frozenset[str]
     said: tuple[tuple[int, str], ...]
     texts: tuple[str, ...]
-    present: int | None
-    other: int | None
+    says: tuple[str | None, ...] = ()
 
     @property
-    def rates(self) -> tuple[bool, bool, bool, bool]:
-        """Whether the present value is there, a stale one comes first, both are there, and none is."""
-        shows, shows_stale = self.present is not None, self.other is not None
-        first = self.other is not None and (self.present is None or self.other < self.present)
-        return shows, first, shows and shows_stale, not shows and not shows_stale
+    def rates(self) -> tuple[bool, bool, bool, bool, bool]:
+        """Whether texts say the present value, a stale one first, both, one text says both, and none says either."""
+        shows, shows_stale = "present" in self.says, "stale" in self.says
+        first = next((one for one in self.says if one in ("present", "stale")), None)
+        return shows, first == "stale", shows and shows_stale, "mixed" in self.says, not any(self.says)
 
 
 class KindResult(NamedTuple):
@@ -192,6 +192,7 @@ def check_memory(
         finally:
             calls.end()
         answered += of_world
+    answered = _classify(answered)
     rows = {kind: row for kind in ROWS if (row := _summarise(kind, answered)) is not None}
     add_ms, search_ms = (1000 * float(np.mean(times[call])) if times[call] else 0.0 for call in ("add", "search"))
     entries = float(np.mean(lengths)) if lengths else None
@@ -262,23 +263,25 @@ def _ask(
 ) -> Answered:
     question = model.question(number, (number + day) % WORDINGS)
     # Read in the same thread: a generator can hang too.
-    texts = calls.call("search", lambda: read_texts(service.search(question, k)))
+    texts = calls.call("search", lambda: read_texts(service.search(question, k)))[:k]
     value = model.value(number)
     stale = frozenset(one for _, text in said for one in read_words(text)) - {value}
     kind = FATES[number // FACTS_OF_A_KIND] if model.version(number) else UNCHANGED
-    present = other = None
-    for place, text in enumerate(texts):
-        values = set(read_words(text))
-        if value in values or (value == NOTHING and _says_nothing(text, bool(values & stale))):
-            present = place if present is None else present
-        elif values & stale:
-            other = place if other is None else other
-    return Answered(model.world, day, kind, question, value, stale, tuple(said), texts, present, other)
+    return Answered(model.world, day, kind, question, value, stale, tuple(said), texts)
 
 
-def _says_nothing(text: str, names_stale: bool) -> bool:
-    """Whether a text says that a value was withdrawn."""
-    return mentions_end(text) if names_stale else NOTHING in text.lower()
+def _classify(answered: Sequence[Answered]) -> list[Answered]:
+    """The same questions with what each text says."""
+    held = [(one.question, one.texts) for one in answered if one.kind != "retract"]
+    withdrawn = [(one.question, one.texts) for one in answered if one.value == NOTHING]
+    withdrawals = Withdrawals(held, withdrawn, (text for one in answered for _, text in one.said))
+
+    def classify(one: Answered, text: str) -> str | None:
+        if one.value == NOTHING:
+            return withdrawals.classify(text, one.question, one.stale)
+        return classify_statement(text, (one.value,), one.stale)
+
+    return [one._replace(says=tuple(classify(one, text) for text in one.texts)) for one in answered]
 
 
 class _Calls:

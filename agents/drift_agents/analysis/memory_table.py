@@ -59,6 +59,14 @@ class FactIndex:
         return [self._texts[about]] if about in self._texts else []
 
 
+class Glued(Everything):
+    """Everything that was ever said, in one text."""
+
+    def search(self, query: str, k: int) -> list[str]:
+        """One text."""
+        return [" ".join(self.texts)]
+
+
 class Asking:
     """Asks each time: what the check sets as `truth`."""
 
@@ -75,7 +83,7 @@ class Asking:
 REFERENCES: Mapping[str, Callable[[], Any]] = {
     "newest first": CommonWords,
     "oldest first": lambda: CommonWords(newest=False),
-    "everything": Everything,
+    "everything in one text": Glued,
     "index by fact": FactIndex,
     "asking each time": Asking,
 }
@@ -180,7 +188,13 @@ def _embed_once(name: str) -> _CachedEmbedding:
     return _CachedEmbedding(make_embedding(name))
 
 
-_COLUMNS = {"present": "present value", "stale_first": "stale first", "both": "both", "nothing": "nothing"}
+_COLUMNS = {
+    "present": "present value",
+    "stale_first": "stale first",
+    "both": "both",
+    "mixed": "mixed",
+    "nothing": "nothing",
+}
 
 
 def _write_rate(rate: tuple[float, float, float]) -> str:
@@ -225,8 +239,8 @@ def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     )
     for check in checks:
         parts.append(f"<h1>{escape(check.name)}</h1>")
-        wrong = [one for one in check.answered if one.rates[1] or one.rates[3]]
-        for one in sorted(wrong, key=lambda one: (one.present is not None, one.world, one.day))[:WORST]:
+        wrong = [one for one in check.answered if one.rates[1] or not one.rates[0]]
+        for one in sorted(wrong, key=lambda one: (one.rates[0], one.world, one.day))[:WORST]:
             parts.append(_write_question(one))
     write_text(path, "\n".join(parts) + "\n")
 

@@ -17,7 +17,7 @@ from webshop_server.command_line import FAILED
 @app.command(
     "check-memory",
     short_help="Check whether a memory service still believes what is no longer true.",
-    epilog="Example: drift-agents check-memory mine.py:MyMemory --fail-above stale_first=0.1",
+    epilog="Example: drift-agents check-memory mine.py:Mine --fail-above stale_first=0.1 --fail-below present=0.9",
 )
 def _check_memory(
     services: Annotated[
@@ -33,16 +33,20 @@ def _check_memory(
     wrappers: Annotated[bool, typer.Option(help="Check each service in three wrappers too.")] = True,
     fail_above: Annotated[
         list[str] | None,
-        typer.Option(metavar="RATE=SHARE", help="Exit with 1 if stale_first, both or nothing is higher."),
+        typer.Option(metavar="RATE=SHARE", help="Exit with 1 if stale_first, both, mixed or nothing is higher."),
+    ] = None,
+    fail_below: Annotated[
+        list[str] | None, typer.Option(metavar="RATE=SHARE", help="Exit with 1 if present is lower.")
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the worst questions too.")] = None,
     json: Json = False,
 ) -> None:
     """Tell statements over days to a service by `add(text)`, ask by `search(query, k)`, and count what comes first.
 
-    No language model is used. The exit status is 1 if a service fails, or a rate is above its --fail-above.
+    No language model is used. The exit status is 1 if a service fails, or a rate breaks a --fail-above or --fail-below.
     """
-    limits = _read_limits(fail_above or [])
+    most = _read_limits("--fail-above", fail_above or [], ("stale_first", "both", "mixed", "nothing"))
+    least = _read_limits("--fail-below", fail_below or [], ("present",))
     from drift_agents.analysis.check_memory import check_memory
     from drift_agents.analysis.memory_table import (
         REFERENCES,
@@ -69,13 +73,20 @@ def _check_memory(
         ]
         is_any = any(check.rows for check in checks)  # else there is nothing to compare
         compared = [check_memory(make, name, **options) for name, make in others.items()] if is_any else []
-    above = [
-        f"{check.name}: `{name}` should be at most {most:g}. Received {found:.3g}"
+    broken = [
+        f"{check.name}: `{name}` should be at {'most' if limits is most else 'least'} {bound:g}. Received {found:.3g}"
         for check in checks
-        for name, most in limits.items()
-        if (found := check.rate(name)) is not None and found > most
+        for limits in (most, least)
+        for name, bound in limits.items()
+        if (found := check.rate(name)) is not None and (found > bound if limits is most else found < bound)
     ]
-    failed = [check.error for check in checks if check.error is not None] + above
+    # A bound that nothing was measured for does not hold.
+    broken += [
+        f"{check.name}: no question about a changed fact: `--worlds` and `--days` should be larger"
+        for check in checks
+        if (most or least) and check.error is None and check.rate("present") is None
+    ]
+    failed = [check.error for check in checks if check.error is not None] + broken
     if html is not None:
         write_timelines(checks, html)
     if json:
@@ -107,7 +118,7 @@ def _short(name: str, services: list[str]) -> str:
     return next((own for own, *all_services in shown if all_services.count(own) == 1), name)
 
 
-def _read_limits(given: list[str]) -> dict[str, float]:
+def _read_limits(option: str, given: list[str], names: tuple[str, ...]) -> dict[str, float]:
     limits = {}
     for text in given:
         name, _, share = text.partition("=")
@@ -115,8 +126,7 @@ def _read_limits(given: list[str]) -> dict[str, float]:
             limits[name] = float(share)
         except ValueError:
             limits[name] = -1.0
-        if name not in ("stale_first", "both", "nothing") or not 0 <= limits[name] <= 1:
-            raise refuse(
-                "--fail-above", "should be stale_first, both or nothing with a share, as stale_first=0.1", text
-            )
+        if name not in names or not 0 <= limits[name] <= 1:
+            rule = f"should be {' or '.join(names)} with a share, as {names[0]}=0.1"
+            raise refuse(option, rule, text)
     return limits

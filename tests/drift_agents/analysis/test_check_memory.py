@@ -30,7 +30,7 @@ def test_references_are_ordered_as_they_have_to_be() -> None:
     stale = {name: one.rate("stale_first") for name, one in found.items()}
     assert stale["asking each time"] == stale["index by fact"] == 0.0
     assert 0.0 < stale["newest first"] < stale["oldest first"]
-    assert found["everything"].rate("present") == 1.0
+    assert found["everything in one text"].rate("mixed") == 1.0
     assert all(one.rows["unchanged"].rates["present"][0] == 1.0 for one in found.values())
     assert found["index by fact"].rows["silent"].rates["stale_first"][0] == 1.0
     assert found["asking each time"].rows["silent"].rates["present"][0] == 1.0
