@@ -17,5 +17,6 @@ collect_ignore = [
     "drift_envs/integrations/mcp.py",
     "drift_envs/integrations/openenv.py",
     "drift_envs/integrations/sb3.py",
+    "drift_envs/integrations/sb3_checkpoints.py",
     "drift_envs/integrations/verifiers.py",
 ]

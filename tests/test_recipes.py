@@ -10,7 +10,7 @@ from tests.documents import ROOT
 from tests.recipes import blocks, check_block
 from website.recipes import pictures_in, recipes
 
-WITH_EXTRAS = {"atari_and_minigrid": ("minigrid", "third_party")}
+WITH_EXTRAS = {"atari_and_minigrid": ("minigrid", "third_party"), "stop_and_go_on": ("rl",)}
 """Recipes that need packages of folders of tests/extras."""
 
 

@@ -112,8 +112,9 @@ class KnobPool:
                 self._home[index] = -1
 
     def timeline(self, index: int) -> Timeline:
-        """The timeline of a sub-environment."""
-        return self._timelines[0 if self.is_shared else index]
+        """The timeline of a sub-environment; before the first reset that of seed 0, as in a single environment."""
+        key = 0 if self.is_shared else index
+        return self._timelines[key] if key in self._timelines else Timeline(self.schedule, self.table, 0)
 
     def value(self, name: str, index: int) -> Any:
         """The current number in a column of the pool, for columns that are not in `columns`."""

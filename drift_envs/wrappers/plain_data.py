@@ -131,7 +131,7 @@ class _Writer:
             return {"$frozenset": self._all(sorted(value, key=repr), place)}
         if kind is FrozenMapping:
             return {"$mapping": self._pairs(value, place)}
-        if kind.__module__.startswith(_OURS) and isinstance(value, tuple) and hasattr(kind, "_fields"):
+        if _is_row(kind):
             return {"$object": _name(kind), "fields": self._all(value, place)}
         return self._write_mutable(value, place)
 
@@ -150,6 +150,10 @@ class _Writer:
     def _write_content(self, value: Any, owner: Any, place: str) -> Any:
         kind = type(value)
         if kind is list:
+            first = type(value[0]) if value else None
+            if first is not None and _is_row(first) and len(value) > 1 and all(type(one) is first for one in value):
+                columns = [self._all(column, place) for column in zip(*value, strict=True)]
+                return {"$rows": _name(first), "columns": columns}
             return self._all(value, place)
         if kind is dict:
             if all(type(key) is str and not key.startswith("$") for key in value):
@@ -175,6 +179,11 @@ class _Writer:
 
     def _pairs(self, values: Mapping[Any, Any], place: str) -> list[list[Any]]:
         return [[self.write(key, place), self.write(one, f"{place}[{key!r}]")] for key, one in values.items()]
+
+
+def _is_row(kind: type) -> bool:
+    """Whether objects of a class are tuples with named fields of this project."""
+    return kind.__module__.startswith(_OURS) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _name(kind: type) -> str:
@@ -228,7 +237,7 @@ def _read_enum(data: dict[str, Any], place: str) -> Any:
 def _read_object(data: dict[str, Any], place: str) -> Any:
     """A tuple with named fields or a data class."""
     kind, fields = _find(data["$object"]), from_plain(data["fields"], place)
-    if issubclass(kind, tuple) and hasattr(kind, "_make"):
+    if _is_row(kind):
         return kind._make(fields)
     if not dataclasses.is_dataclass(kind) or set(fields) != {field.name for field in dataclasses.fields(kind)}:
         raise ValueError(f"{kind.__name__} has other fields")
@@ -236,6 +245,14 @@ def _read_object(data: dict[str, Any], place: str) -> Any:
     for field, value in fields.items():
         object.__setattr__(made, field, value)
     return made
+
+
+def _read_rows(data: dict[str, Any], place: str) -> list[Any]:
+    """A list of tuples with the same named fields."""
+    kind, columns = _find(data["$rows"]), from_plain(data["columns"], place)
+    if not _is_row(kind):
+        raise ValueError(f"{kind.__name__} has no fields")
+    return [kind._make(row) for row in zip(*columns, strict=True)]
 
 
 def _of(make: Callable[[Any], Any]) -> Callable[[dict[str, Any], str], Any]:
@@ -264,4 +281,5 @@ _READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "$random": _of(_read_random),
     "$enum": _read_enum,
     "$object": _read_object,
+    "$rows": _read_rows,
 }

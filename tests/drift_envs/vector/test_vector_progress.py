@@ -231,6 +231,16 @@ def test_wrong_moves_are_refused(form: str | None) -> None:
     lakes.close()
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_time_can_be_moved_before_the_first_reset(form: str | None) -> None:
+    lakes = make_lakes(form, "SameStep", plan("episode", SLIPS))
+    drift_envs.move_time(lakes, phase="drift-1", hold=True, copies=[0, 2])
+    lakes.reset(seed=0)
+    ticks = [state.tick for state in lakes.get_attr("drift_state")]
+    lakes.close()
+    assert ticks == [5, 0, 5]
+
+
 def test_options_of_each_copy() -> None:
     lakes = make_lakes(None, "SameStep", plan("episode", SLIPS, MAPS))
     lakes.reset(seed=0)

@@ -22,7 +22,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from drift_envs.integrations import sb3
+from drift_envs.integrations import sb3, sb3_checkpoints
 from drift_envs.integrations.sb3 import EvalCallback, VecEnv, make_vec_env
 from tests.documents import read_code, run_code
 
@@ -31,6 +31,7 @@ TURN = {"version": 1, "name": "turn", "base": {"map": ["SFG"]}, "drifts": [{"at"
 
 def test_the_examples_of_the_module():
     assert doctest.testmod(sb3).failed == 0
+    assert doctest.testmod(sb3_checkpoints).failed == 0
 
 
 def test_the_code_of_the_document():
