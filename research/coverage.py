@@ -1,12 +1,12 @@
-"""What of the five papers is here: the tables of coverage and of claims, from `coverage.yaml`.
+"""What of the five papers is here: the tables of coverage, from `coverage.yaml`.
 
-* `write_coverage` - fills the tables of the papers' pages and of the page of all five
+* `write_coverage` - fills the tables of the papers' pages
 * `render_coverage` - these pages
 * `read_coverage`, `Paper`, `PaperItem`, `PaperClaim` - the file
+* `tabulate_rows`, `as_code`, `relative_to` - parts of tables
 
 Every item of a paper (a section, equation, table or figure) has a status, the command that plays or tests it, and
-where its result stands. A claim stands in one of three groups on the page of all five papers: it holds here, it does
-not, or rules cannot test it.
+where its result stands. What the claims come to, with the choices that papers leave open, is in `research.choices`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from research.verify_map.pages import OF_OTHERS, ROOT, fill_page
 from research.verify_map.rules import FileModel, read_model
 
 FILE = Path(__file__).with_name("coverage.yaml")
-TOGETHER = "docs/research/papers.md"
-"""The page of all five papers."""
-
 FAITHFUL, NOT_HERE = "faithful", "not here"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -69,7 +66,8 @@ class PaperClaim(FileModel):
         id: of the claim, in commands and in `research/choices`.
         claim: in the paper's sense, in one clause.
         place: section, table or figure.
-        holds: `yes` or `no` by the interval, or `untestable` by rules, without a language model or its data.
+        holds: in the shipped setting, `yes` or `no` by the interval, or `untestable` by rules, without a language
+            model or its data.
         here: the figures with their intervals; of an untestable claim the reason.
         environment: schedules, and the paper's environment where it is another.
         n: the instances, as in `30`, or with the reason for few.
@@ -137,7 +135,7 @@ def read_coverage(path: Path = FILE) -> tuple[Paper, ...]:
 
 
 def write_coverage(root: Path = ROOT) -> list[Path]:
-    """Fill the tables of the papers' pages and of the page of all five.
+    """Fill the tables of the papers' pages.
 
     Returns:
         The pages.
@@ -153,15 +151,12 @@ def write_coverage(root: Path = ROOT) -> list[Path]:
 
 
 def render_coverage(root: Path = ROOT) -> dict[Path, str]:
-    """The papers' pages and the page of all five, with their tables.
+    """The papers' pages with their tables.
 
     Raises:
         EvidenceError: if a page names an unknown table.
     """
-    papers = read_coverage()
-    tables = {paper.page: {"coverage": tabulate_items(paper)} for paper in papers}
-    groups = {"claims-held": "yes", "claims-refuted": "no", "claims-untestable": "untestable"}
-    tables[TOGETHER] = {name: tabulate_claims(papers, holds) for name, holds in groups.items()}
+    tables = {paper.page: {"coverage": tabulate_items(paper)} for paper in read_coverage()}
     return {
         root / page: fill_page((root / page).read_text("utf-8"), own, page, OF_OTHERS) for page, own in tables.items()
     }
@@ -176,47 +171,27 @@ def tabulate_items(paper: Paper) -> str:
     rows = []
     for one in paper.items:
         here = one.status if one.reason is None else f"{one.status}: {one.reason}"
-        rows.append((one.item, one.place, here, _code(one.command), _link(one.result, paper.page)))
-    return _tabulate(("item of the paper", "place", "here", "command", "result"), rows)
+        rows.append((one.item, one.place, here, as_code(one.command), _link(one.result, paper.page)))
+    return tabulate_rows(("item of the paper", "place", "here", "command", "result"), rows)
 
 
-def tabulate_claims(papers: Sequence[Paper], holds: str) -> str:
-    """The claims of one group, all papers in one table, as Markdown.
-
-    Args:
-        papers: the papers.
-        holds: the group: `yes`, `no` or `untestable`.
-    """
-    rows = [
-        (f"[{paper.name}]({_relative(paper.page, TOGETHER)})", f"{one.claim} ({one.place})", one.here)
-        + (() if one.environment is None else (one.environment, one.n or MISSING, _code(one.command)))
-        for paper in papers
-        for one in paper.claims
-        if one.holds == holds
-    ]
-    head = (
-        ("paper", "claim", "why")
-        if holds == "untestable"
-        else ("paper", "claim", "here", "environment", "n", "command")
-    )
-    return _tabulate(head, rows)
-
-
-def _tabulate(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def tabulate_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Sentences in columns, which `to_markdown` would align to the right and pad to the longest one."""
     lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _code(command: str | None) -> str:
+def as_code(command: str | None) -> str:
+    """A command in a table."""
     return MISSING if command is None else f"`{command}`"
 
 
 def _link(result: Mapping[str, str], page: str) -> str:
-    return "".join(f"[{text}]({_relative(target, page)})" for text, target in result.items()) or MISSING
+    return "".join(f"[{text}]({relative_to(target, page)})" for text, target in result.items()) or MISSING
 
 
-def _relative(target: str, page: str) -> str:
+def relative_to(target: str, page: str) -> str:
+    """The link from a page to a file, both as paths from the root of the repository, perhaps with an anchor."""
     path, mark, anchor = target.partition("#")
     if path == page:
         return f"{mark}{anchor}"

@@ -110,6 +110,7 @@ class ClaimPlay(FileModel):
         agents: by name, the parts of each as a block `agents` of an experiment has them; of a study, its options.
         effects: what the claim says is positive; with several, all of them.
         equals: what the claim says is none: it lies within the margin.
+        at_most: what the claim says is no gain: it does not lie above the margin.
         unit: of the effect.
         setting: what all combinations have, as the value of a choice.
         paper: the paper's own figure in the unit of the effect, where it has one.
@@ -124,6 +125,7 @@ class ClaimPlay(FileModel):
     agents: Annotated[dict[Text, dict[str, Any]], Field(min_length=1)]
     effects: tuple[Text, ...] = ()
     equals: tuple[Text, ...] = ()
+    at_most: tuple[Text, ...] = ()
     unit: Literal["points", "steps", "tokens", "records", "updates", "correlation"] = "points"
     setting: Overlay = Field(default_factory=dict)
     paper: float | None = None
@@ -135,12 +137,12 @@ class ClaimPlay(FileModel):
     @property
     def differences(self) -> tuple[str, ...]:
         """All that is measured, the effects first."""
-        return (*self.effects, *self.equals)
+        return (*self.effects, *self.equals, *self.at_most)
 
     @model_validator(mode="after")
     def _check(self) -> ClaimPlay:
         if not self.differences:
-            raise ValueError("`effects` or `equals` should have an entry")
+            raise ValueError("`effects`, `equals` or `at_most` should have an entry")
         for text in self.differences:
             for term in parse_effect(text):
                 if term.agent not in self.agents:

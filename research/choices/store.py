@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,6 +136,7 @@ class PlannedClaim(NamedTuple):
     cells: list[dict[str, ChoiceCell]]
 
 
+@cache
 def plan_claim(claim: str) -> PlannedClaim:
     """The combinations of a claim; those that come to the same cells as an earlier one are left out.
 

@@ -98,6 +98,7 @@ def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, Stored
     """One combination; `None` if fewer than `LEAST` of its instances are played."""
     found = []
     for text in play.differences:
+        kind = next(name for name in ("effects", "equals", "at_most") if text in getattr(play, name))
         terms = parse_effect(text)
         seeds = sorted(set.intersection(*(set(cells[term.agent].values) for term in terms)))
         rows = [[cells[term.agent].values[seed].get(term.measure, math.nan) for term in terms] for seed in seeds]
@@ -109,18 +110,18 @@ def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, Stored
         taken = known[:, signs < 0]
         margin = POINTS if play.unit == "points" else POINTS / 100 * float(np.abs(taken).mean()) if taken.size else 0.0
         effect = estimate(values)
-        found.append(
-            CombinationResult(combination, effect, _say(effect, margin, text in play.equals, play.paper), values)
-        )
+        found.append(CombinationResult(combination, effect, _say(effect, margin, kind, play.paper), values))
     worst = min(found[: len(play.effects) or None], key=lambda result: result.effect.mean)
     words = {result.says for result in found}
     says = AGAINST if AGAINST in words else OPEN if OPEN in words else FOR
     return worst._replace(says=says)
 
 
-def _say(effect: Estimate, margin: float, is_equal: bool, paper: float | None) -> str:
+def _say(effect: Estimate, margin: float, kind: str, paper: float | None) -> str:
     is_none = -margin <= effect.low and effect.high <= margin
-    if is_equal:
+    if kind == "at_most":
+        return FOR if effect.high <= margin else AGAINST if effect.low > margin else OPEN
+    if kind == "equals":
         return FOR if is_none else AGAINST if effect.low > margin or effect.high < -margin else OPEN
     if effect.low > 0:
         return FOR

@@ -54,8 +54,7 @@ def test_the_pages_have_the_tables_of_the_file() -> None:
     """`make tables` does not change them."""
     for path, text in coverage.render_coverage().items():
         assert path.read_text("utf-8") == text, f"run `make tables`: {path.name} has other rows"
-        own = text.count("<!-- table ") - text.count("<!-- table tau2-")
-        assert own == (3 if path == ROOT / coverage.TOGETHER else 1)
+        assert text.count("<!-- table ") - text.count("<!-- table tau2-") == 1
 
 
 def test_a_papers_page_begins_with_its_table() -> None:

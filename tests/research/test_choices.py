@@ -1,0 +1,227 @@
+"""Claims under the choices that their papers leave open."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.errors import EvidenceError
+
+from drift_envs.metrics import Estimate
+from research.__main__ import main
+from research.choices import model, pages, store, verdicts
+from research.choices.cells import ChoiceCell, measure, play_cell
+from research.coverage import read_coverage
+
+STUDIES = model.read_studies()
+CLAIMS = store.claims_with_choices()
+PLAY = {"says": "more", "agents": {"a": {}, "b": {}}, "effects": ["after(a) - after(b)"]}
+
+
+def test_the_pages_have_the_tables_of_the_cells() -> None:
+    """`make tables` does not change them."""
+    for path, text in pages.render_choices().items():
+        assert path.read_text("utf-8") == text, f"run `make tables`: {path.name} has other rows"
+
+
+def test_claims_and_choices_agree_with_the_coverage() -> None:
+    for paper in read_coverage():
+        study = STUDIES[paper.name]
+        named = {name for one in paper.claims for name in one.choices}
+        assert named == set(study.choices), paper.name
+        assert {one.id for one in paper.claims if one.choices} >= set(study.claims), paper.name
+
+
+def test_every_tested_claim_names_its_choices_or_why_it_has_none() -> None:
+    without = [
+        one.id
+        for paper in read_coverage()
+        for one in paper.claims
+        if one.holds != "untestable" and not one.choices and one.no_choices is None
+    ]
+    assert not without
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_every_combination_of_a_claim_can_be_made(claim: str) -> None:
+    """Options are known and in range; every value of a choice is played."""
+    plan = store.plan_claim(claim)
+    assert 1 < len(plan.combinations) <= model.MOST
+    (named,) = [one.choices for paper in read_coverage() for one in paper.claims if one.id == claim]
+    drawn = model.combine(plan.study.claims[claim], plan.study.choices, named)
+    for name in named:
+        assert {one.values[name] for one in drawn} == set(plan.study.choices[name].values)
+
+
+def test_drawn_combinations_have_every_value_equally_often_and_share_those_of_other_claims() -> None:
+    values = {str(number): {"rounds": number} for number in range(4)}
+    choices = {name: model.OpenChoice(what="x", ours="y", values=values) for name in "abcd"}
+    play = model.ClaimPlay.model_validate(PLAY)
+    found = model.combine(play, choices, ["a", "b", "c", "d"])
+    fewer = model.combine(play, choices, ["a", "c", "d"])
+    assert len(found) == 32
+    assert {sum(one.values["b"] == value for one in found) for value in values} == {8}
+    assert [one.values["a"] for one in found] == [one.values["a"] for one in fewer]
+
+
+@pytest.mark.parametrize("text", ["", "after", "after(a) after(b)", "after(a) - ", "- - after(a)"])
+def test_an_effect_is_a_sum_of_terms(text: str) -> None:
+    with pytest.raises(ValueError, match="an effect should"):
+        model.parse_effect(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"effects": ["after(c)"]}, "an effect should name agents of the claim. Received 'c'"),
+        ({"effects": []}, "`effects`, `equals` or `at_most` should have an entry"),
+        ({"n": 12}, "`fewer` should stand with less than 30 instances or 32 combinations, and only there"),
+        ({"fewer": "slow"}, "`fewer` should stand with less than 30 instances or 32 combinations, and only there"),
+    ],
+)
+def test_plays_that_leave_something_out_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model.ClaimPlay.model_validate({**PLAY, **change})
+
+
+@pytest.mark.parametrize("words", [{}, {"open": "k", "ours": "k"}])
+def test_a_choice_is_the_papers_or_ours(words: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="should stand with a choice, not both"):
+        model.OpenChoice.model_validate({"what": "k", "values": {"a": {}, "b": {}}, **words})
+
+
+@pytest.mark.parametrize(
+    ("span", "kind", "paper", "says"),
+    [
+        ((10, 1, 20), "effects", None, "for"),
+        ((-10, -20, -1), "effects", None, "against"),
+        ((0, -3, 3), "effects", None, "against"),
+        ((2, -5, 9), "effects", None, "open"),
+        ((2, -5, 9), "effects", 20.0, "against"),
+        ((2, -5, 9), "effects", 8.0, "open"),
+        ((10, 1, 20), "effects", 40.0, "for"),
+        ((1, -3, 3), "equals", None, "for"),
+        ((1, -4, 3), "equals", None, "open"),
+        ((9, 4, 12), "equals", None, "against"),
+        ((-9, -12, -4), "at_most", None, "for"),
+        ((2, -5, 9), "at_most", None, "open"),
+        ((9, 4, 12), "at_most", None, "against"),
+    ],
+)
+def test_what_a_combination_says(span: tuple[float, float, float], kind: str, paper: float | None, says: str) -> None:
+    assert verdicts._say(Estimate(*span, 30), 3.0, kind, paper) == says
+
+
+@pytest.mark.parametrize(
+    ("says", "verdict"),
+    [
+        (["open", "for", "for"], "holds"),
+        (["open", "open", "for"], "undecided"),
+        (["open", "open", "for", "for"], "undecided"),
+        (["against", "for", "for"], "depends"),
+        (["against", "against", "open"], "does not hold"),
+        (["against", "open"], "undecided"),
+    ],
+)
+def test_what_all_combinations_say(says: list[str], verdict: str) -> None:
+    estimate = Estimate(0, 0, 0, 1)
+    found = [verdicts.CombinationResult(model.Combination({}, {}), estimate, one, ()) for one in says]
+    assert verdicts._sum_up(found) == verdict
+
+
+def row(phase: str, number: int, score: float, probes: int) -> dict[str, Any]:
+    """A row of a test."""
+    base = {"stage": "test", "success": score == 1, "steps": 8, "tokens_estimated": 1, "refreshes": 0}
+    more = {"memory_size": 3, "item_truth_rate": None, "probe_steps": probes}
+    return {**base, **more, "phase": phase, "round": number, "score": score}
+
+
+def test_what_is_measured_of_a_cell() -> None:
+    rows = [row("source", 5, 1.0, 0), row("drift", 1, 0.0, 8), row("drift", 4, 1.0, 2), row("drift", 9, 0.5, 0)]
+    found = measure([{**rows[0], "stage": "train", "score": 0.0}, *rows])
+    assert (found["before"], found["after"], found["score_after"]) == (100, pytest.approx(100 / 3), 50)
+    assert (found["soon"], found["early_probes"], found["stable_probes"]) == (100, 50, pytest.approx(200 / 26))
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A claim of which two combinations of two instances are enough."""
+    monkeypatch.setattr(verdicts, "LEAST", 2)
+    study = STUDIES["GLOVE"]
+    play = study.claims["glove-collapse"].model_copy(
+        update={"most": 2, "fewer": "a test", "setting": {"rounds": 2, "schedule": "frozen_lake/explicit"}}
+    )
+    choices = {name: one for name, one in study.choices.items() if name != "explicit"}
+    choices["explicit"] = study.choices["order"]
+    changed = study.model_copy(update={"claims": {"glove-collapse": play}, "choices": choices})
+    monkeypatch.setattr(store, "read_studies", lambda: {"GLOVE": changed})
+    store.plan_claim.cache_clear()
+    yield "glove-collapse"
+    store.plan_claim.cache_clear()
+
+
+def test_what_is_played_is_stored_and_not_played_again(
+    short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = store.play_claims([short], n=2, folder=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert played == 2 * len({cell.key for own in store.plan_claim(short).cells for cell in own.values()})
+    assert store.play_claims([short], n=2, folder=tmp_path) == 0
+    found = verdicts.judge_claim(store.plan_claim(short), store.read_cells(tmp_path))
+    assert found.verdict is not None
+    assert found.n == 2
+    for path in tmp_path.iterdir():
+        path.unlink()
+    original, seen = store._play, []
+
+    def interrupted(task: store.Task) -> Any:
+        seen.append(task)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return original(task)
+
+    monkeypatch.setattr(store, "_play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.play_claims([short], n=2, folder=tmp_path)
+    assert store.play_claims([short], n=2, folder=tmp_path) == played - 2, "a finished cell is kept"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_stored_cell_is_what_is_played_now() -> None:
+    """The first instance of a cell of every file that plays in seconds."""
+    known = store.read_cells()
+    for claim in ("glove-collapse", "glove-hidden"):
+        plan = store.plan_claim(claim)
+        play = plan.study.claims[claim]
+        combination, cells = plan.combinations[0], plan.cells[0]
+        for name, cell in cells.items():
+            stored = known[cell.key].values[play.first]
+            assert play_cell(play.kind, play.agents[name], combination.setting, play.first) == stored
+
+
+def test_a_file_of_cells_that_is_broken_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shop.jsonl").write_text(json.dumps({"kind": "experiment"}) + "\n", "utf-8")
+    with pytest.raises(EvidenceError, match=r"shop\.jsonl:1: not a cell"):
+        store.read_cells(tmp_path)
+
+
+def test_cells_are_keyed_by_their_content() -> None:
+    one, other = (ChoiceCell("traffic", "traffic", content) for content in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
+    assert one.key == other.key != ChoiceCell("traffic", "traffic", {"a": 1}).key
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (["glove-collapse", "--count"], 0, "glove-collapse: "),
+        (["glove-colapse"], 2, "glove-collapse"),
+    ],
+)
+def test_the_command(words: list[str], status: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["choices", *words]) == status
+    said = capsys.readouterr()
+    assert text in said.out + said.err
