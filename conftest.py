@@ -1,6 +1,7 @@
-"""Modules whose import needs an extra are left out of the doctests; tests of their own run their examples."""
+"""Modules whose import needs an extra, and programs, are left out of the doctests; tests of their own run them."""
 
 collect_ignore = [
+    "agents/drift_agents/envs/repository/coders",
     "drift_envs/integrations/browsergym.py",
     "drift_envs/envs/alfworld/engine.py",
     "drift_envs/envs/classic_control/lunar_lander.py",

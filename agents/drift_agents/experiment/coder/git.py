@@ -15,21 +15,23 @@ from typing import NamedTuple
 from drift_agents.errors import ExperimentError
 
 BRANCH = "main"
-_AUTHOR = "Maintainers <maintainers@example.org>"
+_ADDRESS = "maintainers@example.org"
 _FIRST_DATE = 1_767_258_000  # 1 January 2026, 09:00 UTC
 _INTERVAL = 2 * 3600  # seconds between two commits
 
 
-class Commit(NamedTuple):
+class RepositoryCommit(NamedTuple):
     """A commit.
 
     Args:
         message: its message.
         files: all files of the project after it, by path.
+        author: its author.
     """
 
     message: str
     files: Mapping[str, str]
+    author: str = "Maintainers"
 
 
 def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
@@ -57,7 +59,7 @@ def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
     return done.stdout.decode(errors="replace").strip()
 
 
-def make_repository(path: Path, commits: Sequence[Commit]) -> None:
+def make_repository(path: Path, commits: Sequence[RepositoryCommit]) -> None:
     """Write a bare repository with these commits on one branch.
 
     Args:
@@ -69,13 +71,13 @@ def make_repository(path: Path, commits: Sequence[Commit]) -> None:
     git("fast-import", "--quiet", folder=path, stdin=b"".join(_stream(commits)))
 
 
-def _stream(commits: Sequence[Commit]) -> list[bytes]:
+def _stream(commits: Sequence[RepositoryCommit]) -> list[bytes]:
     """The commits as `git fast-import` reads them."""
     parts = []
     for number, commit in enumerate(commits):
-        parts.append(
-            f"commit refs/heads/{BRANCH}\ncommitter {_AUTHOR} {_FIRST_DATE + number * _INTERVAL} +0000\n".encode()
-        )
+        date = _FIRST_DATE + number * _INTERVAL
+        author = f"{commit.author} <{_ADDRESS}> {date} +0000"
+        parts.append(f"commit refs/heads/{BRANCH}\ncommitter {author}\n".encode())
         parts += [_data(commit.message), b"deleteall\n"]
         for path, text in sorted(commit.files.items()):
             parts += [f'M 100644 inline "{path}"\n'.encode(), _data(text)]

@@ -10,12 +10,16 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from importlib import resources
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.coder.files import copy_files, measure_size, read_files, remove_folder
 from drift_agents.experiment.coder.git import clone
 from drift_agents.experiment.coder.process import CommandEnd, CommandLimits, run_command
@@ -67,9 +71,36 @@ class CodingAgent(NamedTuple):
         return any(fnmatchcase(top, pattern) for pattern in self.keep)
 
     @property
+    def reads_log(self) -> bool:
+        """Whether the command gets the log of a refusal by itself; else it stands with the task."""
+        return any(f"{{{name}}}" in word for word in self.command for name in ("log", "log_file"))
+
+    @property
     def secrets(self) -> list[str]:
         """The values of the variables that are handed on."""
         return [os.environ[name] for name in self.env if os.environ.get(name)]
+
+
+def make_reference(name: str) -> CodingAgent:
+    """A reference agent.
+
+    Args:
+        name: of its program in `drift_agents/envs/repository/coders/`.
+    """
+    program = resources.files("drift_agents.envs") / "repository" / "coders" / f"{name}.py"
+    return CodingAgent(name, (sys.executable, "-s", str(program), "{task_file}", "{log_file}"))
+
+
+def find_program(command: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command; those that are files of the current folder become absolute paths.
+
+    Raises:
+        ExperimentError: if there is no such program.
+    """
+    words = tuple(str(Path(word).absolute()) if Path(word).is_file() else word for word in command)
+    if shutil.which(words[0]) is None:
+        raise ExperimentError(f"{command[0]}: there is no such program in PATH")
+    return words
 
 
 class CoderPlace:

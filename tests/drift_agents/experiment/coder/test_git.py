@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.coder.git import Commit, clone, git, make_repository
+from drift_agents.experiment.coder.git import RepositoryCommit, clone, git, make_repository
 
 pytestmark = pytest.mark.integration
 
 COMMITS = (
-    Commit("Start", {"README.md": "A project\n", "ledger/fees.py": "RATE = 3\n"}),
-    Commit("Raise the fee\n\nAs agreed.", {"README.md": "Ä project\n", "ledger/costs.py": "RATE = 4\n"}),
+    RepositoryCommit("Start", {"README.md": "A project\n", "ledger/fees.py": "RATE = 3\n"}),
+    RepositoryCommit("Raise the fee\n\nAs agreed.", {"README.md": "Ä project\n", "ledger/costs.py": "RATE = 4\n"}),
 )
 
 
