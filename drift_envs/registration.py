@@ -273,6 +273,14 @@ IDS: dict[str, EnvParts] = {
         marks=".env:DeskMarks",
     ),
     "DriftFacts-v0": _with_tasks("facts", ".env:Facts", ".model:FACTS_KNOBS", 30, arguments={"held_out": None}),
+    "DriftRepository-v0": _with_tasks(
+        "repository",
+        ".env:Repository",
+        ".conventions:REPOSITORY_KNOBS",
+        30,
+        arguments={"held_out": None},
+        build=".env:build",
+    ),
     "DriftBfcl-v0": _with_tasks("bfcl", ".env:BfclTools", ".interface:BFCL_KNOBS", 50, extra="bfcl"),
     "DriftTau2-v0": _with_tasks("tau2", ".env:Tau2Tools", ".interface:TAU2_KNOBS", 50, extra="tau2"),
     "DriftAlfworld-v0": _with_tasks(

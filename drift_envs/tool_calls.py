@@ -70,11 +70,12 @@ def write_error(refusal: Refusal, form: str) -> dict[str, Any]:
     return {"error": ERROR_NUMBERS[refusal.code] if form == "numbers" else "failed"}
 
 
-def read_call(text: str) -> tuple[str, dict[str, Any]]:
+def read_call(text: str, most: int = MOST_CHARACTERS) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of a call.
 
     Args:
         text: the call as JSON.
+        most: the most characters of a call.
 
     Raises:
         Refusal: it is no JSON object with `tool` and `arguments`.
@@ -83,8 +84,8 @@ def read_call(text: str) -> tuple[str, dict[str, Any]]:
         >>> read_call('{"tool": "find_customer", "arguments": {"email": "a@example.org"}}')
         ('find_customer', {'email': 'a@example.org'})
     """
-    if measure(text) > MOST_CHARACTERS:
-        raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
+    if measure(text) > most:
+        raise Refusal("invalid_call", f"a call should have at most {most} characters")
     try:
         call = json.loads(text)
     except (ValueError, RecursionError):

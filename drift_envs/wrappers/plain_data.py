@@ -18,6 +18,7 @@ import random
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,10 @@ class _Writer:
             return {"$mapping": self._pairs(value, place)}
         if _is_row(kind):
             return {"$object": _name(kind), "fields": self._all(value, place)}
+        if kind is Decimal:
+            return {"$decimal": str(value)}
+        if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+            return self._write_content(value, value, place)  # a value, which may stand in several places
         return self._write_mutable(value, place)
 
     def _write_mutable(self, value: Any, place: str) -> Any:
@@ -268,6 +273,7 @@ def _of(make: Callable[[Any], Any]) -> Callable[[dict[str, Any], str], Any]:
 _READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "$float": _of(float),
     "$integer": _of(int),
+    "$decimal": _of(Decimal),
     "$number": _of(lambda content: _read_array(content)[()]),
     "$bytes": _of(lambda content: base64.b64decode(content, validate=True)),
     "$tuple": _of(tuple),

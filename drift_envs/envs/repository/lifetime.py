@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -71,13 +71,18 @@ class ProjectLifetime:
     def __init__(self, number: int) -> None:
         self.number = number
         self.moment: Moment | None = None
-        self.commits: tuple[ProjectCommit, ...] = ()
-        """What was committed between the last two episodes; the first one starts with all files."""
+        self._before: Project | None = None
+        self._steps: tuple[tuple[str, Project], ...] = ()
 
     @property
     def project(self) -> Project:
         """The project, as a contributor finds it."""
         return self._moment.project
+
+    @property
+    def commits(self) -> tuple[ProjectCommit, ...]:
+        """What was committed between the last two episodes; none before the first one, which starts with all files."""
+        return () if self._before is None else tuple(_write_commits(self._before, self._steps))
 
     @property
     def issue(self) -> Issue | None:
@@ -110,13 +115,13 @@ class ProjectLifetime:
         if self.moment is None:
             history: tuple[Conventions, ...] = (conventions,)
             project = start_project(self.number, conventions)
-            self.commits = ()
+            self._before, self._steps = None, ()
         else:
             history = (*self.moment.history, conventions)
             documented = history[max(len(history) - 1 - docs_lag, 0)]
-            steps = list(_develop(self.moment.project, self.moment.issue, conventions, documented))
-            project = steps[-1][1]
-            self.commits = tuple(_write_commits(self.moment.project, steps))
+            self._before = self.moment.project
+            self._steps = tuple(_develop(self._before, self.moment.issue, conventions, documented))
+            project = self._steps[-1][1]
         issue = draw_issue(project, number, held_out)
         self.moment = Moment(project, issue, history)
         return issue
@@ -155,7 +160,7 @@ def _develop(
     yield _DOCUMENTS, project
 
 
-def _write_commits(project: Project, steps: list[tuple[str, Project]]) -> Iterator[ProjectCommit]:
+def _write_commits(project: Project, steps: Iterable[tuple[str, Project]]) -> Iterator[ProjectCommit]:
     """The commits of steps that change files."""
     for place, (message, after) in enumerate(steps):
         if after != project:
