@@ -341,11 +341,7 @@ class RepositoryEpisode:
         _, swaps_units, swaps_order = permute(self.project.number)
         values: dict[str, Any] = {"unit": int(swaps_units), "order": int(swaps_order), **self.known.latest}
         start = Conventions(**values)
-        options: dict[str, tuple[int, ...]] = {
-            **{name: self.known.versions[name] for name in NAMED},
-            "unit": (0, 1),
-            "order": (0, 1),
-        }
+        options: dict[str, tuple[int, ...]] = {"unit": (0, 1), "order": (0, 1), **self.known.versions}
         others = (Conventions(**{**values, name: one}) for name, known in options.items() for one in known)
         for conventions in dict.fromkeys((start, *others)):
             for path, text in self.plan_change(conventions).items():

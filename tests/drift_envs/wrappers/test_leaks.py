@@ -19,6 +19,11 @@ OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer", "ask")
 """Actions whose answers are outcomes: purchases, things put down and examined, locked drawers, and what is asked."""
 LOOKUPS = tuple(f'{{"tool": "{tool}' for tool in ("find_", "get_order", "list_cards", "track_shipment"))
 """Calls at the service desk that are none: they write nothing, and no list has an order."""
+LOOKUPS += tuple(
+    f'{{"tool": "{call}'
+    for call in ("list_files", *(f'read_file", "arguments": {{"path": "{letter}' for letter in "CHR"))
+)
+"""In a repository what merged code shows is an outcome; the list of files and the documents are none."""
 VISIBLE = {"house/appliances", "house/move", "house/renamed"}
 VISIBLE |= {f"tools/{name}" for name in ("explicit", "names", "required", "types", "split", "merged", "gone", "policy")}
 VISIBLE |= {f"tools/{name}" for name in ("gradual", "harmless", "releases", "rush", "weekend")}
@@ -26,6 +31,7 @@ VISIBLE |= {f"facts/{name}" for name in ("explicit", "late", "mixed", "rename", 
 """Explicit drifts of what stands in a house, of its name, of the tools and the policy page, and of what is said."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
+TOOLS = {*HOUSE, "tools"}
 
 
 def is_no_outcome(action):
@@ -81,7 +87,9 @@ def test_the_first_sight_of_an_episode_tells_no_tick(name):
 
 @pytest.mark.parametrize("name", by_file(OURS))
 def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name):
-    own = {"webshop": SHOP, "house": HOUSE, "facts": HOUSE, "tools": {*HOUSE, "tools"}}.get(name.partition("/")[0])
+    own = {"webshop": SHOP, "house": HOUSE, "facts": HOUSE, "tools": TOOLS, "repository": TOOLS}.get(
+        name.partition("/")[0]
+    )
     for text in (False, True):
         keys = own or (HOUSE if text else set())
         env = make(name, text=text)
