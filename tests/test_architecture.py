@@ -81,6 +81,7 @@ ORDER: dict[str, list[list[str]]] = {
             "tools_results",
             "train_reader",
         ],
+        ["choices"],
         ["__init__", "__main__"],
     ],
     "baselines": [
