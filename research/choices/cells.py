@@ -193,8 +193,10 @@ def _follow(cell: Cell, settings: ScheduleSettings) -> Measures:
     }
 
 
-Player = Callable[[Cell, ScheduleSettings], Measures]
-PLAYERS: Mapping[str, Player] = {"experiment": _play_episodes, "following": _follow}
+PLAYERS: Mapping[str, Callable[[Cell, ScheduleSettings], Measures]] = {
+    "experiment": _play_episodes,
+    "following": _follow,
+}
 """Kind -> what plays a cell of an experiment."""
 
 
@@ -234,8 +236,7 @@ def _method(options: Mapping[str, Any]) -> Method:
     return Method(name, {"name": name, **options.get(name, {}), **own})
 
 
-Study = Callable[[Mapping[str, Any], int], Measures]
-STUDIES: Mapping[str, Study] = {
+STUDIES: Mapping[str, Callable[[Mapping[str, Any], int], Measures]] = {
     "traffic": _play_traffic,
     "correction": _play_correction,
     "convergence": _play_convergence,

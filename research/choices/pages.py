@@ -21,8 +21,12 @@ from research.choices.plots import draw_curves, picture_of, title_of
 from research.choices.store import RESULTS, claims_with_choices, plan_claim, read_cells
 from research.choices.verdicts import (
     AGAINST,
+    DEPENDS,
     FOR,
+    HOLDS,
     OPEN,
+    REFUTED,
+    UNDECIDED,
     VERDICTS,
     ClaimVerdict,
     CombinationResult,
@@ -80,7 +84,7 @@ def read_verdicts(folder: Path = RESULTS) -> list[JudgedClaim]:
             elif one.holds == UNTESTABLE:
                 judged.append(JudgedClaim(paper, one, UNTESTABLE))
             elif one.no_choices is not None:
-                judged.append(JudgedClaim(paper, one, "holds" if one.holds == "yes" else "does not hold"))
+                judged.append(JudgedClaim(paper, one, HOLDS if one.holds == "yes" else REFUTED))
             else:
                 judged.append(JudgedClaim(paper, one, ONE_SETTING, own))
     return judged
@@ -88,8 +92,8 @@ def read_verdicts(folder: Path = RESULTS) -> list[JudgedClaim]:
 
 def _corrected(found: ClaimVerdict, p: float | None) -> str:
     """A claim that would hold, but not after the correction for the claims of its paper, is undecided."""
-    is_lost = found.verdict == "holds" and p is not None and p > LEVEL
-    return "undecided" if is_lost else str(found.verdict)
+    is_lost = found.verdict == HOLDS and p is not None and p > LEVEL
+    return UNDECIDED if is_lost else str(found.verdict)
 
 
 def write_choices(root: Path = ROOT) -> list[Path]:
@@ -183,9 +187,9 @@ def _describe(found: ClaimVerdict, p: float | None) -> str:
     text = f"{found.play.says}: {_span(found.middle.effect, unit)}{_corrected_p(p)} in the middle, "
     text += f"{_number(found.results[0].effect.mean, unit)} to {_number(found.results[-1].effect.mean, unit)} {unit}; "
     text += f"{counts}; n {found.n}"
-    if found.verdict in ("depends", "undecided") and (deciding := _deciding(found)):
+    if found.verdict in (DEPENDS, UNDECIDED) and (deciding := _deciding(found)):
         text += f". On {deciding}"
-    if found.verdict == "depends":
+    if found.verdict == DEPENDS:
         text += f". Lowest with {', '.join(found.results[0].combination.values.values())}"
     return text
 
@@ -216,7 +220,7 @@ def _tabulate_one_setting(judged: Sequence[JudgedClaim]) -> str:
         (
             _paper(one.paper, PAPERS),
             f"{one.claim.claim} ({one.claim.place})",
-            {"yes": "holds", "no": "does not hold"}[one.claim.holds],
+            HOLDS if one.claim.holds == "yes" else REFUTED,
             one.claim.here,
             f"{one.claim.environment}; n {one.claim.n}",
             as_code(one.claim.command),

@@ -68,10 +68,11 @@ def _read_file(path: Path) -> Cells:
             cell = ChoiceCell(data["kind"], data["place"], data["content"])
             columns = data["values"]
             seeds = range(data["first"], data["first"] + data["count"])
-            values = {
+            rows = {
                 seed: {name: column[i] for name, column in columns.items() if column[i] is not None}
                 for i, seed in enumerate(seeds)
             }
+            values = {seed: row for seed, row in rows.items() if row}
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise EvidenceError(f"{path}:{number}: not a cell: {error}") from error
         cells[cell.key] = StoredCell(cell, values)
@@ -79,9 +80,15 @@ def _read_file(path: Path) -> Cells:
 
 
 def _write_cell(folder: Path, stored: StoredCell) -> None:
-    """Write a cell into its file, whose lines are sorted by key; the file is replaced at once."""
+    """Write a cell into its file, whose lines are sorted by key; the file is replaced at once.
+
+    A column holds `null` where an instance has no such value; an instance with none at all is not played.
+    """
     path = folder / (stored.cell.place.replace("/", "-").replace(":", "-") + ".jsonl")
-    cells = _read_file(path) | {stored.cell.key: stored}
+    cells = _read_file(path)
+    if (there := cells.get(stored.cell.key)) is not None:  # another command may have played instances meanwhile
+        stored = StoredCell(stored.cell, there.values | stored.values)
+    cells[stored.cell.key] = stored
     lines = [_to_line(cells[key]) for key in sorted(cells)]
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -93,7 +100,7 @@ def _write_cell(folder: Path, stored: StoredCell) -> None:
 
 
 def _to_line(stored: StoredCell) -> str:
-    seeds = sorted(stored.values)
+    seeds = range(min(stored.values), max(stored.values) + 1)
     names = sorted({name for values in stored.values.values() for name in values})
     data = {
         "key": stored.cell.key,
@@ -102,7 +109,7 @@ def _to_line(stored: StoredCell) -> str:
         "content": stored.cell.content,
         "first": seeds[0],
         "count": len(seeds),
-        "values": {name: [_short(stored.values[seed].get(name)) for seed in seeds] for name in names},
+        "values": {name: [_short(stored.values.get(seed, {}).get(name)) for seed in seeds] for name in names},
     }
     return json.dumps(data, sort_keys=True, separators=(",", ":")) + "\n"
 
@@ -111,7 +118,7 @@ def _short(value: float | None) -> float | int | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-class Task(NamedTuple):
+class CellInstance(NamedTuple):
     """One instance of a cell."""
 
     cell: ChoiceCell
@@ -177,7 +184,7 @@ def claims_with_choices() -> list[str]:
     ]
 
 
-def _tasks(claims: Iterable[str], n: int | None, done: Cells) -> Iterator[Task]:
+def _tasks(claims: Iterable[str], n: int | None, done: Cells) -> Iterator[CellInstance]:
     """What is missing, cell by cell and seed by seed."""
     planned: set[str] = set()
     for claim in claims:
@@ -192,7 +199,7 @@ def _tasks(claims: Iterable[str], n: int | None, done: Cells) -> Iterator[Task]:
                 known = done[cell.key].values if cell.key in done else {}
                 for seed in range(play.first, play.first + count):
                     if seed not in known:
-                        yield Task(cell, play.agents[name], combination.setting, seed)
+                        yield CellInstance(cell, play.agents[name], combination.setting, seed)
 
 
 def count_missing(
@@ -212,7 +219,7 @@ def count_missing(
         yield claim, len(missing), len(every)
 
 
-def _play(task: Task) -> tuple[Task, Measures]:
+def _play(task: CellInstance) -> tuple[CellInstance, Measures]:
     return task, play_cell(task.cell.kind, task.agent, task.setting, task.seed)
 
 
@@ -244,7 +251,7 @@ def play_claims(
     tasks = list(_tasks(claims, n, done))
     began = written = time.monotonic()
     if jobs == 1:
-        results: Iterator[tuple[Task, Measures]] = map(_play, tasks)
+        results: Iterator[tuple[CellInstance, Measures]] = map(_play, tasks)
         pool = None
     else:
         pool = get_context("spawn").Pool(jobs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from drift_agents.analysis.runs import estimate
@@ -20,8 +20,7 @@ from research.choices.store import Cells, PlannedClaim, StoredCell
 from research.verify_map.significance import adjust_holm, p_value
 
 FOR, AGAINST, OPEN = "for", "against", "open"
-Verdict = Literal["holds", "depends", "does not hold", "undecided"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "depends", "does not hold", "undecided")
+VERDICTS = HOLDS, DEPENDS, REFUTED, UNDECIDED = ("holds", "depends", "does not hold", "undecided")
 
 POINTS = 3.0
 """An effect within so many points of 0 is none; of other units, so many percent of what is subtracted from."""
@@ -59,7 +58,7 @@ class ClaimVerdict(NamedTuple):
     play: ClaimPlay
     results: tuple[CombinationResult, ...]
     planned: int
-    verdict: Verdict | None
+    verdict: str | None
 
     @property
     def middle(self) -> CombinationResult:
@@ -129,15 +128,15 @@ def _say(effect: Estimate, margin: float, kind: str, paper: float | None) -> str
     return AGAINST if effect.high < 0 or is_none or misses else OPEN
 
 
-def _sum_up(results: Sequence[CombinationResult]) -> Verdict:
+def _sum_up(results: Sequence[CombinationResult]) -> str:
     says = [result.says for result in results]
     if AGAINST not in says and says[(len(says) - 1) // 2] == FOR:
-        return "holds"
+        return HOLDS
     if FOR in says and AGAINST in says:
-        return "depends"
+        return DEPENDS
     if FOR not in says and 2 * says.count(AGAINST) > len(says):
-        return "does not hold"
-    return "undecided"
+        return REFUTED
+    return UNDECIDED
 
 
 def correct_family(verdicts: Sequence[ClaimVerdict]) -> dict[str, float]:

@@ -178,7 +178,7 @@ def test_what_is_played_is_stored_and_not_played_again(
         path.unlink()
     original, seen = store._play, []
 
-    def interrupted(task: store.Task) -> Any:
+    def interrupted(task: store.CellInstance) -> Any:
         seen.append(task)
         if len(seen) == 4:
             raise KeyboardInterrupt
@@ -207,6 +207,17 @@ def test_a_file_of_cells_that_is_broken_is_named(tmp_path: Path) -> None:
     (tmp_path / "shop.jsonl").write_text(json.dumps({"kind": "experiment"}) + "\n", "utf-8")
     with pytest.raises(EvidenceError, match=r"shop\.jsonl:1: not a cell"):
         store.read_cells(tmp_path)
+
+
+def test_instances_may_have_gaps_and_come_from_two_commands(tmp_path: Path) -> None:
+    cell = ChoiceCell("traffic", "traffic", {"a": 1})
+    store._write_cell(tmp_path, store.StoredCell(cell, {1000: {"x": 0.5}, 1003: {"x": 1.0, "y": 2.0}}))
+    store._write_cell(tmp_path, store.StoredCell(cell, {1002: {"x": 0.0}}))
+    assert store.read_cells(tmp_path)[cell.key].values == {
+        1000: {"x": 0.5},
+        1002: {"x": 0.0},
+        1003: {"x": 1.0, "y": 2.0},
+    }
 
 
 def test_cells_are_keyed_by_their_content() -> None:
