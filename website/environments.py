@@ -30,6 +30,7 @@ GROUPS = {
     "house": "House",
     "tools": "Service desk",
     "facts": "Facts",
+    "repository": "Repository",
     "webshop": "Shop",
     "classic_control": "Classic control",
     "mujoco": "MuJoCo",

@@ -147,9 +147,9 @@ class RepositoryOracle(CommandOracle[Setting, int]):
 
     def _carry(self, old: Setting, new: Setting, task: int) -> Carried:
         """The change that was right before, submitted once; again if refusals were known before."""
-        survives = is_right(old[1], new[1], kind_of(task))
+        survives, is_same = is_right(old[1], new[1], kind_of(task)), old[1] == new[1]
         score = self._task_value(new, task, 0.0) if old[2] else 1.0 - new[2]
-        return Carried(score if survives else 0.0, STEPS, 0 if survives else 1, STEPS)
+        return Carried(score if survives else 0.0, STEPS, 0 if is_same else 1, STEPS)
 
     def _restore(self, state: Any, tick: int) -> RepositoryEpisode:
         """An episode at a state, under the conventions of the tick."""

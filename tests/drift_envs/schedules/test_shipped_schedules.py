@@ -18,6 +18,8 @@ from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.oracle import HouseOracle
 from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.mountain_car.oracle import CarOracle
+from drift_envs.envs.repository.conventions import REPOSITORY_KNOBS
+from drift_envs.envs.repository.oracle import RepositoryOracle
 from drift_envs.envs.tools.interface import TOOLS_KNOBS
 from drift_envs.envs.tools.oracle import DeskOracle
 from drift_envs.envs.webshop.env import WEBSHOP_KNOBS
@@ -33,6 +35,7 @@ TABLES = {
     "house": ("DriftHouse-v0", HOUSE_KNOBS, HouseOracle),
     "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
     "mountain_car_continuous": ("DriftMountainCarContinuous-v0", MOUNTAIN_CAR_CONTINUOUS_KNOBS, CarOracle),
+    "repository": ("DriftRepository-v0", REPOSITORY_KNOBS, RepositoryOracle),
     "tools": ("DriftTools-v0", TOOLS_KNOBS, DeskOracle),
     "webshop": ("DriftWebShop-v0", WEBSHOP_KNOBS, ShopOracle),
 }
@@ -60,6 +63,9 @@ CONTROLS = {
     "mountain_car/explicit",
     "mountain_car_continuous/null",
     "mountain_car_continuous/explicit",
+    "repository/harmless",
+    "repository/null",
+    "repository/null:flaky",
     "tools/errors",
     "tools/harmless",
     "tools/null",
@@ -95,6 +101,7 @@ OTHER_RHYTHMS = {
     "facts/ramp:silent",
     "facts/weekly",
     "house/wander",
+    "repository/recurring",
     "house/weekly",
     "frozen_lake/explicit:gradual",
     "frozen_lake/thaw:walk",
@@ -110,6 +117,7 @@ UNCHANGED = (
     *STILL,
     "facts/confuse",
     "facts/hearsay",
+    "repository/null:flaky",
     "/null",
     "/seen",
     "/unseen",
@@ -143,7 +151,7 @@ def horizon(name: str) -> int:
 
 def has_tasks(name: str) -> bool:
     """Whether the seed draws tasks, which an oracle then needs."""
-    return TABLES[name.split("/")[0]][2] in (DeskOracle, FactsOracle, HouseOracle, ShopOracle)
+    return TABLES[name.split("/")[0]][2] in (DeskOracle, FactsOracle, HouseOracle, RepositoryOracle, ShopOracle)
 
 
 def oracles(name: str, seed: int = 0):
