@@ -1,5 +1,6 @@
 """How messages of errors write keys, values and known names, and what pydantic found wrong with data.
 
+* `describe_os_error` - why a file or a folder cannot be written
 * `represent`, `show` - a value as Python writes it, and as YAML does
 * `key_path`, `nearest` - the way to a value, and the known names that are most like an unknown one
 * `broken_rule`, `describe_invalid` - what is wrong with data that a pydantic model refuses
@@ -44,6 +45,18 @@ def show(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = represent(value)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 4]} ..."
+
+
+def describe_os_error(error: OSError) -> str:
+    """Why a file or a folder cannot be written.
+
+    Example:
+        >>> describe_os_error(FileExistsError(17, "File exists"))
+        'a file or a broken link has the name of a folder'
+    """
+    if isinstance(error, (FileExistsError, NotADirectoryError)):  # from making folders
+        return "a file or a broken link has the name of a folder"
+    return error.strerror or str(error)
 
 
 def key_path(path: Iterable[str | int]) -> str:

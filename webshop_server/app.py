@@ -19,6 +19,7 @@ from typing import Any
 from flask import Flask, Response, current_app, request
 from waitress import create_server, wasyncore
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.exceptions import HTTPException
 
 from webshop_server.catalogue import Catalogue
@@ -229,9 +230,26 @@ def _show_http_error(error: HTTPException) -> Response:
     return respond_with(error.code or 500, error.name, error.description or "")
 
 
+class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
+    """Refuses requests whose length is said twice: a proxy before the shop could read another one (RFC 9112, 6.1)."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Parse the first line and the headers.
+
+        Raises:
+            ParsingError: if a header is invalid, or two of them say how long the body is.
+        """
+        super().parse_header(header_plus)
+        # Waitress removes the header of a chunked request; in HTTP/1.0 there is none.
+        length, old = "CONTENT_LENGTH" in self.headers, "TRANSFER_ENCODING" in self.headers
+        if old or (length and self.chunked):
+            raise ParsingError("Transfer-Encoding should stand without Content-Length, in HTTP/1.1")
+
+
 class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     """A connection that is closed if it is slow, or idle while others wait."""
 
+    parser_class = _Parser
     _begun: float | None = None
 
     def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:

@@ -19,12 +19,27 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup, TyperOption
 
-__all__ = ["AllowHost", "HostRule", "Json", "Verbosity", "make_app", "print_json", "refuse", "run_app", "verbosity_of"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "AllowHost",
+    "HostRule",
+    "Json",
+    "Verbosity",
+    "make_app",
+    "make_console",
+    "plain_text",
+    "print_json",
+    "refuse",
+    "run_app",
+    "verbosity_of",
+]
 
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -130,6 +145,64 @@ def make_app(
     return app
 
 
+_BIDIRECTIONAL = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *_BIDIRECTIONAL)
+}
+
+
+def plain_text(text: str) -> str:
+    r"""A text whose control characters, all but tab and newline, are written as Python writes them.
+
+    Names and texts of files that others made could otherwise move the cursor, hide lines, or set a terminal's title.
+
+    Example:
+        >>> plain_text("a \x1b[31mred\x1b[0m name")
+        'a \\x1b[31mred\\x1b[0m name'
+    """
+    return text.translate(_SHOWN)
+
+
+class PlainOutput:
+    """An output stream that writes no control characters; Rich's consoles write their own colours to the stream below.
+
+    Args:
+        stream: the stream.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self.rich_proxied_file.write(plain_text(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts."""
+        self.rich_proxied_file.writelines(map(plain_text, lines))
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the stream has."""
+        return getattr(self.rich_proxied_file, name)
+
+
+def make_console(**options: Any) -> Console:
+    """A console of Rich, in whose texts control characters are written as Python writes them.
+
+    Args:
+        options: of `rich.console.Console`.
+    """
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def render(self, *arguments: Any, **more: Any) -> Any:
+            for segment in super().render(*arguments, **more):
+                yield segment if segment.control else segment._replace(text=plain_text(segment.text))
+
+    return PlainConsole(**options)
+
+
 def refuse(option: str, rule: str, value: object) -> typer.BadParameter:
     """The usage error of an option.
 
@@ -164,13 +237,36 @@ def run_app(
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) < NARROWEST:
         del os.environ["COLUMNS"]
+    raw = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (None if one is None else PlainOutput(one) for one in raw)  # type: ignore[assignment]
+    try:
+        return _run(app, program, words, status_of, words_of)
+    finally:
+        sys.stdout = raw[0] if isinstance(sys.stdout, PlainOutput) else sys.stdout
+        sys.stderr = raw[1]
+
+
+def _run(
+    app: typer.Typer,
+    program: str,
+    words: list[str],
+    status_of: Callable[[Exception], int | None],
+    words_of: Callable[[Exception], str],
+) -> int:
+    """Run a command whose output is plain text."""
     try:
         with warnings.catch_warnings():
             if DEBUG not in words:
                 warnings.showwarning = partial(_show_warning, program)
             status = app(words, prog_name=program, standalone_mode=False, obj=words)
         sys.stdout.flush()
-    except (typer.Abort, KeyboardInterrupt):  # older versions of Typer report an interruption as `Abort`
+    except (typer.Abort, KeyboardInterrupt) as error:  # older versions of Typer report an interruption as `Abort`
+        # Click takes every `EOFError` for the end of the input that a prompt reads; no command here has a prompt.
+        if isinstance(error.__cause__, EOFError):
+            if DEBUG in words:
+                traceback.print_exc()
+            print(f"{program}: a file or a connection ended too early: {error.__cause__}", file=sys.stderr)
+            return FAILED
         status = INTERRUPTED
     except _USAGE_ERROR as error:
         context = getattr(error, "ctx", None)

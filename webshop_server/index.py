@@ -175,7 +175,7 @@ def _load(place: Path, catalogue: Catalogue) -> CatalogueIndex:
             len(postings.order),
         ):
             raise ValueError("its parts do not fit together")
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, EOFError, ValueError, TypeError, RecursionError) as error:
         reason = f"the index `{place}` is damaged: {error}; remove it, and it is made again"
         raise CatalogueError(reason) from error
     return CatalogueIndex(catalogue, SearchIndex(vocabulary, postings), goals)

@@ -66,7 +66,7 @@ def read_mark(place: Path) -> dict[str, Any] | None:
     """Return the mark of a complete index in a folder, `None` without one."""
     try:
         return dict(json.loads((place / "mark.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from webshop_server.command_line import make_console
+
 Report = Callable[[float], None]
 """Called with the share of a stage that is done, 0 to 1."""
 
@@ -23,11 +25,10 @@ def show_progress(*, is_shown: bool = True) -> Iterator[Stage]:
     Args:
         is_shown: whether it is shown at all.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not is_shown) as bar:
+    with Progress(*columns, console=make_console(stderr=True), disable=not is_shown) as bar:
         task = bar.add_task("", total=1.0, start=False)
 
         def begin(name: str) -> Report:

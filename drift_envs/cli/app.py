@@ -33,6 +33,7 @@ from drift_envs.command_line import (
     Json,
     Verbosity,
     make_app,
+    make_console,
     print_json,
     refuse,
     run_app,
@@ -98,9 +99,7 @@ def _words_of(error: Exception) -> str:
 
 def _make_console() -> Console:
     """The console for tables, as wide as the terminal."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=False, emoji=False)
+    console = make_console(highlight=False, soft_wrap=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from rich.text import Text
 
 from drift_envs.checks import check_integer
 from drift_envs.cli.recording import RECORDING_SUFFIX, read_recording, to_action
+from drift_envs.command_line import make_console
 from drift_envs.datasets import DatasetOptions, ReplayedEpisode, read_streams, write_dataset, write_minari
 from drift_envs.datasets.streams import load_minari
 from drift_envs.entry_points import make_from_schedule
@@ -141,6 +141,6 @@ def _bar(name: str, total: int, is_quiet: bool) -> Iterator[Any]:
     """A bar on standard error; it yields a function that advances it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, *times, console=Console(file=sys.stderr), disable=is_quiet) as progress:
+    with Progress(*columns, *times, console=make_console(stderr=True), disable=is_quiet) as progress:
         task = progress.add_task(name, total=total)
         yield lambda done: progress.advance(task, done)

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.options import prepare_file
+from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
@@ -262,12 +262,11 @@ def write_draft(env_id: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")
         return
+    if out.is_file():
+        raise ArgumentError(f"`--out` should be a file that does not exist. Received {str(out)!r}")
     prepare_file(out)
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise ArgumentError(f"`--out` should be a file that does not exist. Received {str(out)!r}") from error
+    with write_whole(out) as part:
+        part.write_text(text, encoding="utf-8")
     print(f"wrote {out}; next: drift-envs show {out}")
 
 

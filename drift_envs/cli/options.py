@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from drift_envs.errors import ArgumentError, UnknownChoiceError
+from drift_envs.error_messages import describe_os_error
+from drift_envs.errors import ArgumentError, StateError, UnknownChoiceError
 
 LARGEST = 1_000_000
 """The largest count, where no other limit is stated."""
@@ -139,8 +142,34 @@ def prepare_file(path: Path, endings: Sequence[str] = (), option: str = "--out")
         is_new = not path.exists()
         path.open("ab").close()
         if is_new:
-            path.unlink()
+            path.resolve().unlink()  # of a link that leads to no file yet, the link stays
     except OSError as error:
         raise ArgumentError(
-            f"`{option}` should be a file that can be written: {error.strerror}. Received {str(path)!r}"
+            f"`{option}` should be a file that can be written: {describe_os_error(error)}. Received {str(path)!r}"
         ) from error
+
+
+@contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """The name under which a file is written; it gets its own name when it is complete.
+
+    Args:
+        path: the file. A link is followed; a device or a pipe is written as it is.
+
+    Raises:
+        StateError: if it cannot be written; what was there before stays, and nothing incomplete.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        part = target
+    else:
+        part = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    try:
+        yield part
+        if part != target:
+            os.replace(part, target)
+    except OSError as error:
+        raise StateError(f"{path}: cannot be written: {describe_os_error(error)}") from error
+    finally:
+        if part != target:
+            part.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.options import prepare_file
+from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.plots import stagger, write_names
@@ -254,7 +254,8 @@ def draw_picture(scheduled: ScheduledEnv, stop: int, path: Path) -> int:
         {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[scheduled.schedule.clock]
     )
     figure.suptitle(scheduled.schedule.name, fontsize=12)
-    figure.savefig(path, dpi=150)
+    with write_whole(path) as part:
+        figure.savefig(part, dpi=150)
     return left_out
 
 

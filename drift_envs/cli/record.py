@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,9 +16,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.cli.options import prepare_file
+from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.cli.recording import RECORDING_SUFFIX, Recording, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
+from drift_envs.command_line import make_console
 from drift_envs.datasets.recorder import Act, make_policy
 from drift_envs.errors import (
     ArgumentError,
@@ -96,23 +98,19 @@ def record(options: RecordOptions) -> None:
     recording = _read_policy(options)
     film_of = _film_policy(options) if recording is None else _film_recording(recording, options)
     counts: dict[str, int] = {}
-    with film_of as (clips, fps):
+    with film_of as (clips, fps), write_whole(options.out) as part:
         if suffix == ".png":
-            write_sheet(
-                list(_counted(clips, counts)), options.out, pick_before_last if options.env_id == SHOP else None
-            )
+            write_sheet(list(_counted(clips, counts)), part, pick_before_last if options.env_id == SHOP else None)
         else:
             frames = (frame for _, clip in _counted(clips, counts) for frame in [*clip, *[clip[-1]] * HOLD])
-            write_film(frames, options.out, options.fps or fps)
+            write_film(frames, part, options.fps or fps)
     parts = ", ".join(f"{name} {count} frames" for name, count in counts.items())
     print(f"wrote {options.out}: {parts if len(counts) <= MOST_PARTS else f'{sum(counts.values()):,} frames'}")
 
 
 def _counted(clips: Iterable[Clip], counts: dict[str, int]) -> Iterator[Clip]:
     """The clips as they come, so that a film of any length needs the memory of one, with a line on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     with console.status("recording") if console.is_terminal else nullcontext() as status:
         for name, frames in clips:
             counts[name] = len(frames)
@@ -347,7 +345,9 @@ def write_sheet(clips: Sequence[Clip], path: Path, pick: Callable[[int], Sequenc
             sheet[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
             left += frame.shape[1] + GAP
         top += height + GAP
-    pygame.image.save(pygame.surfarray.make_surface(sheet.swapaxes(0, 1)), path)
+    picture = io.BytesIO()  # SDL's own file has no reason for a failure
+    pygame.image.save(pygame.surfarray.make_surface(sheet.swapaxes(0, 1)), picture, ".png")
+    path.write_bytes(picture.getvalue())
 
 
 def pick_thirds(count: int) -> list[int]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from drift_envs.cli.options import write_whole
 from drift_envs.cli.scheduled import ScheduledEnv, read_schedule, table_of
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value, thaw
@@ -349,5 +350,5 @@ def print_severities(console: Console, rows: Sequence[MeasuredDrift]) -> None:
 def write_severities(rows: Sequence[MeasuredDrift], path: Path) -> None:
     """Write the figures as CSV."""
     lines = [(schedule, drift, *(f"{one:.6g}" for one in figures)) for schedule, drift, *figures in rows]
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with write_whole(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([MeasuredDrift._fields, *lines])

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.error_messages import show
+from drift_envs.error_messages import describe_os_error, show
 from drift_envs.errors import ArgumentError, StateError, needs_extra
 
 EXTRA = "dataset"
@@ -56,7 +56,7 @@ class DatasetFolder:
         try:
             (self.path / STEPS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArgumentError(f"{self.path}: cannot be written: {error.strerror}") from error
+            raise ArgumentError(f"{self.path}: cannot be written: {describe_os_error(error)}") from error
         text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         self._replace(self.path / MANIFEST, lambda part: part.write_text(text, "utf-8"))
 
@@ -71,7 +71,7 @@ class DatasetFolder:
             content = json.loads(path.read_text("utf-8"))
         except OSError as error:
             raise ArgumentError(f"{path}: cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ArgumentError(f"{path}: is no manifest of a data set: {error}") from error
         if not isinstance(content, dict) or content.get("version") != 1:
             raise ArgumentError(f"{path}: `version` should be 1. Received {show(content)}")

@@ -204,3 +204,20 @@ def test_a_long_build_is_announced(path, monkeypatch, capsys):
     error = capsys.readouterr().err
     assert f"indexing 400 listings of `{path}`, once, about 0 seconds" in error
     assert "100%" in error
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"x" * 10, b"[" * 100_000], ids=["empty", "short", "x", "deep"])
+def test_every_damaged_part_is_named(path, content):
+    """NumPy ends in an `EOFError` at an empty file, JSON in a `RecursionError` at a deep one."""
+    open_index(Catalogue(path))
+    index = get_index_path(path)
+    for name in ("order.npy", "counts.npy", "goals_synthetic_words.npy", "vocabulary.json"):
+        part = index / name
+        if not part.is_file():
+            part = next(iter(sorted(index.glob("goals_*.npy"))))
+        before = part.read_bytes()
+        part.write_bytes(content)
+        with pytest.raises(CatalogueError, match=r"is damaged: .*; remove it, and it is made again"):
+            open_index(Catalogue(path))
+        part.write_bytes(before)
+    open_index(Catalogue(path))

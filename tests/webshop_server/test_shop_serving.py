@@ -139,3 +139,29 @@ def test_the_largest_body_is_read(inventory):
     with running_server(inventory) as address, contextlib.closing(http.client.HTTPConnection(*address)) as connection:
         connection.request("POST", "/fixed_0", body=b"x" * MAX_BODY)
         assert connection.getresponse().status == 200
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\ntransfer-encoding:\tChunked\r\ncontent-length:5\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_a_request_whose_length_is_said_twice_is_refused_and_closes_the_connection(inventory, head):
+    with running_server(inventory) as address, socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(head + b"GET /fixed_1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
+    assert answer.count(b"\r\nServer:") <= 1
+    assert b"fixed_1" not in answer
+
+
+def test_a_chunked_request_is_still_answered(inventory):
+    with running_server(inventory) as address, socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(b"GET /fixed_0 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")

@@ -306,7 +306,7 @@ def _read_parquet(path: Path) -> EvidenceTable:
     try:
         table = parquet.read_table(path)
         about = json.loads((table.schema.metadata or {}).get(b"drift-envs", b"{}"))
-    except (OSError, pyarrow.ArrowException, ValueError) as error:
+    except (OSError, pyarrow.ArrowException, ValueError, RecursionError) as error:
         raise EvidenceError(f"{path}: cannot be read: {first_line(error)}") from error
     if about.get("format") != FORMAT or table.column_names != [*CELL, *EPISODE]:
         raise EvidenceError(

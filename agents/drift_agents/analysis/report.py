@@ -25,6 +25,7 @@ from drift_agents.analysis.tables import (
 )
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import REPORT, write_text
+from drift_envs.command_line import plain_text
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",
@@ -101,7 +102,7 @@ def write_report(folder: Path, console: Console | None = None, *, full: bool = F
     path = folder / REPORT
     refusal = None
     try:
-        write_text(path, to_text(manifest, report))
+        write_text(path, plain_text(to_text(manifest, report)))
     except ExperimentError as error:
         if console is None:
             raise

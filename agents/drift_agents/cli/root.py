@@ -26,6 +26,7 @@ from webshop_server.command_line import (
     run_app,
     verbosity_of,
 )
+from webshop_server.command_line import make_console as make_plain_console
 
 __all__ = [
     "AllowHost",
@@ -107,10 +108,8 @@ def _status_of(error: Exception) -> int | None:
 
 def make_console() -> Console:
     """Make the console of tables: as wide as the terminal, `WIDTH` columns in a file."""
-    from rich.console import Console
-
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if is_known else WIDTH, highlight=False, emoji=False)
+    return make_plain_console(width=None if is_known else WIDTH, highlight=False, emoji=False)
 
 
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")

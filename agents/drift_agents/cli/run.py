@@ -49,6 +49,7 @@ from drift_envs.command_line import Verbosity, refuse
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
 from drift_envs.schedule.yaml import YamlError, parse_yaml, split_suffix
+from webshop_server.command_line import make_console
 
 OF_SCHEDULES = ("recall", "matching")
 """Keys that a file has for single schedules alone; `--set` gives them to all."""
@@ -470,7 +471,7 @@ class _Bars(Progress):
 
     def __init__(self, service: Service | None, disable: bool) -> None:
         self._service = service  # before the base's constructor, which renders
-        console = Console(stderr=True)
+        console = make_console(stderr=True)
         super().__init__(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=console.width - FIGURES)),
             BarColumn(bar_width=None, table_column=Column(ratio=1)),

@@ -34,6 +34,7 @@ from drift_agents.experiment.config import hash_content, without_prices
 from drift_agents.experiment.logs import to_line
 from drift_agents.part_file import part_files
 from drift_envs._version import __version__
+from drift_envs.error_messages import describe_os_error
 from drift_envs.schedule.model import Schedule
 
 MANIFEST, CELLS, EPISODES, REPORT = "run.json", "cells", "episodes.jsonl", "report.md"
@@ -220,7 +221,7 @@ class RunFolder:
         try:
             holder = json.loads((self.path / HOLDER).read_text("utf-8"))
             return f": process {holder['pid']} on {holder['host']}, since {holder['since']}"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return ""
 
     def _empty(self) -> None:
@@ -276,11 +277,15 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     part = path.with_name(f"{path.name}{_PART}")
     with _writing(path):
         path.parent.mkdir(exist_ok=True)
-        with open(part, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        try:
+            with open(part, "wb") as file:
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
@@ -289,7 +294,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+        raise ExperimentError(f"{path}: cannot be written: {describe_os_error(error)}") from error
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -310,7 +315,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ExperimentError(f"{folder}: holds no run, {MANIFEST} is missing") from error
     except NotADirectoryError as error:
         raise ExperimentError(f"{folder}: should be the folder of a run, and is a file") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExperimentError(f"{path}: cannot be read: {error}") from error
     if not isinstance(data, dict) or "config_hash" not in data:
         raise ExperimentError(f"{path}: does not describe a run")
@@ -348,7 +353,25 @@ def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
     with _writing(path):
         if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_parts(path, [text])
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a text file piece by piece; it has its name only when it is complete.
+
+    Args:
+        path: the file. A link is followed; a device or a pipe is written as it is.
+
+    Raises:
+        ExperimentError: if it cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        with _writing(path), open(path, "w", encoding="utf-8") as file:
+            file.writelines(parts)
+    else:
+        with _writing(path):
+            target = path.resolve()
+        _write_whole(target, (part.encode() for part in parts))
 
 
 def finished_lines(folder: Path) -> Path:

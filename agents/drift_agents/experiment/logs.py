@@ -102,7 +102,7 @@ def from_line(line: str, where: str) -> dict[str, Any]:
     """
     try:
         row = json.loads(line, parse_constant=_refuse_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExperimentError(f"{where}: not a line of a run: {error}") from error
     if not isinstance(row, dict) or not isinstance(extra := row.pop(EXTRA, {}), dict) or list(row) != list(_KINDS):
         missing = [field for field in _KINDS if not isinstance(row, dict) or field not in row]

@@ -395,7 +395,7 @@ class ReplyStore:
         for key, question, reply in self._query("SELECT key, question, reply FROM replies ORDER BY key"):
             try:
                 request = dict(json.loads(zlib.decompress(question)))
-            except (zlib.error, TypeError, ValueError) as error:
+            except (zlib.error, TypeError, ValueError, RecursionError) as error:
                 raise self._damaged(key, f"its request: {error}") from error
             yield request, self._parse(key, reply)
 

@@ -26,7 +26,7 @@ from drift_agents.analysis.names import shorten_labels
 from drift_agents.analysis.plots import FAMILY_COLOURS
 from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import PAGE, TRACES
+from drift_agents.experiment.folder import PAGE, TRACES, write_parts
 from drift_agents.experiment.logs import TRAIN
 from drift_agents.experiment.trace import SUFFIX, read_header, read_trace
 from drift_envs.command_line import HostRule
@@ -55,11 +55,10 @@ def write_page(folder: Path, out: Path | None = None, contents: InspectData | No
     contents.check_steps()
     path = folder / PAGE if out is None else out
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(page_parts(contents))
-    except OSError as error:
+        write_parts(path, page_parts(contents))
+    except ExperimentError as error:
         elsewhere = "" if out is not None else f". Elsewhere: drift-agents inspect {folder} --out FILE"
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}{elsewhere}") from error
+        raise ExperimentError(f"{error}{elsewhere}") from error
     return path
 
 
