@@ -35,8 +35,8 @@ def _check_coder(
         ),
     ] = None,
     reference: Annotated[str, _played(metavar="A,B", help=f"Reference agents, or all: {', '.join(REFERENCES)}.")] = "",
-    schedule: Annotated[str, _played(metavar="NAME|FILE", help="What drifts.")] = "repository/explicit",
-    episodes: Annotated[int, _played(min=1, max=1000, metavar="N", help="Issues of each repository.")] = 36,
+    schedule: Annotated[str, _played(metavar="NAME|FILE", help="What drifts.")] = "repository/explicit:family",
+    episodes: Annotated[int, _played(min=1, max=1000, metavar="N", help="Issues of each repository.")] = 40,
     seeds: Annotated[int, _played(min=1, max=1000, metavar="N", help="Repositories; intervals from two on.")] = 1,
     attempts: Annotated[int, _played(min=1, max=9, metavar="N", help="Submissions of an issue.")] = 3,
     control: Annotated[

@@ -57,7 +57,7 @@ class CoderRun:
     agents: tuple[CodingAgent, ...]
     schedule: str
     seeds: tuple[int, ...] = (0,)
-    episodes: int = 36
+    episodes: int = 40
     attempts: int = 3
     time_limit: float = 900.0
     most_bytes: int = 2**30

@@ -183,7 +183,8 @@ def solve(task, notes):
     capped = re.search(r"`(\w+)_cap`\D*(\d+)", task) or re.search(r"`(\w+)_cap`.*?(\d+)", task, re.DOTALL)
     known = [name for name in names if find_rule(name)]
     new = [name for name in names if not find_rule(name)]
-    areas = [path.name for path in sorted(find_rule().parent.parent.iterdir()) if path.is_dir()]
+    charges = re.search(r"Charges for (.*),", Path("README.md").read_text(encoding="utf-8"))[1]
+    areas = charges.replace(" and", ",").split(", ")
     named = [area for area in re.findall(r"\w+", task) if area in areas]
     terms = _TERMS.search(task)
     rule = _read_rule(known[0]) if known else {"guards": [], "cap": None}
