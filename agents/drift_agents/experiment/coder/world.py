@@ -1,7 +1,7 @@
 """The repository that a coding agent works in: its issues, its commits, and the verdicts on what was submitted.
 
-A lifetime is a pure function of schedule and seed: flaky refusals too are drawn by episode and attempt, so that all
-agents, and an agent with and without its memory, meet the same ones.
+It is that of `DriftRepository-v0` with the same schedule and seed, and a pure function of them. Flaky refusals are
+drawn by episode and attempt, so that all agents, and an agent with and without its memory, meet the same ones.
 """
 
 from __future__ import annotations
@@ -12,19 +12,13 @@ from typing import Any
 import numpy as np
 
 from drift_agents.experiment.coder.git import RepositoryCommit
+from drift_agents.experiment.environments import make_env
 from drift_envs.envs.repository.checks import CheckResult, check, refuse_falsely
-from drift_envs.envs.repository.conventions import (
-    MOST_PROJECTS,
-    NAMED,
-    REPOSITORY_KNOBS,
-    Conventions,
-    Statement,
-    read_statements,
-)
-from drift_envs.envs.repository.issues import ISSUES_OF_A_PROJECT, Issue, apply_change
+from drift_envs.envs.repository.conventions import NAMED, Statement, read_statements
+from drift_envs.envs.repository.issues import Issue, apply_change
 from drift_envs.envs.repository.lifetime import ProjectLifetime
+from drift_envs.errors import StateError
 from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.timeline import Timeline
 
 _STREAM = 0xC0DE
 _CORRECTION = 1 / 3
@@ -49,26 +43,26 @@ class CoderWorld:
 
     def __init__(self, schedule: Schedule, seed: int, attempts: int) -> None:
         self.schedule, self.seed, self._attempts = schedule, seed, attempts
-        self._timeline = Timeline(schedule, REPOSITORY_KNOBS, seed)
-        self._rng = np.random.default_rng([_STREAM, seed])
-        number = int(self._knobs_at(0)["project"]) or 1 + int(self._rng.integers(MOST_PROJECTS))
-        self._lifetime = ProjectLifetime(number)
-        self._queue: list[int] = []
+        self._env = make_env(schedule)
+        self._env.reset(seed=seed)
         self.commits: list[RepositoryCommit] = []
         self._episode = -1
-
-    def _knobs_at(self, tick: int) -> dict[str, Any]:
-        return {knob.name: knob.default for knob in REPOSITORY_KNOBS.values()} | dict(self._timeline.values(tick))
+        self._verdicts: list[CheckResult] = []
 
     @property
     def name(self) -> str:
         """The name of the project."""
-        return self._lifetime.project.package
+        return str(self._lifetime.project.package)
+
+    @property
+    def _lifetime(self) -> ProjectLifetime:
+        found: ProjectLifetime = self._env.unwrapped.lifetime  # type: ignore[attr-defined]
+        return found
 
     @property
     def knobs(self) -> dict[str, Any]:
         """The value of every knob."""
-        return self._knobs_at(self._episode)
+        return dict(self._env.get_wrapper_attr("knobs_at")(self._episode))
 
     @property
     def changed(self) -> list[str]:
@@ -82,12 +76,12 @@ class CoderWorld:
         Args:
             episode: its number, one more than that of the last one.
         """
+        self._env.reset(seed=None if episode else self.seed)
         self._episode = episode
-        if not self._queue:
-            self._queue = self._rng.permutation(ISSUES_OF_A_PROJECT).tolist()
-        knobs = self.knobs
-        life = self._lifetime
-        self._issue: Issue = life.begin(self._queue.pop(), Conventions.of(knobs), int(knobs["docs_lag"]))
+        life, knobs = self._lifetime, self.knobs
+        if life.issue is None:
+            raise StateError("the repository has no issue")
+        self._issue: Issue = life.issue
         files = self.commits[-1].files if self.commits else {}
         if not self.commits:
             self.commits.append(RepositoryCommit("Start the project", life.project.files()))
@@ -98,7 +92,7 @@ class CoderWorld:
         self._is_flaky = (draws.random(max(self._attempts, 2)) < knobs["flaky"]).tolist()
         self._flaky_logs = [refuse_falsely(life.project, self._issue, draws) if one else "" for one in self._is_flaky]
         self._price = float(knobs["rerun_price"])
-        self._verdicts: list[CheckResult] = []
+        self._verdicts = []
         self._submitted: Mapping[str, str] | None = None
         self._is_accepted = False
         self._reruns = 0
@@ -164,7 +158,7 @@ class CoderWorld:
         return {
             "env": str(self.schedule.env), "schedule": self.schedule.name,
             "schedule_hash": self.schedule.content_hash(), "seed": self.seed, "episode": self._episode,
-            "phase": self._timeline.phase(self._episode).id, "tick": self._episode,
+            "phase": self._env.phase.id, "tick": self._episode,
         }  # fmt: skip
 
     def read_statements(self, text: str) -> Iterator[Statement]:
