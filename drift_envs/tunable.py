@@ -232,14 +232,14 @@ class PoisonedEnv(TunableEnv):
 
     poison_after = KnobAttribute()
     _poison_after: int = 0
-    _visits: VisitCounts
+    _visits: VisitCounts | None = None  # made when a place is first visited
     _shares_visits = False
     _leader: TunableEnv
 
     def _clear_visits(self) -> None:
         """Begin an episode: forget all visits, unless they are another instance's."""
         if not self._shares_visits:
-            self.__dict__.pop("_visits", None)
+            self._visits = None
 
     def share_visits(self, leader: TunableEnv) -> None:
         """Count the visits of another instance from now on, instead of own ones.
@@ -255,9 +255,10 @@ class PoisonedEnv(TunableEnv):
         owner = self
         while owner._shares_visits:
             owner = owner._leader  # type: ignore[assignment]
-        if "_visits" not in vars(owner):
-            owner._visits = VisitCounts()
-        return owner._visits
+        visits = owner._visits
+        if visits is None:
+            visits = owner._visits = VisitCounts()
+        return visits
 
     def _save_visits(self) -> list[tuple[Any, int]]:
         return list(self.visits.items())

@@ -24,7 +24,7 @@ class AttributeEnv(TunableEnv):
     stores_knobs = False
     _knob_of: ClassVar[Mapping[str, str]] = {}
     """The knob that is set where an attribute is set by its name, or by that of the attribute that it stands for."""
-    attribute_knobs: AttributeKnobs
+    attribute_knobs: AttributeKnobs = None  # type: ignore[assignment]  # until the environment is complete
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Find the names that stand for knobs."""
@@ -39,7 +39,7 @@ class AttributeEnv(TunableEnv):
             DrivenKnobError: if a schedule drives that knob.
             KnobError: if the value breaks a rule, or is that of an attribute that a factor multiplies.
         """
-        knobs = self.__dict__.get("attribute_knobs") if name in self._knob_of else None
+        knobs = self.attribute_knobs if name in self._knob_of else None
         if knobs is None or knobs.is_writing:
             object.__setattr__(self, name, value)
             return
@@ -50,7 +50,7 @@ class AttributeEnv(TunableEnv):
 
     def __getattr__(self, name: str) -> Any:
         """A knob by its name where the attribute has another one."""
-        if name in type(self)._knob_of and "attribute_knobs" in self.__dict__:
+        if name in type(self)._knob_of and self.attribute_knobs is not None:
             return self.read_knobs()[type(self)._knob_of[name]]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

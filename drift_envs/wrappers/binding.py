@@ -67,10 +67,9 @@ class KnobBinder:
         """Whether the environment's knobs can be lost: by its own `reset`, in a copy, or from outside."""
         return self._keeper is not None
 
-    @property
-    def has_changed(self) -> Callable[[], bool] | None:
-        """Whether a driven knob may have been lost; `None` where steps cannot lose one."""
-        return self._keeper.has_changed if self.is_foreign else None
+    def has_changed(self) -> bool:
+        """Whether a driven knob of an environment of another package may have been lost."""
+        return self.is_foreign and self._keeper.has_changed()
 
     def refuse_lost(self, tick: int) -> None:
         """Refuse that a driven knob does not have the value that was set last.

@@ -10,7 +10,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.attributes.shared_parts import join_arrays, rebind, shared_arrays
@@ -24,8 +23,8 @@ from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeMove, TimeWarnings, read_options
 from drift_envs.wrappers.effects import (
     MASK_METHODS,
+    ActionCheck,
     is_element,
-    is_finite,
     permute_mask,
     permute_masks,
     wrong_action,
@@ -141,9 +140,8 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         gym.Wrapper.__init__(self, binder.env)
         self._schedule = binder.schedule
         self._binder = binder
-        self._table = binder.table
         self._effective_schedule = binder.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
-        self._timeline = Timeline(self._effective_schedule, self._table, 0)
+        self._timeline = Timeline(self._effective_schedule, self._binder.table, 0)
         inner = find_drift(env)
         both = [] if inner is None else [name for name in self._timeline.names if name in inner.timeline.names]
         if inner is not None and both:
@@ -160,18 +158,14 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         self._oracle_factory = oracle
         self._oracle: Any = None
         self._notify = notify
-        self._notifies = notify != "none"
         self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
-        self._keeps = binder.keeps
-        self._drives_parts = binder.drives_parts(self._timeline.names)
-        space = env.action_space if self._keeps else None  # those of this package check actions themselves
-        self._takes_reals = isinstance(space, gym.spaces.Box) and bool(np.issubdtype(space.dtype, np.floating))
-        self._is_strict = self._takes_reals and not binder.is_foreign  # Gymnasium's Pendulum takes any shape
-        self._numbers = range(int(space.start), int(space.start + space.n)) if isinstance(space, Discrete) else None
-        self._has_changed = binder.has_changed
-        self._has_effects = binder.effects is not None
-        self._finishes = self._notifies or self._has_changed is not None or self._has_effects
-        self._is_plain = not self._finishes and not self._keeps  # a reset has to advance the clock and nothing else
+        keeps, has_effects, notifies = binder.keeps, binder.effects is not None, notify != "none"
+        self._check_action = ActionCheck(env.action_space, not binder.is_foreign) if keeps else None
+        # Environments and wrappers of this package check actions themselves.
+        is_own = not keeps and all(type(layer).__module__.startswith("drift_envs.") for layer in layers(env))
+        # Otherwise a step has to apply the values that are due and nothing else, and a reset to advance the clock.
+        self._is_watched = not is_own or notifies or has_effects
+        self._is_plain = not (keeps or notifies or has_effects)
         self._notified: Mapping[str, Value] | None = None
         self._time_warnings = TimeWarnings()
         self._move: TimeMove | None = None
@@ -190,20 +184,11 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         steps = clock.steps
         if steps >= clock.stop:
             self._apply_values()
-        if self._takes_reals and not is_finite(action):
-            raise ArgumentError(f"`action` should be finite numbers of {self.env.action_space}. Received {action!r}")
-        if self._is_strict and not is_element(action, self.env.action_space):
-            raise wrong_action(action, self.env.action_space)
-        if self._numbers is not None and isinstance(action, (int, np.integer)) and action not in self._numbers:
-            raise wrong_action(action, self.env.action_space)
-        try:
-            result = self.env.step(action)
-        except _REFUSALS as error:
-            if isinstance(error, DriftEnvsError) or is_element(action, self.env.action_space):
-                raise
-            raise wrong_action(action, self.env.action_space) from error
+        if self._is_watched:
+            return self._step_watched(action)
+        result = self.env.step(action)
         clock.steps = steps + 1  # after the step, so that time stands still if the action is refused
-        return self._finish(*result) if self._finishes else result
+        return result
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
@@ -216,11 +201,11 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             ArgumentError: if the seed or an option breaks a rule; the state is unchanged then.
         """
         clock = self._clock
-        if self._keeps and clock.stop != NOT_RESET:
-            self._check_knobs()
         if seed is None and options is None and self._is_plain and clock.stop != NOT_RESET:
             self._continue_time()
-            return self.env.reset(options=options)
+            return self.env.reset()
+        if self._binder.keeps and clock.stop != NOT_RESET:
+            self._check_knobs()
         if self._leader is not None:
             return self._reset_following(self._leader, seed, options)
         if seed is not None:
@@ -229,7 +214,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         mode = options.get("drift_clock") if isinstance(options, Mapping) else None
         rewinds = seed is not None and not (started and isinstance(mode, str) and mode == "continue")
         key = self._key_after(seed if rewinds else None)
-        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
+        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._binder.table, key)
         jump = NO_JUMP
         if options is not None:
             jump, options = read_options(options, timeline.first_tick)
@@ -291,7 +276,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     @property
     def knob_table(self) -> KnobTable:
         """All knobs that a schedule may drive in this environment."""
-        return self._table
+        return self._binder.table
 
     @property
     def phase(self) -> Phase:
@@ -465,7 +450,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         else:
             clock.stop = clock.until = NEVER
         if values is not clock.values:
-            self._set_values(values, clock.next_tick)
+            self._set_values(values)
 
     def _start_walk(self) -> Iterator[tuple[int, Mapping[str, Value]]]:
         """Iterate over the segments from the next tick on.
@@ -488,14 +473,14 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         clock.stop_at(stop)
         self._walk = None
         if values is not clock.values:
-            self._set_values(values, clock.next_tick)
+            self._set_values(values)
 
-    def _set_values(self, values: Mapping[str, Value], tick: int) -> None:
-        """Set the knobs to the values of a tick."""
+    def _set_values(self, values: Mapping[str, Value]) -> None:
+        """Set the knobs to the values of the next transition."""
         try:
             self._set_knobs(values)
         except KnobError:
-            self._lost.update((tick, name) for name in values)
+            self._lost.update((self._clock.next_tick, name) for name in values)
             raise
         except DrivenKnobError:
             self._check_knobs()  # names the tick
@@ -523,14 +508,14 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     def _reset_env(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment, and set again what it has lost by that."""
         observation, info = self._read_reset(self.env.reset(seed=seed, options=options))
-        if self._keeps:
+        if self._binder.keeps:
             if self._binder.set_again() and seed is not None:
                 # a reset with a seed may have built all anew, before the method was called; this one does not
                 observation, info = self._read_reset(self.env.reset(options=options))
                 self._binder.set_again()
             self._check_knobs()
         observation, info = self._permute_masks(observation, info)
-        return observation, {**info, "drift": self._drift_info()} if self._notifies else info
+        return observation, {**info, "drift": self._drift_info()} if self._notify != "none" else info
 
     def _undo_reset(self) -> Callable[[], None]:
         """A function that restores time, knobs and the random generator, in case the environment refuses an option."""
@@ -553,14 +538,15 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         state = None if generator is None else generator.bit_generator.state
 
         def undo() -> None:
-            vars(self).update(kept)
+            for name, value in kept.items():
+                setattr(self, name, value)
             self._walk = None
             base._np_random, base._np_random_seed = generator, seed
             if generator is not None:
                 generator.bit_generator.state = state
             values = self._clock.values
             if values is not None:
-                self._set_values(values, self._clock.tick)
+                self._set_values(values)
 
         return undo
 
@@ -607,15 +593,23 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         if clock.stop != NOT_RESET:
             self._visited.add(clock.since, clock.tick)
 
-    def _finish(
-        self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
-    ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """A transition with its knobs checked, its masks permuted, and the drift in its `info`."""
-        if self._has_changed is not None and self._has_changed():
+    def _step_watched(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """A step whose action and knobs are checked, with its masks permuted and the drift in its `info`."""
+        clock, space = self._clock, self.env.action_space
+        if self._check_action is not None:
+            self._check_action(action)
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+        except _REFUSALS as error:
+            if isinstance(error, DriftEnvsError) or is_element(action, space):
+                raise
+            raise wrong_action(action, space) from error
+        clock.steps += 1
+        if self._binder.has_changed():
             self._check_knobs()
-        if self._has_effects:
+        if self._binder.effects is not None:
             observation, info = self._permute_masks(observation, info)
-        if self._notifies:
+        if self._notify != "none":
             info = {**info, "drift": self._drift_info()}
         return observation, reward, terminated, truncated, info
 
@@ -647,7 +641,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the oracle and the iterator over segments, which are made again when needed."""
-        shared = shared_arrays(self.unwrapped) if self._drives_parts else []
+        shared = shared_arrays(self.unwrapped) if self._binder.drives_parts(self._timeline.names) else []
         return {**self.__dict__, "_oracle": None, "_walk": None, "_shared": shared}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -667,7 +661,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
         made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
-        if self._drives_parts:
+        if self._binder.drives_parts(self._timeline.names):
             for function in rebind(layers(made), memo):
                 self._refuse_original(function)
         return made

@@ -209,13 +209,11 @@ class Effects(InternalWrapper):
         delay, space = values["action_delay"], self.env.action_space
         if delay and not _can_wait(action, space):  # else it would be refused in the place of a later one
             raise wrong_action(action, space)
-        self._done.append(np.copy(action) if isinstance(action, np.ndarray) else action)
-        carried_out = self._done[-1 - min(delay, len(self._done) - 1)]
-        try:
-            observation, reward, terminated, truncated, info = self.env.step(carried_out)
-        except Exception:
-            self._done.pop()  # a refused action is not done later either
-            raise
+        action = np.copy(action) if isinstance(action, np.ndarray) else action
+        waiting = min(delay, len(self._done))
+        carried_out = self._done[-waiting] if waiting else action
+        observation, reward, terminated, truncated, info = self.env.step(carried_out)
+        self._done.append(action)  # after the step: a refused action is not done later either
         self.carried_out = carried_out
         if values["reward_scale"] != 1.0:
             reward = reward * values["reward_scale"]
@@ -283,6 +281,36 @@ def is_element(action: Any, space: gym.Space[Any]) -> bool:
         return bool(space.contains(action))
     except (TypeError, ValueError, OverflowError):
         return False
+
+
+class ActionCheck:
+    """Refuses actions that environments of other packages would take for others, or answer by numbers that are none.
+
+    Args:
+        space: the space of actions.
+        is_strict: whether arrays should have its shape; Gymnasium's Pendulum takes any.
+    """
+
+    def __init__(self, space: gym.Space[Any], is_strict: bool) -> None:
+        self._space = space
+        self._takes_reals = isinstance(space, spaces.Box) and bool(np.issubdtype(space.dtype, np.floating))
+        self._is_strict = is_strict and self._takes_reals
+        self._numbers = None
+        if isinstance(space, spaces.Discrete):
+            self._numbers = range(int(space.start), int(space.start + space.n))
+
+    def __call__(self, action: Any) -> None:
+        """Refuse an action.
+
+        Raises:
+            ArgumentError: if it is not finite, or no element of the space.
+        """
+        if self._takes_reals and not is_finite(action):
+            raise ArgumentError(f"`action` should be finite numbers of {self._space}. Received {action!r}")
+        if self._is_strict and not is_element(action, self._space):
+            raise wrong_action(action, self._space)
+        if self._numbers is not None and isinstance(action, (int, np.integer)) and action not in self._numbers:
+            raise wrong_action(action, self._space)
 
 
 def _can_wait(action: Any, space: gym.Space[Any]) -> bool:

@@ -416,8 +416,12 @@ def write_fields(names: Iterable[str], numbers: Iterable[float]) -> str:
         '{"position": 0.500000, "velocity": 0.000000}'
     """
     pairs = zip(names, numbers, strict=True)
-    # adding 0.0 turns -0.0 into 0.0
-    return "{" + ", ".join(f'"{name}": {round(number, 6) + 0.0:.6f}' for name, number in pairs) + "}"
+    return write_zero("{" + ", ".join([f'"{name}": {number:.6f}' for name, number in pairs]) + "}")
+
+
+def write_zero(text: str) -> str:
+    """A text with numbers of six decimals, in which 0 has no sign."""
+    return text.replace("-0.000000", "0.000000")
 
 
 def _same(numbers: Numbers) -> list[float]:

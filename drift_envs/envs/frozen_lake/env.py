@@ -14,7 +14,7 @@ from drift_envs.checks import check_action
 from drift_envs.drawing import load_pygame
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS, NewMap
 from drift_envs.envs.frozen_lake.model import LakeTables, Map, Outcome, false_targets, lake_tables, transitions
-from drift_envs.errors import ArgumentError, KnobError
+from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import Schedule
@@ -159,7 +159,8 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
             The start state and `info`.
         """
         gym.Env.reset(self, seed=seed)
-        self._clear_visits()
+        if self._visits is not None:
+            self._clear_visits()
         starts = self._tables.starts
         chance = self.np_random.random()
         self.s = starts[0][0]
@@ -184,13 +185,10 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
         Raises:
             ArgumentError: if the action is none of the four.
         """
-        if a.__class__ is not int:
+        if a.__class__ is not int or not 0 <= a <= 3:
             a = check_action(a, 4)
         here = self.s
-        try:
-            outcomes = self._outcomes[here][a]
-        except KeyError:
-            raise ArgumentError(f"`action` should be one of 0, 1, 2, 3. Received {a!r}") from None
+        outcomes = self._outcomes[here][a]
         chance = self._np_random.random()  # type: ignore[union-attr]
         # The cumulated probabilities of Gymnasium's `categorical_sample`, rounding included.
         if chance < self._before:

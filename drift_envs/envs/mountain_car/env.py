@@ -19,7 +19,7 @@ from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, ForceMarks
-from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_fields, write_number
+from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number, write_zero
 
 _GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
 _TRANSIENT = Knob(
@@ -115,6 +115,10 @@ class _KnobCar(PoisonedEnv):
         self._load_visits(state["visits"])
 
 
+_LOW, _HIGH = -0.6, -0.4
+"""The default bounds of the start position."""
+
+
 def read_bounds(options: Mapping[str, Any] | None) -> tuple[float, float]:
     """The bounds of the start position.
 
@@ -129,7 +133,7 @@ def read_bounds(options: Mapping[str, Any] | None) -> tuple[float, float]:
         (-0.5, -0.4)
     """
     given = options or {}
-    low, high = (check_number(name, given.get(name, own), -1e6, 1e6) for name, own in (("low", -0.6), ("high", -0.4)))
+    low, high = (check_number(name, given.get(name, own), -1e6, 1e6) for name, own in (("low", _LOW), ("high", _HIGH)))
     if low > high:
         raise ArgumentError(f"Lower bound `low` should be at most `high`, {high:g}. Received {low:g}")
     return low, high
@@ -190,10 +194,11 @@ class MountainCar(_KnobCar, MountainCarEnv):
         Returns:
             Position and velocity, shape `(2,)`, and an empty `info`.
         """
-        low, high = read_bounds(options)
+        low, high = read_bounds(options) if options else (_LOW, _HIGH)
         gym.Env.reset(self, seed=seed)
         self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
-        self._begin_visits()
+        if self._cell is not None or self._poison_after:
+            self._begin_visits()
         if self.render_mode == "human":
             self.render()
         return np.array(self.state, dtype=np.float32), {}
@@ -211,12 +216,9 @@ class MountainCar(_KnobCar, MountainCarEnv):
         Raises:
             ArgumentError: if the action is not 0, 1 or 2.
         """
-        if action.__class__ is not int:
+        if action.__class__ is not int or not 0 <= action <= 2:
             action = check_action(action, 3)
-        try:
-            push = _PUSHES[action]
-        except KeyError:
-            raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
+        push = action - 1
         if self._transient:
             push = self._draw_response(push)
         if self._poison_after and self._is_dead():
@@ -293,9 +295,11 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode in the valley at velocity 0, as Gymnasium does."""
-        read_bounds(options)
+        if options:
+            read_bounds(options)
         start, info = Continuous_MountainCarEnv.reset(self, seed=seed, options=options)
-        self._begin_visits()
+        if self._cell is not None or self._poison_after:
+            self._begin_visits()
         return start, info
 
     def set_knobs(self, values: Mapping[str, Value]) -> None:
@@ -327,12 +331,9 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
             number = check_force(action)[0]
             given, is_single = float(number), isinstance(number, np.float32)
             is_double = isinstance(number, np.generic) and not is_single
-        try:
-            cost = math.pow(given, 2) * 0.1
-        except OverflowError:
-            cost = math.inf
-        if not cost < math.inf:
+        if not -_LARGEST < given < _LARGEST:
             raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
+        cost = math.pow(given, 2) * 0.1
         force = given
         if force > self.max_action:
             force = self.max_action
@@ -404,9 +405,10 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
 _FLOAT32 = np.dtype(np.float32)
 _SINGLE = "d" if (np.float32(1.0) * 1.0).dtype == np.float64 else "f"
 """The precision of a `float32` times a Python float: double before NumPy 2."""
+_LARGEST = 1e154
+"""Forces below it have a finite square."""
 _MARGIN = 1e-6
 """More than the rounding to single precision changes a position."""
-_PUSHES = {0: -1, 1: 0, 2: 1}
 _OTHER_PUSHES = {-1: (0, 1), 0: (-1, 1), 1: (-1, 0)}
 
 
@@ -439,7 +441,8 @@ class CarDescriber:
             observation: position and velocity, shape `(2,)`.
             score: not used.
         """
-        return write_fields(("position", "velocity"), observation.tolist())
+        position, velocity = observation.tolist()
+        return write_zero(f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}')
 
     def task(self, best: float | None) -> str:
         """What to do in this valley; the position of the flag is left out, since it may move.
