@@ -115,12 +115,11 @@ def _lines(env_id: str) -> Iterator[str]:
 def _facts(env_id: str) -> dict[str, str]:
     parts = IDS[env_id]
     if parts.text_mode is None:
-        env = gym.make(env_id, schedule=None)
-        shown = [
-            re.sub(r"\(<function [^>]*>[^)]*\)", "", str(one)) for one in (env.action_space, env.observation_space)
-        ]
-        spaces = {"action space": f"`{shown[0]}`", "observation space": f"`{shown[1]}`"}
-        env.close()
+        drifting, base = _spaces(env_id), _spaces(env_id, schedule=None)
+        spaces = {
+            name: f"`{own}`" + ("" if own == plain else f"; `{plain}` with `schedule=None`")
+            for name, own, plain in zip(("action space", "observation space"), drifting, base, strict=True)
+        }
     else:
         spaces = {"action space": "`Text`", "observation space": "`Text`"}
     return {
@@ -133,6 +132,14 @@ def _facts(env_id: str) -> dict[str, str]:
         "JAX form": "[yes](../functional.md)" if parts.functional else "none",
         "played by keyboard": f"`drift-envs play {env_id}`" if parts.controls else "no",
     }
+
+
+def _spaces(env_id: str, **options: None) -> tuple[str, ...]:
+    """The spaces of actions and observations; with the default schedule unless options say otherwise."""
+    env = gym.make(env_id, **options)
+    shown = (re.sub(r"\(<function [^>]*>[^)]*\)", "", str(one)) for one in (env.action_space, env.observation_space))
+    env.close()
+    return tuple(shown)
 
 
 def _oracle(env_id: str) -> str:

@@ -33,7 +33,7 @@ NOTEBOOKS = {
     f"examples/notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in notebooks.FOLDER.glob("*.ipynb")
 }
 LINES, INTERACTIVE = "research/results/verify_map", "interactive_board.html"
-BOARD = "research/leaderboard/"
+BOARD = "research/leaderboard.html"
 """The page of the site with the board's table."""
 """The folder of stored lines, and the page of the site that shows them, as soon as there are some."""
 SCHEDULES = "shipped_schedules.md"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import gymnasium as gym
 import pytest
 
 from drift_envs.registration import IDS
@@ -30,6 +33,21 @@ def test_a_page_has_knobs_arguments_spaces_and_schedules(env_id: str) -> None:
     assert f"{{ #{IDS[env_id].schedule.replace('/', '-')} }}" in page
     assert f"at most {parts.limit} steps" in page
     assert ".webp" in page
+
+
+@pytest.mark.parametrize("env_id", [one for one in CORE_IDS if IDS[one].text_mode is None])
+def test_spaces_are_those_of_the_snippet(env_id: str) -> None:
+    page = environments.page(env_id)
+    rows = dict(line.strip("| ").split(" | ", 1) for line in page.splitlines() if " space | `" in line)
+    with contextlib.closing(gym.make(env_id)) as env:
+        for name, space in (("action", env.action_space), ("observation", env.observation_space)):
+            shown = rows[f"{name} space"].strip(" |").partition(";")[0]
+            assert shown.startswith(f"`{str(space).partition('(')[0]}(")
+            assert isinstance(space, (gym.spaces.Box, gym.spaces.Dict)) or shown == f"`{space}`"
+
+
+def test_a_board_without_schedule_has_another_space() -> None:
+    assert "`Discrete(36)`; `Discrete(16)` with `schedule=None`" in environments.page("DriftFrozenLake-v0")
 
 
 def test_spaces_and_rewards_of_the_class_that_is_extended() -> None:
