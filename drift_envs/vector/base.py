@@ -414,13 +414,13 @@ def read_request(
     if not is_reset and len(indices) < number:
         raise StateError("the first `reset` should have no `reset_mask`: all sub-environments have to start")
     given = _read_seeds(seed, number)
-    goes_on = [
-        is_reset and isinstance(own.get("drift_clock"), str) and own["drift_clock"] == "continue" for own in each
-    ]
-    seeds = {}
-    if seed is not None and not all(goes_on):
-        keeps = goes_on * number if len(each) == 1 else goes_on
-        seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None and not keeps[index]}
+    clocks = [own.get("drift_clock") for own in each]
+    goes_on = [is_reset and isinstance(clock, str) and clock == "continue" for clock in clocks]
+    seeds: dict[int, int] = {}
+    if seed is not None and len(each) > 1:
+        seeds = {index: own for index, own in enumerate(given) if own is not None and not goes_on[index]}
+    elif seed is not None and not goes_on[0]:
+        seeds = {index: own for index in indices.tolist() if (own := given[index]) is not None}
     entropy = None
     if mask is None and seed is not None and any(own is not None for own in given):
         drawn = np.random.SeedSequence([own or 0 for own in given]).generate_state(1, np.uint64)
