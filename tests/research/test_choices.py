@@ -133,6 +133,33 @@ def test_what_all_combinations_say(says: list[str], verdict: str) -> None:
     assert verdicts._sum_up(found) == verdict
 
 
+def judged(claim: str, **effects: float) -> verdicts.ClaimVerdict:
+    """A claim with a combination for each effect, which has no spread."""
+    results = [
+        verdicts.CombinationResult(
+            model.Combination({"order": name}, {}), Estimate(mean, mean, mean, 30), "for", (mean,) * 30
+        )
+        for name, mean in effects.items()
+    ]
+    play = model.ClaimPlay.model_validate(PLAY)
+    return verdicts.ClaimVerdict(claim, play, tuple(results), len(results), verdicts.HOLDS)
+
+
+def test_p_values_are_corrected_for_the_claims_of_a_paper() -> None:
+    alone = verdicts.correct_family([judged("a", oldest=5.0)])
+    family = verdicts.correct_family([judged("a", oldest=5.0), judged("b", oldest=0.0), judged("c", oldest=7.0)])
+    assert family["a"] == pytest.approx(3 * alone["a"])
+    assert family["b"] == 1.0
+    assert pages._corrected(judged("b", oldest=0.0), family["b"]) == verdicts.UNDECIDED
+    assert pages._corrected(judged("a", oldest=5.0), family["a"]) == verdicts.HOLDS
+
+
+def test_the_middle_of_two_is_the_lower_one_and_the_widest_choice_has_the_mean_of_each_value() -> None:
+    found = judged("a", oldest=5.0, newest=9.0)
+    assert found.middle.effect.mean == 5.0
+    assert pages._deciding(found) == "*order*: oldest 5 (1 of 1 for), newest 9 (1 of 1 for)"
+
+
 def row(phase: str, number: int, score: float, probes: int) -> dict[str, Any]:
     """A row of a test."""
     base = {"stage": "test", "success": score == 1, "steps": 8, "tokens_estimated": 1, "refreshes": 0}
