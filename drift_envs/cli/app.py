@@ -496,7 +496,7 @@ def _mcp(
     env_id: GymnasiumId,
     schedule: ScheduleOption = None,
     tools: Annotated[
-        bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0 or DriftTau2-v0 themselves.")
+        bool, typer.Option("--tools", help="Offer the tools of DriftTools-v0, DriftTau2-v0 or DriftRepository-v0.")
     ] = False,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP on a loopback address, with a token.")
@@ -520,8 +520,9 @@ def _mcp(
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
     env_id, schedule = choose_environment(env_id, schedule)
-    if tools and env_id not in ("DriftTools-v0", "DriftTau2-v0"):
-        raise refuse("--tools", "should stand with `DriftTools-v0` or `DriftTau2-v0`, which have tools", env_id)
+    if tools and env_id not in ("DriftTools-v0", "DriftTau2-v0", "DriftRepository-v0"):
+        known = "`DriftTools-v0`, `DriftTau2-v0` or `DriftRepository-v0`, which have tools"
+        raise refuse("--tools", f"should stand with {known}", env_id)
     from drift_envs.integrations.mcp import LifetimeServer, make_server, serve_http, serve_stdio
 
     if log is not None:

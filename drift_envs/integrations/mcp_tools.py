@@ -1,4 +1,4 @@
-"""The tools of `DriftTools-v0` and `DriftTau2-v0` as those of an MCP server; needs the extra `mcp`.
+"""Tools of `DriftTools-v0`, `DriftTau2-v0` and `DriftRepository-v0` as those of an MCP server; needs the extra `mcp`.
 
 A client gets what any agent gets. A drift of a schema sends `notifications/tools/list_changed`, one of the policy page
 `notifications/resources/updated`; what drifts without either is not announced. The evaluator's tools are listed to no
@@ -48,6 +48,10 @@ INSTRUCTIONS = {
     "DriftTools-v0": "The service desk of a shop. Records have to be looked up before they can be named. "
     + _INSTRUCTIONS,
     "DriftTau2-v0": f"The desk of an airline or a shop. {_INSTRUCTIONS}",
+    "DriftRepository-v0": "The repository of a small project. Call `next_request` for the next issue, read how to "
+    f"contribute in the resource {POLICY_URI}, write files, and submit them; what continuous integration refuses can "
+    "be changed and submitted again. Issues follow each other in one lifetime; what was true for earlier ones may no "
+    "longer be true.",
 }
 """By id, what the server tells a client; other ids have no tools."""
 

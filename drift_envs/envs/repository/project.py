@@ -359,7 +359,7 @@ changes in HISTORY.md. A change brings the rule that it touches to the present p
         layout = self.project.word("layout")
         return (
             '"""The project\'s checks: all tests."""\n\nimport sys\nimport unittest\n\n'
-            f'sys.path.insert(0, "{layout}")\nunittest.main(module=None, argv=["checks", "discover", "-s", "tests"])\n'
+            f'sys.path.insert(0, "{layout}")\nunittest.main(None, argv=["checks", "discover", "-s", "tests"])\n'
         )
 
     def _write_init(self) -> str:
