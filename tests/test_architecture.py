@@ -34,8 +34,8 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "error_messages", "errors"],
-        ["checks", "command_line", "invented_words", "lazy"],
-        ["chromium", "drawing", "knobs"],
+        ["checks", "command_line", "invented_words", "json_schema", "lazy"],
+        ["chromium", "drawing", "knobs", "messages"],
         ["registration", "tool_calls"],
         ["package_tools", "tunable"],
         ["attributes", "recurring_tasks"],
@@ -99,7 +99,14 @@ ORDER: dict[str, list[list[str]]] = {
 GUESTS = {
     "drift_envs": {"webshop_server", "drift_schedules"},
     "webshop_server": set(),
-    "drift_agents": {"drift_envs.checks", "drift_envs.error_messages", "drift_envs.errors", "drift_envs.lazy"},
+    "drift_agents": {
+        "drift_envs.checks",
+        "drift_envs.error_messages",
+        "drift_envs.errors",
+        "drift_envs.json_schema",
+        "drift_envs.lazy",
+        "drift_envs.messages",
+    },
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server.command_line"},

@@ -34,6 +34,7 @@ from drift_agents.types import (
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, check_verdict, later_doubt
 from drift_envs.errors import DriftWarning
+from drift_envs.messages import read_named
 
 MOST_CHECKS = 1000
 """Decisions for one step, after each of which the verifier realigns memory; more are an endless loop."""
@@ -455,7 +456,5 @@ def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:
 
     Gymnasium has no empty action, so an invalid reply stands for the first one; it is counted.
     """
-    text = reply.strip()
-    if text in admissible:
-        return text, True
-    return admissible[0], False
+    named = read_named(reply, admissible)
+    return (admissible[0], False) if named is None else (named, True)

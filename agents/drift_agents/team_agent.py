@@ -23,6 +23,7 @@ from drift_agents.prompt.view import PromptView
 from drift_agents.team.base import Team
 from drift_agents.types import NO_USAGE, AgentClock, Episode
 from drift_agents.verifier.base import Verifier
+from drift_envs.messages import read_named
 
 
 class TeamAgent:
@@ -223,8 +224,7 @@ class _JointPolicy:
 
     def _choose(self, view: PromptView, replies: Sequence[Reply], rng: np.random.Generator) -> Reply:
         """The action that the team chooses, with the usage of all replies."""
-        texts = [reply.text.strip() for reply in replies]
-        proposals = [text if text in view.actions else view.actions[0] for text in texts]
+        proposals = [read_named(reply.text, view.actions) or view.actions[0] for reply in replies]
         chosen = self._team.propose(view, proposals, rng)
         return Reply(chosen, sum((reply.usage for reply in replies), NO_USAGE))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, StateError
 from drift_envs.integrations.lifetime import TextLifetime
+from drift_envs.messages import read_action
 
 _SETTING = (
     "You act in an environment of text, one episode after another, and collect a score in each episode. Every message "
@@ -22,8 +22,6 @@ TOOL_INSTRUCTIONS = f"{_SETTING} Answer by calling the tool `act` with one actio
 
 PATIENCE = 3
 """Messages without a readable action, one after the other, that abandon the episode."""
-
-_ACTION = re.compile(r"^[\s*`_]*action[\s*`_]*:[\s*`_]*(.*?)[\s*`_]*$", re.IGNORECASE | re.MULTILINE)
 
 
 class Turn(NamedTuple):
@@ -84,17 +82,22 @@ class Dialogue:
         """
         return _show_episode(self._life.reset())
 
-    def reply(self, text: str) -> Turn:
+    def reply(self, message: Any) -> Turn:
         """Answer a message of the assistant.
 
         Args:
-            text: a message with an action, see `read_message`.
+            message: with an action: a text, or a message with tool calls, see `drift_envs.messages.read_message`.
 
         Raises:
             StateError: the dialogue was not opened, or the lifetime is over.
         """
+        if self._life.is_over:
+            raise StateError("the lifetime is over; make another one")
+        action, errors = read_action(message, self._life.observe()["actions"])
         try:
-            result = self._life.act(read_message(text))
+            if action is None:
+                raise ArgumentError("; ".join(errors))
+            result = self._life.act(action)
         except ArgumentError as error:
             self._unread += 1
             result = self._life.observe()
@@ -127,24 +130,3 @@ def _show_state(result: dict[str, Any], with_actions: bool = True) -> str:
     if with_actions:
         lines.append(f"Actions: {' | '.join(result['actions'])}")
     return "\n".join(lines)
-
-
-def read_message(text: str) -> str:
-    r"""The action that a message names: what stands behind the last `Action:`, or else its last line.
-
-    Args:
-        text: a message of a language model.
-
-    Example:
-        >>> read_message("Holes lie to the right.\n**Action:** 1")
-        '1'
-        >>> read_message("`click[buy now]`")
-        'click[buy now]'
-        >>> read_message("")
-        ''
-    """
-    found = _ACTION.findall(text)
-    if found:
-        return str(found[-1])
-    lines = text.strip().splitlines()
-    return lines[-1].strip(" \t*`_") if lines else ""

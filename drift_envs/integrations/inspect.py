@@ -114,7 +114,7 @@ def play_lifetime(
                 seen = [*state.messages[:1], *state.messages[1:][-history:]] if history else state.messages
                 state.output = await asked.generate(seen)
                 state.messages.append(state.output.message)
-                message, _, is_over = dialogue.reply(state.output.completion)
+                message, _, is_over = dialogue.reply(state.output.message)
         finally:
             life.close()
         return state

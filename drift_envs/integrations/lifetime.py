@@ -178,7 +178,8 @@ class TextLifetime:
 
         Returns:
             `observation`, `task`, `actions` (the admissible ones), `score` so far, `reward` of the last action,
-            `ended`, `episode` and `step`; `error` if the last action was refused by the environment.
+            `ended`, `episode` and `step`; `error` if the last action was refused by the environment; `tools` with
+            the JSON Schemas of those of a service desk.
 
         Raises:
             StateError: the lifetime is over.
@@ -194,11 +195,12 @@ class TextLifetime:
         self._begin = self._env.get_wrapper_attr("drift_state")
         return self._show(observation, info, 0.0, False)
 
-    def act(self, action: str | float) -> dict[str, Any]:
+    def act(self, action: str | float | Mapping[str, Any]) -> dict[str, Any]:
         """Take an action.
 
         Args:
-            action: an action as text, such as `2`, `-0.5` or `click[buy now]`, or as a number.
+            action: an action as text, such as `2`, `-0.5` or `click[buy now]`, as a number, or as the mapping that
+                a call at a service desk is.
 
         Returns:
             What `reset` returns.
@@ -266,6 +268,8 @@ class TextLifetime:
             "episode": self._episode,
             "step": self._step,
         }
+        if "tools" in info:
+            self._result["tools"] = info["tools"]
         if info.get("last_action_error"):
             self._result["error"] = info["last_action_error"]
         return self._result
@@ -306,8 +310,13 @@ def _spell(action: Any) -> str:
     """An action as text."""
     if isinstance(action, str):
         return action
+    if isinstance(action, Mapping):
+        try:
+            return json.dumps(action)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ArgumentError(f"`action` should be data that JSON has: {error}") from error
     if isinstance(action, bool) or not isinstance(action, (int, float)):
-        raise ArgumentError(f"`action` should be a text or a number. Received {type(action).__name__}")
+        raise ArgumentError(f"`action` should be a text, a number or a mapping. Received {type(action).__name__}")
     try:
         number = float(action)
     except OverflowError:

@@ -30,7 +30,7 @@ class LifetimeAction(Action):  # type: ignore[misc, unused-ignore]
     """What an agent says.
 
     Args:
-        message: a message with an action, see `drift_envs.integrations.dialogue.read_message`.
+        message: a message with an action, see `drift_envs.messages.read_action`.
     """
 
     message: str

@@ -7,7 +7,6 @@ after which the next form is requested, and parameters, which are renamed or lef
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -21,18 +20,22 @@ from drift_agents.llm.answer_format import (
     FORMS,
     TOOL,
     constrain,
-    ends_with_answer,
     function_name,
     instruct,
-    read_answer,
-    without_surrogates,
-    without_thoughts,
 )
 from drift_agents.llm.base import Completion, Message, Options, count_tokens
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
 from drift_agents.llm.server_errors import ServerError, find_refused, read_error, translate_error
 from drift_agents.types import Usage
 from drift_envs.checks import check_choice, check_count, check_interval, is_number
+from drift_envs.json_schema import without_surrogates
+from drift_envs.messages import (
+    ends_with_answer,
+    read_answer,
+    read_arguments,
+    read_content,
+    without_thoughts,
+)
 
 RETRIES = 10
 """Default number of repeated requests after failures. Their pauses add up to a minute, over which servers count."""
@@ -229,7 +232,7 @@ def read_reply(
     choices = getattr(reply, "choices", None)
     choice = choices[0] if isinstance(choices, (list, tuple)) and choices else None
     message = getattr(choice, "message", None)
-    text = without_surrogates(_read_content(getattr(message, "content", None)))
+    text = without_surrogates(read_content(getattr(message, "content", None)))
     if call := _read_call(message, called):
         text = f"{without_thoughts(text)}\n{call}".strip()
     if len(text) > LONGEST_REPLY:
@@ -240,7 +243,7 @@ def read_reply(
     if isinstance(refusal, str) and refusal:
         text, finish = text or without_surrogates(refusal), "refusal"
     elif schema is not None and finish == "stop" and not without_thoughts(text):
-        thoughts = (without_surrogates(_read_content(getattr(message, name, None))) for name in _THOUGHTS)
+        thoughts = (without_surrogates(read_content(getattr(message, name, None))) for name in _THOUGHTS)
         text = next((thought for thought in thoughts if ends_with_answer(thought[-LONGEST_REPLY:], schema)), text)
         finish = finish if text.strip() else "empty"
     elif not text.strip() and finish == "stop":
@@ -257,24 +260,12 @@ def read_reply(
     return Completion(text, None, usage, finish, min(cached or 0, tokens_in))
 
 
-def _read_content(content: Any) -> str:
-    """The text of a message: one text, the texts of a part or a list of parts, or the text of JSON that was parsed."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, (list, tuple)):
-        return "".join(_read_content(part) for part in content if isinstance(part, (str, Mapping)))
-    if isinstance(content, Mapping):
-        inner = next((content[key] for key in ("text", "value") if key in content), None)
-        return _read_content(inner) if inner is not None or "type" in content else json.dumps(content)
-    return json.dumps(content) if is_number(content) else ""
-
-
 def _read_call(message: Any, called: str | None) -> str:
     """The arguments of all calls of a function, which an answer has one of; empty without a call."""
     calls = getattr(message, "tool_calls", None)
     functions = [getattr(call, "function", None) for call in calls] if called and isinstance(calls, list) else []
-    found = [getattr(one, "arguments", None) for one in functions if getattr(one, "name", None) == called]
-    return without_surrogates("\n".join(text for text in found if isinstance(text, str)))
+    found = [read_arguments(getattr(one, "arguments", "")) for one in functions if getattr(one, "name", None) == called]
+    return without_surrogates("\n".join(map(read_content, found)))
 
 
 def _read_count(count: Any) -> int | None:

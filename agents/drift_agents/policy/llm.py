@@ -9,7 +9,6 @@ import numpy as np
 
 from drift_agents.environment import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
-from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens, object_schema
 from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
@@ -30,6 +29,7 @@ from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.builder import WHOLE
 from drift_agents.prompt.view import PromptView
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval
+from drift_envs.json_schema import without_surrogates
 
 MAX_TOKENS = 1024
 """Default length of a reply, thoughts included."""

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ModelError
-from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Options, count_tokens
 from drift_agents.types import Usage
+
+from drift_envs.messages import read_answer
 
 ScriptedAnswer = str | Completion | ModelError
 """A text, a whole completion, or an error that is raised."""

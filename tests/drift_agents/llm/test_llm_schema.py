@@ -8,9 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.base import violations
 from hypothesis import given
 from hypothesis import strategies as st
+
+from drift_envs.json_schema import violations
 
 NOTE = {
     "title": "note",

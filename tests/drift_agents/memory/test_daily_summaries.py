@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.llm.base import violations
 from drift_agents.memory.memory_bank import DAY, RUNS, summarise_day
 from drift_agents.memory.transcript import render_steps
 from drift_agents.types import AgentClock, Episode, Outcome, Record
 from hypothesis import given
 from hypothesis import strategies as st
+
+from drift_envs.json_schema import violations
 
 
 def render_day(*steps: tuple[str, str, str, float, bool], task: str = "Reach the goal.") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ModelError
-from drift_agents.llm.base import RuleModel, violations
+from drift_agents.llm.base import RuleModel
 from drift_agents.memory.citations import swap_outcomes
 from drift_agents.memory.distillation import (
     DISTIL,
@@ -22,6 +22,7 @@ from drift_agents.memory.distillation import (
 from drift_agents.team.judge import RULES, vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
 
+from drift_envs.json_schema import violations
 from tests.drift_agents.llm.scripted import ScriptedModel
 
 MODEL = RuleModel(RULES)

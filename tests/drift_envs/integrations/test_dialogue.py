@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from drift_envs.errors import ArgumentError
-from drift_envs.integrations.dialogue import PATIENCE, Dialogue, read_message
+from drift_envs.integrations.dialogue import PATIENCE, Dialogue
 from drift_envs.integrations.lifetime import TextLifetime
 
 STILL = {"version": 1, "name": "still", "env": "DriftFrozenLake-v0", "base": {"map": ["SFF", "HHG"]}}
@@ -38,12 +36,6 @@ def test_every_environment_of_text_ends_whatever_is_said(env_id):
         turns += 1
         assert turns <= 300 * PATIENCE
     assert dialogue.episodes == 1
-
-
-@given(st.text(), st.sampled_from(["3", "-0.5", "click[buy now]", "go to desk 1", "search[red mug: 2 l]"]))
-def test_the_last_named_action_is_read(before, action):
-    for form in (f"Action: {action}", f"**Action:** {action}", f"action : `{action}`  "):
-        assert read_message(f"{before}\nAction: 0\nFrom here on:\n{form}") == action
 
 
 def test_a_dialogue_needs_an_end():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.llm.base import violations
 from drift_agents.memory.generative_agents import (
     IMPORTANCE,
     INSIGHTS,
@@ -18,6 +17,8 @@ from drift_agents.memory.generative_agents import (
 from drift_agents.memory.transcript import LONGEST_STATEMENT, render_statement
 from drift_agents.types import Outcome
 from hypothesis import given
+
+from drift_envs.json_schema import violations
 
 HOLE = Outcome("hole", 0.0, True)
 GOAL = Outcome("goal", 1.0, True)
