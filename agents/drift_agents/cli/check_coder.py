@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from functools import partial
@@ -89,6 +90,9 @@ def _check_coder(
     from drift_agents.experiment.coder.place import KEEP, CodingAgent, find_program, make_reference
     from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, run_coders
 
+    for variable in env or ():
+        if variable not in os.environ:
+            raise refuse("--env", "should name a variable that is set", variable)
     limits = _read_limits(fail_below or [], LIMITS)
     kept = KEEP if keep is None else tuple(one.strip() for one in keep.split(",") if one.strip())
     names = REFERENCES if reference == "all" else tuple(one.strip() for one in reference.split(",") if one.strip())
@@ -98,7 +102,7 @@ def _check_coder(
     agents = [make_reference(one) for one in names]
     if command:
         wrapped = tuple(shlex.split(wrap))
-        words = tuple(command) if shell or wrapped else find_program(command)
+        words = tuple(command) if shell and not wrapped else find_program(command, wrapped)
         own = CodingAgent(
             name or _name_of(command), words, shell, wrapped, memory_command, tuple(env or ()), home == "mine", kept
         )

@@ -149,7 +149,7 @@ def _play_episode(
     keeps = _KEEPS.format(", ".join(agent.keep)) if agent.keep else ""
     task, log, usage = _TASK.format(issue=world.issue, keeps=keeps).strip() + "\n", "", dict[str, float]()
     files = before = place.read_submission()
-    remembered = _join(place.read_memory())
+    remembered = _hide(_join(place.read_memory()), agent.secrets)
     seconds, ends, steps = 0.0, list[str](), list[dict[str, Any]]()
     with stored.open_output(episode) as output:
         while not world.is_over:
@@ -214,9 +214,13 @@ def _diff(before: Mapping[str, str], after: Mapping[str, str], secrets: Sequence
         if len(parts) > _SHOWN // 20:
             break
     text = "\n".join(parts) or "no change"
+    return _cut(_hide(text, secrets))
+
+
+def _hide(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
-    return _cut(text)
+    return text
 
 
 def _cut(text: str) -> str:

@@ -91,16 +91,25 @@ def make_reference(name: str) -> CodingAgent:
     return CodingAgent(name, (sys.executable, "-s", str(program), "{task_file}", "{log_file}"))
 
 
-def find_program(command: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command; those that are files of the current folder become absolute paths.
+def find_program(command: Sequence[str], wrap: Sequence[str] = ()) -> tuple[str, ...]:
+    """The words of a command; those that are files of the current folder become absolute paths, but for Markdown.
+
+    Args:
+        command: the command.
+        wrap: the words before it; where there are some, the command's program may exist in a container alone.
 
     Raises:
         ExperimentError: if there is no such program.
     """
-    words = tuple(str(Path(word).absolute()) if Path(word).is_file() else word for word in command)
-    if shutil.which(words[0]) is None:
-        raise ExperimentError(f"{command[0]}: there is no such program in PATH")
-    return words
+    words = command if wrap else [_locate(word) for word in command]
+    program = [*wrap, *words][0]
+    if shutil.which(program) is None:
+        raise ExperimentError(f"{program}: there is no such program in PATH")
+    return tuple(words)
+
+
+def _locate(word: str) -> str:
+    return str(Path(word).absolute()) if not word.endswith(".md") and Path(word).is_file() else word
 
 
 class CoderPlace:

@@ -179,7 +179,9 @@ def test_a_command_that_is_not_there(tmp_path: Path, schedule: str) -> None:
 
 def test_files_of_the_users_folder_are_found_from_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text("")
+    for name in ("agent.py", "README.md"):
+        (tmp_path / name).write_text("")
+    assert find_program(["python3", "README.md"]) == ("python3", "README.md")
     assert find_program(["python3", "agent.py", "{task}"]) == ("python3", f"{tmp_path}/agent.py", "{task}")
 
 
@@ -269,6 +271,9 @@ def test_the_command_line(tmp_path: Path, schedule: str) -> None:
         (["--fail-below", "sucess=1", "--", "true"], "should be success, score"),
         (["--shell", "--", "echo", "x"], "should stand with a command of one word"),
         (["--home", "his", "--", "true"], "should be run or mine"),
+        (["--env", "NO_SUCH_KEY", "--", "true"], "should name a variable that is set"),
+        (["--wrap", "no-such-docker run", "--", "mine"], "no-such-docker: there is no such program in PATH"),
+        (["--seed-memory", ".", "--episodes", "0", "--", "true"], "0 is not in the range"),
         (["--schedule", "repository/nothing", "--", "true"], "repository/nothing"),
         (["--schedule", "frozen_lake/explicit", "--", "true"], "should be a schedule of DriftRepository-v0"),
     ],
