@@ -119,11 +119,11 @@ def _short(value: float | None) -> float | int | None:
 
 
 class CellInstance(NamedTuple):
-    """One instance of a cell."""
+    """One instance of a cell, with the agent and the combination of which the cell is made."""
 
     cell: ChoiceCell
     agent: Mapping[str, Any]
-    setting: Mapping[str, Any]
+    combination: Combination
     seed: int
 
 
@@ -185,21 +185,19 @@ def claims_with_choices() -> list[str]:
 
 
 def _tasks(claims: Iterable[str], n: int | None, done: Cells) -> Iterator[CellInstance]:
-    """What is missing, cell by cell and seed by seed."""
+    """What is missing, by combination and then by seed, so that agents of one instance follow each other."""
     planned: set[str] = set()
     for claim in claims:
         plan = plan_claim(claim)
         play = plan.study.claims[claim]
-        count = min(play.n, n or play.n)
+        seeds = range(play.first, play.first + min(play.n, n or play.n))
         for combination, cells in zip(plan.combinations, plan.cells, strict=True):
-            for name, cell in cells.items():
-                if cell.key in planned:
-                    continue
-                planned.add(cell.key)
-                known = done[cell.key].values if cell.key in done else {}
-                for seed in range(play.first, play.first + count):
-                    if seed not in known:
-                        yield CellInstance(cell, play.agents[name], combination.setting, seed)
+            new = {name: cell for name, cell in cells.items() if cell.key not in planned}
+            planned.update(cell.key for cell in new.values())
+            for seed in seeds:
+                for name, cell in new.items():
+                    if cell.key not in done or seed not in done[cell.key].values:
+                        yield CellInstance(cell, play.agents[name], combination, seed)
 
 
 def count_missing(
@@ -219,8 +217,8 @@ def count_missing(
         yield claim, len(missing), len(every)
 
 
-def _play(task: CellInstance) -> tuple[CellInstance, Measures]:
-    return task, play_cell(task.cell.kind, task.agent, task.setting, task.seed)
+def _play(task: CellInstance) -> Measures:
+    return play_cell(task.cell.kind, task.agent, task.combination.setting, task.seed)
 
 
 def play_claims(
@@ -250,20 +248,23 @@ def play_claims(
     done = read_cells(folder)
     tasks = list(_tasks(claims, n, done))
     began = written = time.monotonic()
+    unwritten: Cells = {}
     if jobs == 1:
-        results: Iterator[tuple[CellInstance, Measures]] = map(_play, tasks)
+        results: Iterator[Measures] = map(_play, tasks)
         pool = None
     else:
         pool = get_context("spawn").Pool(jobs)
         results = pool.imap(_play, tasks)
     try:
-        for number, (task, values) in enumerate(results, 1):
-            key = task.cell.key
-            stored = done.setdefault(key, StoredCell(task.cell))
+        for number, (task, values) in enumerate(zip(tasks, results, strict=True), 1):
+            stored = done.setdefault(task.cell.key, StoredCell(task.cell))
             stored.values[task.seed] = values
-            is_last = number == len(tasks) or tasks[number].cell.key != key
+            unwritten[task.cell.key] = stored
+            is_last = number == len(tasks) or tasks[number].combination is not task.combination
             if is_last or time.monotonic() - written > EVERY:
-                _write_cell(folder, stored)
+                for one in unwritten.values():
+                    _write_cell(folder, one)
+                unwritten.clear()
                 written = time.monotonic()
             if is_last:
                 left = (time.monotonic() - began) / number * (len(tasks) - number) / 60

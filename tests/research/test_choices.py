@@ -214,7 +214,7 @@ def test_what_is_played_is_stored_and_not_played_again(
     monkeypatch.setattr(store, "_play", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.play_claims([short], n=2, folder=tmp_path)
-    assert store.play_claims([short], n=2, folder=tmp_path) == played - 2, "a finished cell is kept"
+    assert store.play_claims([short], n=2, folder=tmp_path) == played - 2, "a finished combination is kept"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
