@@ -43,7 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of these fixtures, and those of extras; others are marked where they are written."""
     for item in items:
         uses = OUTSIDE & set(getattr(item, "fixturenames", ()))
-        runs_code = "DriftRepository" in item.name or "repository/" in item.name  # a process for each submission
+        # A process for each submission:
+        runs_code = any(one in item.name for one in ("DriftRepository", "repository/", "drift_envs.envs.repository"))
         if uses or runs_code or item.name in OUTSIDE_EXAMPLES or EXTRAS in item.path.parents:
             item.add_marker(pytest.mark.integration)
 

@@ -96,7 +96,7 @@ def check(files: Mapping[str, str], project: Project, issue: Issue) -> CheckResu
         >>> print(check(project.files(), project, draw_issue(project, 3)).log)
         checks failed
         no changelog fragment for #6 was found
-        repair_charge is missing: KeyError: 'sorting_toll'
+        repair_charge is missing: KeyError: 'repair_charge'
         scanning_fee is still there
     """
     problem = find_invalid(files)

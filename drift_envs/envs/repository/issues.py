@@ -32,7 +32,7 @@ _TITLES = {
     "add": "Add the {words}",
     "change": "Change the terms of the {words}",
     "mend": "Mend the {words}",
-    "rename": "Rename the {old_words} to {words}",
+    "rename": "Call the {old_words} {words}",
     "option": "Let the settings cap the {words}",
     "move": "Move the {words} to {area}",
 }

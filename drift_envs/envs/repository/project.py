@@ -34,9 +34,9 @@ SUFFIX_OF_NAMES = ("fee", "charge", "levy", "toll")
 
 AREAS_OF_A_PROJECT = 3
 FIRST_RULES = 5
-MOST_RULES = 7
+MOST_RULES = 6
 """A project with more rules drops the one that was untouched the longest."""
-RELEASE = 4
+RELEASE = 3
 """Fragments of so many merged changes are collected in the changelog."""
 SHOWN_CHANGES = 20
 """How many merged changes the log shows."""
