@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -28,6 +28,15 @@ _STATEMENT = re.compile(
     r"(?: \((?:score (?P<score>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<ended>; the episode ended)?)?[^()]*\))?$"
 )
 """A statement that may have been changed: what follows the outcome in brackets may be missing."""
+_TAIL = re.compile(r"(.*\S)(\s*(?:[.,;!]|\((?!score )[^()]*\)|\[[^\[\]]*\]))$")
+"""What a store has put behind a statement: a full stop, or brackets of its own."""
+_SCORED = re.compile(r"(.*? led to .+? \(score [^()]*\))(?!.*(?: led to |, or to |\(score ))(.+)$")
+"""A statement with anything behind its score but another outcome."""
+_SEVERAL = re.compile(r" led to |\(score [^()]*\), or to ")
+_DENIED = re.compile(
+    r"\b(?:no longer|not|never|outdated|obsolete|superseded|wrong|false|deleted|removed|expired)\b", re.IGNORECASE
+)
+"""Words of a suffix by which the statement does not hold any more."""
 
 _RECORD = TypeAdapter(Record)
 _TIMES = TypeAdapter(list[tuple[int, int, int]])
@@ -172,15 +181,14 @@ class StoreMemory(TransitionStoreMemory):
     def _read_back(self, text: str, cited: tuple[RecordId, ...]) -> Record | Note:
         """A rewritten text as a record of what it states, or as a note."""
         number = self.transitions.new_id()
-        stated = _STATEMENT.search(text)
-        if stated is not None:
-            known = {quote_state(one.state): one for record in self.transitions for one, _ in record.outcomes}
+        known = {quote_state(one.state): one for record in self.transitions for one, _ in record.outcomes}
+        for stated in _statements(text):
             outcome = known.get(stated["after"])
             if stated["score"] is not None:
                 state = stated["after"] if outcome is None else outcome.state
                 outcome = Outcome(state, float(stated["score"]), stated["ended"] is not None)
             before = next((r.state for r in self.transitions if quote_state(r.state) == stated["state"]), None)
-            is_one = " led to " not in stated["state"] + stated["after"]
+            is_one = not _SEVERAL.search(stated["state"] + stated["after"])
             if is_one and outcome is not None and before is not None:
                 now = max((record.now for record in self.transitions.select(cited)), default=AgentClock())
                 return Record(number, before, json.loads(stated["action"]), ((outcome, 1.0),), 1, now)
@@ -242,6 +250,21 @@ class StoreMemory(TransitionStoreMemory):
         for number in removed:
             del self._entries[number], self._places[number], self._statements[number]
         return Removed(removed)
+
+
+def _statements(text: str) -> Iterator[re.Match[str]]:
+    """How a text can be read as a statement, without what a store has put behind it."""
+    if (scored := _SCORED.match(text)) is not None and not _DENIED.search(scored[2]):
+        text = scored[1]
+    while True:
+        if (stated := _STATEMENT.search(text)) is not None:
+            if _DENIED.search(text, stated.end("after")):
+                return
+            yield stated
+        tail = _TAIL.match(text)
+        if tail is None or _DENIED.search(tail[2]):
+            return
+        text = tail[1]
 
 
 def _render(record: Record) -> str:

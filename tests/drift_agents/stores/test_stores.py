@@ -67,6 +67,53 @@ def test_what_a_service_answers_is_what_the_prompt_shows() -> None:
     assert memory.retrieve("a river", None, AgentClock()) == Retrieved(), "its records were removed"
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "",
+        ".",
+        " (updated)",
+        " (score 0; the episode ended) (updated)",
+        " (score 0; the episode ended).",
+        " (score 0; the episode ended) [source: notes].",
+        " (score 0; the episode ended), confirmed on day 3",
+        " (score 0; the episode ended) -- importance: 5; age (days): 2",
+        " (updated) (twice)!",
+    ],
+)
+@pytest.mark.parametrize("tag", ["", " [record 0]"])
+def test_a_statement_with_a_suffix_is_read_back(behind: str, tag: str) -> None:
+    service = Rewriting()
+    memory = StoreMemory(store=service)
+    for step, after in enumerate(("hole", "ice")):
+        see(memory, after, step)
+    service.texts = [f'In a river action "cross" led to hole{behind}{tag}']
+    (shown,) = memory.retrieve("a river", None, AgentClock()).records
+    assert shown.outcome == Outcome("hole", 0.0, True)
+    assert memory.rewritten == 0
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        " (no longer true)",
+        " (score 0) (outdated)",
+        " (score 0), which is wrong now",
+        " (score 0). Deleted",
+        " (score 0), or to hole (score 0)",
+        " and a plank",
+    ],
+)
+def test_a_statement_that_is_taken_back_is_none(behind: str) -> None:
+    service = Rewriting()
+    memory = StoreMemory(store=service)
+    see(memory, "ice")
+    service.texts = [f'In a river action "cross" led to ice{behind}']
+    found = memory.retrieve("a river", None, AgentClock())
+    assert found.records == ()
+    assert [note.text for note in found.notes] == service.texts
+
+
 def test_what_is_rewritten_beyond_recognition_is_a_note_and_counted() -> None:
     service = Rewriting()
     memory = StoreMemory(store=service)
