@@ -47,11 +47,14 @@ class Moment:
         project: the project, as a contributor finds it.
         issue: the present issue; `None` before the first episode.
         history: the conventions of all episodes so far, the present ones last.
+        begun: the same when the episode began, if conventions have changed since: knobs change before a reset, and
+            what is merged then has the style of the episode that it belongs to.
     """
 
     project: Project
     issue: Issue | None
     history: tuple[Conventions, ...]
+    begun: Moment | None = None
 
 
 class ProjectLifetime:
@@ -117,10 +120,11 @@ class ProjectLifetime:
             project = start_project(self.number, conventions)
             self._before, self._steps = None, ()
         else:
-            history = (*self.moment.history, conventions)
+            before = self.moment.begun or self.moment
+            history = (*before.history, conventions)
             documented = history[max(len(history) - 1 - docs_lag, 0)]
-            self._before = self.moment.project
-            self._steps = tuple(_develop(self._before, self.moment.issue, conventions, documented))
+            self._before = before.project
+            self._steps = tuple(_develop(self._before, before.issue, conventions, documented))
             project = self._steps[-1][1]
         issue = draw_issue(project, number, held_out)
         self.moment = Moment(project, issue, history)
@@ -137,7 +141,7 @@ class ProjectLifetime:
         issue = moment.issue
         if issue is not None:
             issue = issue._replace(rule=replace(issue.rule, style=conventions.style))
-        self.moment = Moment(project, issue, (*moment.history[:-1], conventions))
+        self.moment = Moment(project, issue, (*moment.history[:-1], conventions), moment.begun or moment)
 
 
 def _develop(

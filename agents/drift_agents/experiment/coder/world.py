@@ -14,7 +14,7 @@ import numpy as np
 from drift_agents.experiment.coder.git import RepositoryCommit
 from drift_agents.experiment.environments import make_env
 from drift_envs.envs.repository.checks import CheckResult, check, refuse_falsely
-from drift_envs.envs.repository.conventions import NAMED, Conventions, Statement, read_statements
+from drift_envs.envs.repository.conventions import NAMED, Statement, read_statements
 from drift_envs.envs.repository.issues import Issue, apply_change
 from drift_envs.envs.repository.lifetime import ProjectLifetime
 from drift_envs.errors import StateError
@@ -45,7 +45,6 @@ class CoderWorld:
         self.schedule, self.seed, self._attempts = schedule, seed, attempts
         self._env = make_env(schedule)
         self._env.reset(seed=seed)
-        self._lifetime = ProjectLifetime(self._played.number)
         self.commits: list[RepositoryCommit] = []
         self._episode = -1
         self._verdicts: list[CheckResult] = []
@@ -53,11 +52,10 @@ class CoderWorld:
     @property
     def name(self) -> str:
         """The name of the project."""
-        return str(self._played.project.package)
+        return self._lifetime.project.package
 
     @property
-    def _played(self) -> ProjectLifetime:
-        """The lifetime in the environment, which says which issue is the next one."""
+    def _lifetime(self) -> ProjectLifetime:
         found: ProjectLifetime = self._env.unwrapped.lifetime  # type: ignore[attr-defined]
         return found
 
@@ -80,10 +78,10 @@ class CoderWorld:
         """
         self._env.reset(seed=None if episode else self.seed)
         self._episode = episode
-        life, knobs, drawn = self._lifetime, self.knobs, self._played.issue
-        if drawn is None:
+        life, knobs = self._lifetime, self.knobs
+        if life.issue is None:
             raise StateError("the repository has no issue")
-        self._issue: Issue = life.begin(drawn.number, Conventions.of(knobs), int(knobs["docs_lag"]))
+        self._issue: Issue = life.issue
         files = self.commits[-1].files if self.commits else {}
         if not self.commits:
             self.commits.append(RepositoryCommit("Start the project", life.project.files()))

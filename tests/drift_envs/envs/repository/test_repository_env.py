@@ -106,6 +106,21 @@ def test_merged_code_shows_an_implicit_convention_and_nothing_else_does() -> Non
     )
 
 
+@pytest.mark.parametrize("schedule", ["implicit", "both", "explicit"])
+def test_what_is_merged_at_a_drift_has_the_style_of_its_time(schedule: str) -> None:
+    env = gym.make("DriftRepository-v0", schedule=f"repository/{schedule}")
+    env.reset(seed=0)
+    for _ in range(20):
+        env.reset()
+    life = env.unwrapped.lifetime  # type: ignore[attr-defined]
+    assert life.history[-2] == Conventions()
+    assert life.history[-1] != Conventions()
+    assert {rule.style for rule in life.project.rules} == {Conventions().style}
+    (merged, *_), last = life.commits, life.commits[-1]
+    assert any(path.endswith(".py") for path in merged.files)
+    assert (last.files.keys() != {"CONTRIBUTING.md"}) or schedule == "implicit"
+
+
 def test_what_a_text_says_is_counted() -> None:
     old, new = (find_word(7, "setting", version) for version in (0, 1))
     other = find_word(7, "helper", 3)
