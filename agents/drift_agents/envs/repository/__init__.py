@@ -1,0 +1,1 @@
+"""What stands beside `DriftRepository-v0`: `coders`, reference coding agents that work in a folder."""
