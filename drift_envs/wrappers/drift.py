@@ -362,7 +362,9 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     @time_move.setter
     def time_move(self, move: TimeMove | None) -> None:
         self._move = move
-        self._is_plain = move is None and not self._finishes and not self._keeps and self._leader is None
+        binder = self._binder
+        is_special = binder.keeps or binder.effects is not None or self._notify != "none" or self._leader is not None
+        self._is_plain = move is None and not is_special
 
     def save_own_progress(self) -> dict[str, Any]:
         """Seed of the timeline, clock, visited ticks and warnings.
@@ -389,7 +391,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             saved: from `save_own_progress`.
         """
         key = check_integer("key", saved["key"])
-        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
+        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._binder.table, key)
         tick, phase, hold = saved["move"] or (None, None, False)
         move = TimeMove.of(tick, phase, hold, timeline.first_tick)
         visited = [
