@@ -406,7 +406,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         self.time_move, self._walk, self._oracle = move, None, None
         _, stop, values = timeline.segment(clock.tick)
         clock.stop_at(stop)
-        self._set_values(values, clock.tick)
+        self._set_values(values)
         self._notified = values
 
     @property
