@@ -246,14 +246,22 @@ def to_env(space: gym.Space[Any], action: str) -> Any:
     Returns:
         An integer for a `Discrete` space, an array for a `Box`, else the text itself.
 
+    Raises:
+        ArgumentError: if it is no text of an element of the space.
+
     Example:
         >>> to_env(gym.spaces.Discrete(4), "2")
         2
     """
-    if isinstance(space, gym.spaces.Discrete):
-        return int(action)
-    if isinstance(space, gym.spaces.Box):
-        return np.array(json.loads(action), dtype=space.dtype).reshape(space.shape)
+    try:
+        if isinstance(space, gym.spaces.Discrete):
+            return int(action)
+        if isinstance(space, gym.spaces.Box):
+            return np.array(json.loads(action), dtype=space.dtype).reshape(space.shape)
+    except ValueError as error:
+        raise ArgumentError(
+            f"`actions` of an environment's info should be texts of elements of {space}. Received {action!r}"
+        ) from error
     return action
 
 

@@ -29,7 +29,7 @@ from drift_envs.errors import (
     UnknownScheduleError,
 )
 from drift_envs.knobs import KnobTable, Value, thaw
-from drift_envs.registration import IDS
+from drift_envs.registration import IDS, parts_of
 from drift_envs.schedule import NEVER, Phase
 from drift_envs.schedule.loader import check_document
 from drift_envs.schedule.model import MAX_TICK, Schedule
@@ -38,6 +38,7 @@ from drift_envs.schedule.phases import PhaseTable, limits_of
 from drift_envs.schedule.yaml import Document, read_variants, split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 from drift_envs.wrappers.overlay import describe_change
+from drift_envs.wrappers.text import check_actions, find_describer
 
 MAX_PHASES = 4
 """Phases that `validate` counts; schedules with recurring drifts have any number."""
@@ -369,6 +370,9 @@ class KnobComparison:
         def make(values: Mapping[str, Any]) -> gym.Env[Any, Any]:
             drift = {"name": "other-side", "at": at, "set": values}
             env = make_from_schedule({**self._content, **parts, "drifts": [drift]}, text=self._acts_in_words)
+            text = None if (own := parts_of(env)) is None else own.text
+            if text is not None:
+                check_actions(env.action_space, find_describer(env.unwrapped).actions)
             env.set_wrapper_attr("warns_of_end", False)  # one side of a comparison never drifts
             return env
 

@@ -111,7 +111,8 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         env: the environment, drifting or not.
 
     Raises:
-        ArgumentError: if the environment's spaces are too large for a text form, and it has none of its own.
+        ArgumentError: if the environment's spaces are too large for a text form, and it has none of its own, or an
+            action of its text form is no element of the action space.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -133,6 +134,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         check_single(env)
         describer = find_describer(env)
+        check_actions(env.action_space, describer.actions)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._describer = describer
@@ -383,6 +385,32 @@ def read_action(space: spaces.Space[Any], action: str) -> Any:
     if found is None or isinstance(found, bool) or not space.contains(found):
         raise ArgumentError(f"`action` should be an element of {space} or its text. Received {action[:200]!r}")
     return found
+
+
+def check_actions(space: spaces.Space[Any], actions: Iterable[str]) -> None:
+    """Refuse admissible actions that `step` would refuse, such as words of a `Discrete` space.
+
+    Args:
+        space: the action space.
+        actions: the admissible actions, as text.
+
+    Raises:
+        ArgumentError: if one of them is no text of an element of the space.
+
+    Example:
+        >>> check_actions(spaces.Discrete(2), ["left", "right"])
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `actions` should be texts of elements of Discrete(2), its numbers; say in `task` \
+what they mean. Received 'left'
+    """
+    for action in actions:
+        try:
+            read_action(space, action)
+        except ArgumentError as error:
+            raise ArgumentError(
+                f"`actions` should be texts of elements of {space}, its numbers; say in `task` what they mean. "
+                f"Received {action!r}"
+            ) from error
 
 
 def _read_array(space: spaces.Space[Any], given: Any) -> np.ndarray:

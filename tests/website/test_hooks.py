@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("mkdocs")
 
-from website import hooks  # noqa: E402
+from website import hooks
 
 ROOT = Path(__file__).resolve().parents[2]
 

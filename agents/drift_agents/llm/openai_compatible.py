@@ -25,7 +25,7 @@ from drift_agents.llm.answer_format import (
 )
 from drift_agents.llm.base import Completion, Message, Options, count_tokens
 from drift_agents.llm.connection import connect_client, find_url, import_openai, read_key
-from drift_agents.llm.server_errors import ServerError, find_refused, read_error, translate_error
+from drift_agents.llm.server_errors import ServerError, find_limit, find_refused, read_error, translate_error
 from drift_agents.types import Usage
 from drift_envs.checks import check_choice, check_count, check_interval, is_number
 from drift_envs.json_schema import without_surrogates
@@ -108,6 +108,7 @@ class OpenAICompatible:
         self._forms = list(FORMS) if form == "auto" else [form]
         self._enforces = True  # schemas, until an answer breaks one
         self._names: dict[str, str | None] = {}
+        self._limits: dict[str, int] = {}
 
     def __repr__(self) -> str:
         """Name and address, without the key."""
@@ -165,13 +166,16 @@ class OpenAICompatible:
             instructed = messages if schema is None else instruct(messages, schema, form, self._enforces)
             sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
             own = {second: value for name, value in wanted.items() if (second := self._names.get(name, name))}
+            own |= {name: min(value, own[name]) for name, value in self._limits.items() if name in own}
             started = time.perf_counter()
             try:
                 reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**fields, **own})
                 break
             except (openai.OpenAIError, ValueError, TypeError, RecursionError) as error:  # also of the client's parser
                 found = read_error(error)
-                if not (self._drops(found, form if fields else "") or self._renames(found, own)):
+                if not (
+                    self._drops(found, form if fields else "") or self._lowers(found, own) or self._renames(found, own)
+                ):
                     # its own chain may hold the key
                     raise translate_error(found, self.name, self.base_url, self._key, self.models) from None
         called = function_name(schema) if schema is not None and form == TOOL else None
@@ -188,6 +192,17 @@ class OpenAICompatible:
         if not form or self.form != "auto" or not error.is_form_refusal:
             return False
         self._forms = [other for other in self._forms if other != form]  # another thread may have dropped it already
+        return True
+
+    def _lowers(self, error: ServerError, sent: Mapping[str, Any]) -> bool:
+        """Whether a limit of tokens was too large, which is then the largest that the server takes."""
+        limit = find_limit(error, sent)
+        if limit is None:
+            return False
+        name, most = limit
+        self._limits = {**self._limits, name: most}
+        if self._note is not None:
+            self._note(f"{self.name!r} at {self.base_url}: sends `{name}` {most} for {sent[name]}, its largest")
         return True
 
     def _renames(self, error: ServerError, sent: Mapping[str, Any]) -> bool:

@@ -52,6 +52,13 @@ _PARAMETER = re.compile(
     r"|not enabled|not implemented|unavailable",
     re.IGNORECASE,
 )
+_BROKEN = re.compile(
+    r"fail(?:ed|ure|s)? (?:to |in )?(?:pars|compil|initiali|build|convert|creat|generat)|invalid|malformed"
+    r"|(?:could|can)(?: ?not|n't)|unable|error (?:while |in )?(?:pars|compil|initiali|build|convert)|too many|too complex",
+    re.IGNORECASE,
+)
+"""Words by which a server says that it cannot use a form, beside those of `_PARAMETER`."""
+_LIMITED = re.compile(r"(?<!\w)max(?:_completion|_output|_new)?_tokens\b", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient[ _](?:quota|balance|credits?|funds)|billing", re.IGNORECASE)
 _GUESSES = tuple(
     (status, re.compile(words, re.IGNORECASE))
@@ -127,7 +134,9 @@ class ServerError(NamedTuple):
         """Whether the form of the answer was refused, not the request."""
         if not _FORM.search(self.message) or self.is_too_long:
             return False
-        return self.status in (400, 404, 422) or (self.status >= 500 and bool(_PARAMETER.search(self.message)))
+        return self.status in (400, 404, 422) or (
+            self.status >= 500 and bool(_PARAMETER.search(self.message) or _BROKEN.search(self.message))
+        )
 
     @property
     def is_transient(self) -> bool:
@@ -267,6 +276,30 @@ def find_refused(error: ServerError, sent: Collection[str]) -> str | None:
     words = {name: re.search(rf"(?<!\w){re.escape(name)}\b", error.message) for name in sent}
     found = {name: match.start() for name, match in words.items() if match}
     return error.param if error.param in sent else min(found, key=lambda name: found[name], default=None)
+
+
+def find_limit(error: ServerError, sent: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The limit of tokens that a server says is too large, and the largest that it takes; `None` if it says neither.
+
+    Args:
+        error: the server's error.
+        sent: the parameters of the request.
+
+    Example:
+        >>> error = ServerError(400, 400, "max_tokens is too large: 1024. The model supports at most 512.")
+        >>> find_limit(error, {"max_tokens": 1024})
+        ('max_tokens', 512)
+    """
+    if error.status not in (400, 422) or error.is_too_long:
+        return None
+    named = [name for name in sent if _LIMITED.fullmatch(name) and isinstance(sent[name], int)]
+    text = f"{error.message} {error.param}"
+    if len(named) != 1 or not _LIMITED.search(text):
+        return None
+    exclusive = re.search(r"(?:less|smaller|lower) than (?!or\b)\W*(\d+)", error.message)
+    found = [int(number) - bool(exclusive) for number in re.findall(r"(?<![\w.])\d{1,9}(?![\w]|\.\d)", error.message)]
+    lower = [number for number in found if 0 < number < sent[named[0]]]
+    return (named[0], max(lower)) if lower else None
 
 
 def translate_error(

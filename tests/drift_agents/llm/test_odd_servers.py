@@ -124,6 +124,10 @@ ODD: list[tuple[str, Response, str | type[ModelError], str]] = [
         "form",
         "",
     ),
+    ("form, llama.cpp", refused(500, "Failed to parse grammar"), "form", ""),
+    ("form, SGLang", refused(503, "error compiling the json_schema: invalid regex"), "form", ""),
+    ("form, samplers", refused(500, "could not initialize the grammar sampler"), "form", ""),
+    ("no form, 500", Response({"error": "the grammar service is busy"}, 500, SOON), "again", "busy"),
     ("form, 500", refused(500, "guided decoding is not supported here"), "form", ""),
 ]
 
@@ -239,6 +243,24 @@ def test_a_refused_parameter_is_left_out(body: Any, status: int) -> None:
     answer, sent = ask(Response(body, status), said(ONE))
     assert answer.data == {"action": "1"}
     assert ["seed" in request for request in sent] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [
+        ("max_tokens is too large: at most 7", [9, 7]),
+        ("max_tokens is too large: 9. This model supports at most 5 completion tokens.", [9, 5]),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8]", [9, 8]),
+        ("max_tokens: 9 > 6, which is the maximum allowed number of output tokens", [9, 6]),
+        ("`max_tokens` must be less than 9", [9, 8]),
+    ],
+)
+def test_a_limit_of_tokens_that_is_too_large_is_lowered(words: str, sent: list[int]) -> None:
+    notes: list[str] = []
+    answer, requests = ask(refused(400, words), said(ONE), note=notes.append)
+    assert answer.data == {"action": "1"}
+    assert [request["max_tokens"] for request in requests] == sent
+    assert len(notes) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Text environments."""
 
 import json
+import re
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
@@ -189,3 +191,22 @@ def test_by_hand_it_is_in_the_spec():
     assert gym.make(env.spec).reset(seed=0) == env.reset(seed=0)
     inside = DriftWrapper(TextObservation(gym.make("DriftFrozenLake-v0", schedule=None).unwrapped), None)
     assert inside.reset(seed=0)[0].startswith('{"cur_pos"')
+
+
+@pytest.mark.parametrize(
+    ("space", "actions", "wrong"),
+    [
+        (gym.spaces.Discrete(2), ("left", "right"), "left"),
+        (gym.spaces.Discrete(2, start=3), ("3", "5"), "5"),
+        (gym.spaces.Box(-1.0, 1.0, (1,)), ("[-1.0]", "push"), "push"),
+        (gym.spaces.MultiDiscrete([2, 2]), ("[0, 0]", "[0, 2]"), "[0, 2]"),
+    ],
+)
+def test_actions_of_a_text_form_are_elements_of_the_space(space, actions, wrong):
+    env = gym.make("CartPole-v1")
+    env.unwrapped.action_space = space
+    with pytest.MonkeyPatch.context() as patched:
+        describer = SimpleNamespace(actions=actions, max_length=9, characters="a")
+        patched.setattr("drift_envs.wrappers.text.find_describer", lambda _: describer)
+        with pytest.raises(ArgumentError, match=re.escape(f"say in `task` what they mean. Received {wrong!r}")):
+            TextObservation(env)
