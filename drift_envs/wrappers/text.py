@@ -400,8 +400,8 @@ def check_actions(space: spaces.Space[Any], actions: Iterable[str]) -> None:
     Example:
         >>> check_actions(spaces.Discrete(2), ["left", "right"])
         Traceback (most recent call last):
-        drift_envs.errors.ArgumentError: `actions` should be texts of elements of Discrete(2), its numbers; say in `task` \
-what they mean. Received 'left'
+        drift_envs.errors.ArgumentError: `actions` should be texts of elements of Discrete(2), its numbers; say in \
+`task` what they mean. Received 'left'
     """
     for action in actions:
         try:

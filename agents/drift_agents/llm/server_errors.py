@@ -54,7 +54,8 @@ _PARAMETER = re.compile(
 )
 _BROKEN = re.compile(
     r"fail(?:ed|ure|s)? (?:to |in )?(?:pars|compil|initiali|build|convert|creat|generat)|invalid|malformed"
-    r"|(?:could|can)(?: ?not|n't)|unable|error (?:while |in )?(?:pars|compil|initiali|build|convert)|too many|too complex",
+    r"|(?:could|can)(?: ?not|n't)|unable"
+    r"|error (?:while |in )?(?:pars|compil|initiali|build|convert)|too (?:many|complex)",
     re.IGNORECASE,
 )
 """Words by which a server says that it cannot use a form, beside those of `_PARAMETER`."""

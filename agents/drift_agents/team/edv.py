@@ -212,7 +212,8 @@ class EDV(Solo):
         """
         if not isinstance(memory, TeamMemory):
             raise ArgumentError(
-                f"the team 'edv' writes items into banks, which the memory `consensus` has. Received {memory.name!r}"
+                f"the team 'edv' writes items into banks, which the memory `consensus` has. Received {memory.name!r}; "
+                "an experiment without teams takes any memory, such as `desk` for the service desk"
             )
         memory.attend()
         self._memory, self._rng = memory, rng
