@@ -63,9 +63,14 @@ def test_a_lake_goes_on(clock: str, notify: str, text: bool, before: int, begin:
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_id_goes_on(env_id: str, text: bool) -> None:
     try:
-        gym.make(env_id, text=text).close()
+        env = gym.make(env_id, text=text)
     except MissingDependencyError:
         pytest.skip("its extra is not installed")
+    env.reset(seed=0)
+    reason = drift_envs.save_progress(env)["copies"][0]["drift"]["reason"]
+    env.close()
+    if IDS[env_id].extra is not None and reason:
+        pytest.skip(reason)  # an environment of a package, which begins its next episode
     for before in (0, 1, 17):
         check_goes_on(lambda: gym.make(env_id, text=text), before)
 
