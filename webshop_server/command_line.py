@@ -6,7 +6,9 @@ The other programs take them from `drift_envs.command_line`; `drift_agents.cli.r
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import ipaddress
 import json
 import os
@@ -164,6 +166,25 @@ def plain_text(text: str) -> str:
     return text.translate(_SHOWN)
 
 
+_NEAREST = str.maketrans("─│…→←×▁▂▃▄▅▆▇█", "-|~><x.:-=+*#@")
+
+
+def _write_nearest(error: UnicodeError) -> tuple[str, int]:
+    r"""What a terminal without Unicode gets in place of characters that it has not: one like it, or its number.
+
+    Example:
+        >>> "force ▂▅█, Ø".encode("ascii", "nearest").decode()
+        'force :+@, \\xd8'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    nearest = error.object[error.start : error.end].translate(_NEAREST)
+    return nearest.encode("ascii", "backslashreplace").decode(), error.end
+
+
+codecs.register_error("nearest", _write_nearest)
+
+
 class PlainOutput:
     """An output stream that writes no control characters; Rich's consoles write their own colours to the stream below.
 
@@ -238,12 +259,18 @@ def run_app(
     if columns.isdecimal() and int(columns) < NARROWEST:
         del os.environ["COLUMNS"]
     raw = sys.stdout, sys.stderr
+    files = [(stream, stream.errors) for stream in raw if isinstance(stream, io.TextIOWrapper)]
+    for stream, _ in files:
+        stream.reconfigure(errors="nearest")
     sys.stdout, sys.stderr = (None if one is None else PlainOutput(one) for one in raw)  # type: ignore[assignment]
     try:
         return _run(app, program, words, status_of, words_of)
     finally:
         sys.stdout = raw[0] if isinstance(sys.stdout, PlainOutput) else sys.stdout
         sys.stderr = raw[1]
+        for stream, errors in files:
+            if not stream.closed:
+                stream.reconfigure(errors=errors)
 
 
 def _run(
@@ -257,7 +284,7 @@ def _run(
     try:
         with warnings.catch_warnings():
             if DEBUG not in words:
-                warnings.showwarning = partial(_show_warning, program)
+                warnings.showwarning = partial(_show_warning, program, set())
             status = app(words, prog_name=program, standalone_mode=False, obj=words)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt) as error:  # older versions of Typer report an interruption as `Abort`
@@ -299,9 +326,18 @@ def _run(
     return int(status or DONE)
 
 
-def _show_warning(program: str, message: Warning | str, *_: Any) -> None:
-    """Print a warning in one line, without the line of code that has found the reason for it."""
-    print(f"{program}: warning: {message}", file=sys.stderr)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _show_warning(program: str, printed: set[str], message: Warning | str, *_: Any) -> None:
+    """Print a warning once, in one line, without colours and the line of code that has found the reason for it.
+
+    Environments of other packages warn anew whenever they are made, and Gymnasium colours what they say.
+    """
+    text = _COLOURS.sub("", str(message))
+    if text not in printed:
+        printed.add(text)
+        print(f"{program}: warning: {text}", file=sys.stderr)
 
 
 def _describe_output(error: Exception) -> str:

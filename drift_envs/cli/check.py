@@ -40,7 +40,7 @@ from drift_envs.wrappers.binding import declared_knob_table
 from drift_envs.wrappers.overlay import describe_change
 from drift_envs.wrappers.text import check_actions, find_describer
 
-MAX_PHASES = 4
+MAX_PHASES = 100
 """Phases that `validate` counts; schedules with recurring drifts have any number."""
 
 MOST_LATER = 50
@@ -100,7 +100,7 @@ def _describe(schedule: Schedule, may_import: bool) -> str:
         note = f"; its knobs were not checked: {ask_import(module)}"
     else:
         count = len(phases.first(MAX_PHASES + 1))
-        note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+        note = f", {count if count <= MAX_PHASES else f'over {MAX_PHASES}'} phase{'s' * (count > 1)}"
     limits = limits_of(schedule.drifts, phases)
     note += f", named up to tick {limits.phase}" if limits.phase < MAX_TICK else ""
     return note + (f"; random drifts end at tick {limits.value}" if limits.value < MAX_TICK else "")

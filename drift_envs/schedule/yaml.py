@@ -54,6 +54,9 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_BLANK = re.compile(r"^[\s-]*([A-Za-z_]\w*):(?![\s/]|$)")
 """A key at the beginning of a line whose colon has no blank behind it."""
 
+_UNQUOTED = re.compile(r"""[{,]\s*[\w"']+:\s+([^\s"'\[{,}][^"'\[{,}]*\[[^\]]*\][^\s,}]*)""")
+"""A value with brackets in a mapping that is written in braces, without quotes."""
+
 FILE_ENDINGS = (".yaml", ".yml")
 """What the name of a schedule file ends with; a text that ends otherwise is a shipped name."""
 
@@ -523,6 +526,9 @@ def _hint(text: str, error: yaml.MarkedYAMLError) -> str:
     for one in (line, before):
         if missing := _NO_BLANK.search(one):
             return f". Put a blank behind the colon of `{missing[1]}:`"
+        if unquoted := _UNQUOTED.search(one):
+            quote = "'" if '"' in unquoted[1] else '"'
+            return f". Quote a path or text with brackets: {quote}{unquoted[1]}{quote}"
     problem = str(error.problem)
     if "did not find expected" in problem or "mapping values" in problem:
         return ". Keys of one mapping, and the dashes of one list, are indented alike; close brackets and quotes"

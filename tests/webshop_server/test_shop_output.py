@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import warnings
 
 import pytest
 import typer
@@ -60,3 +62,35 @@ def test_the_end_of_a_file_is_no_interruption(capsys, error, status):
     assert ("interrupted" in shown) == (status == INTERRUPTED)
     if status == FAILED:
         assert shown.lstrip() == "x: a file or a connection ended too early: No data left in file\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("ascii", "f :+@ -> \\xd8 \\u4e16"), ("latin-1", "f :+@ -> \xd8 \\u4e16"), ("utf-8", "f ▂▅█ -→ Ø 世")],
+)
+def test_a_terminal_without_unicode_gets_what_is_nearest(monkeypatch, encoding, shown):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict"))
+    raw = sys.stdout, sys.stderr
+
+    def work():
+        print("f ▂▅█ -→ Ø 世")
+        make_console(width=80).print("f ▂▅█ -→ Ø 世")
+        print("f ▂▅█ -→ Ø 世", file=sys.stderr)
+
+    assert run(work) == DONE
+    for stream, count in zip(raw, (2, 1), strict=True):
+        stream.flush()
+        assert stream.buffer.getvalue().decode(encoding) == f"{shown}\n" * count
+        assert stream.errors == "strict"
+
+
+def test_an_equal_warning_is_told_once_without_colours(capsys):
+    def work():
+        for number in range(24):
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                warnings.warn(f"\x1b[33mWARN: loud {number % 2}\x1b[0m", stacklevel=1)
+
+    assert run(work) == DONE
+    assert capsys.readouterr().err.splitlines() == ["x: warning: WARN: loud 0", "x: warning: WARN: loud 1"]

@@ -327,7 +327,9 @@ def _print_estimate(experiment: Experiment, console: Console) -> None:
     sums: list[int] = [sum(map(int, column)) for column in zip(*(row[2:] for row in rows), strict=True)] or [0] * 6
     table.add("all", *(f"{value:,}" for value in sums))
     print_table(console, table)
-    _, _, decisions, most, others, tokens_in = sums
+    cells, _, decisions, most, others, tokens_in = sums
+    if without := len(plan_cells(experiment)) - cells:
+        console.print(f"other cells    {without:,}, played without a language model; {cells + without:,} in all")
     requests = decisions + others
     factor = most / max(decisions, 1)  # longer episodes have more requests of memories, too
     longest = _longest_answer(experiment)

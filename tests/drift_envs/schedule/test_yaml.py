@@ -123,6 +123,13 @@ def test_any_text_is_read_or_refused(text):
     [
         ("a: 1\nlist:\n\t- 2\n", 3, "Indent with blanks instead of tabs"),
         ("version: 1\nname:lake\n", 3, "Put a blank behind the colon of `name:`"),
+        (
+            "knobs: {g: {attribute: model.opt.gravity[2]}}\n",
+            1,
+            'Quote a path or text with brackets: "model.opt.gravity[2]"',
+        ),
+        ("g: {b: [1, 2], attribute: parts['a'][0].mass, c: 1}\n", 1, "with brackets: \"parts['a'][0].mass\""),
+        ('a: 1\ng: {attribute: body["torso"]}\n', 2, "with brackets: 'body[\"torso\"]'"),
         ("name:lake\nenv: X\n", 2, "Put a blank behind the colon of `name:`"),
         ("base:\n  map: 1\n  slip:0.5\n  more: 2\n", 4, "Put a blank behind the colon of `slip:`"),
         ("drifts:\n  - at: 1\n    set: 2\n   name: x\n", 4, "are indented alike"),
