@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from minigrid.core.world_object import Ball, Box, Door, Goal, Key, Lava, Wall, WorldObj
+from minigrid.core.grid import Grid
+from minigrid.core.world_object import Ball, Box, Door, Floor, Goal, Key, Lava, Wall, WorldObj
 
 from drift_envs.checks import check_action
 from drift_envs.envs.minigrid.model import (
@@ -29,6 +31,9 @@ from drift_envs.knobs import KnobTable
 from drift_envs.tunable import TunableEnv
 
 _KINDS = {"goal": Goal, "key": Key, "ball": Ball, "box": Box}
+_ALL_KINDS = {kind.__name__: kind for kind in (Ball, Box, Door, Floor, Goal, Key, Lava, Wall)}
+_HELD = ("carrying", "door", "obj")
+"""Parts of the state that are things, which may stand in the grid too."""
 
 
 def make_thing(text: str) -> WorldObj | None:
@@ -352,3 +357,48 @@ class GridKnobs(TunableEnv):
     def save_state(self) -> dict[str, Any]:
         """The state of the episode, without knobs and random generator."""
         return {name: getattr(self, name) for name in _STATE if hasattr(self, name)}
+
+    def save_running(self) -> dict[str, Any]:
+        """The state of the episode for another process, with each thing once and its number in the other places."""
+        state, things = self.save_state(), []
+
+        def number(thing: WorldObj | None) -> int | None:
+            if thing is None:
+                return None
+            found = next((index for index, other in enumerate(things) if other is thing), len(things))
+            if found == len(things):
+                things.append(thing)
+            return found
+
+        grid = state.pop("grid")
+        cells = [number(thing) for thing in grid.grid]
+        held = {name: number(state.pop(name)) for name in _HELD if name in state}
+        rows = []
+        for thing in things:  # grows by what is in boxes
+            parts = {name: copy.deepcopy(value) for name, value in vars(thing).items() if name != "contains"}
+            rows.append([type(thing).__name__, parts, number(thing.contains)])
+        return {
+            "state": copy.deepcopy(state),
+            "grid": [grid.width, grid.height, cells],
+            "held": held,
+            "things": rows,
+        }
+
+    def load_running(self, saved: Any) -> None:
+        """Restore the state of an episode of another process.
+
+        Args:
+            saved: from `save_running`.
+        """
+        things: list[Any] = []
+        for kind, parts, _ in saved["things"]:
+            thing = object.__new__(_ALL_KINDS[kind])
+            vars(thing).update(parts)
+            things.append(thing)
+        for thing, (_, _, inside) in zip(things, saved["things"], strict=True):
+            thing.contains = None if inside is None else things[inside]
+        width, height, cells = saved["grid"]
+        grid = Grid(width, height)
+        grid.grid = [None if number is None else things[number] for number in cells]
+        held = {name: None if number is None else things[number] for name, number in saved["held"].items()}
+        self.load_state({**saved["state"], "grid": grid, **held})
