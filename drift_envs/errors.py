@@ -22,9 +22,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -210,7 +214,7 @@ def needs_extra(package: str, extra: str) -> Iterator[None]:
     """Name the extra of a package whose imports stand within.
 
     Raises:
-        MissingDependencyError: if an import fails.
+        MissingDependencyError: if an import fails, or the package is installed in a version that the extra excludes.
 
     Example:
         >>> with needs_extra("imageio", "video"):
@@ -219,10 +223,54 @@ def needs_extra(package: str, extra: str) -> Iterator[None]:
         drift_envs.errors.MissingDependencyError: `imageio` is not installed, run `pip install ".[video]"` in \
 a checkout of drift-envs
     """
+    misfit = _find_misfit(package, extra)
+    if misfit is not None:
+        raise MissingDependencyError(misfit, [package], [extra])
     try:
         yield
     except ImportError as error:
         raise MissingDependencyError.of([package], [extra]) from error
+
+
+@cache
+def _find_misfit(package: str, extra: str) -> str | None:
+    """Why the installed version of a package does not fit an extra, `None` if it fits or is not there."""
+    try:
+        installed, required = version(package), requires("drift-envs") or []
+    except PackageNotFoundError:
+        return None
+    found = _numbers(installed)
+    for line in required:
+        name, _, marker = line.partition(";")
+        match = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?(.*)", name.strip())
+        if match is None or re.sub(r"[-_.]+", "-", match[1]).lower() != re.sub(r"[-_.]+", "-", package).lower():
+            continue
+        if f'extra == "{extra}"' not in marker or "platform" in marker or not _is_for_this_python(marker):
+            continue
+        bounds = [(sign, _numbers(bound)) for sign, bound in re.findall(r"(>=|<|==)\s*([\d.]+)", match[2])]
+        fits = {">=": found.__ge__, "<": found.__lt__, "==": found.__eq__}
+        if not all(fits[sign](bound) for sign, bound in bounds):
+            rule = ",".join(sorted(match[2].strip(" ()").split(","), reverse=True))
+            return (
+                f"`{package}` should be of version {rule}, {installed} is installed; "
+                f'run `pip install ".[{extra}]"` in a checkout of drift-envs'
+            )
+    return None
+
+
+def _is_for_this_python(marker: str) -> bool:
+    """Whether a requirement's marker allows the Python that runs."""
+    rules = re.findall(r'python_version (>=|<) "(\d+)\.(\d+)"', marker)
+    return all((sys.version_info[:2] >= (int(major), int(minor))) == (sign == ">=") for sign, major, minor in rules)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of a version, without zeros at the end and what follows them, as in `2.0rc1`."""
+    release = re.match(r"\d+(?:\.\d+)*", text)
+    numbers = [int(number) for number in release[0].split(".")] if release else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
