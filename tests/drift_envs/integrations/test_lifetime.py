@@ -125,3 +125,16 @@ def test_a_log_that_cannot_be_written_is_refused_before_anything_is_played(tmp_p
     with pytest.raises(ArgumentError, match="`rounds` and `episodes` exclude each other"):
         TextLifetime("DriftFrozenLake-v0", log=tmp_path / "mine.jsonl", rounds=1, episodes=1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_desk_shows_its_tools_and_takes_calls_as_mappings():
+    life = TextLifetime.of_schedule("tools/names", rounds=1)
+    first = life.reset()
+    assert first["tools"][0]["inputSchema"]["type"] == "object"
+    name = first["tools"][0]["name"]
+    required = first["tools"][0]["inputSchema"]["required"]
+    result = life.act({"tool": name, "arguments": dict.fromkeys(required, "nobody@example.org")})
+    assert (result["step"], result["tools"]) == (1, first["tools"])
+    with pytest.raises(ArgumentError, match="`action` should be data that JSON has"):
+        life.act({"tool": object()})
+    assert "tools" not in TextLifetime("DriftFrozenLake-v0").reset()
