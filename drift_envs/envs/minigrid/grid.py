@@ -360,7 +360,8 @@ class GridKnobs(TunableEnv):
 
     def save_running(self) -> dict[str, Any]:
         """The state of the episode for another process, with each thing once and its number in the other places."""
-        state, things = self.save_state(), []
+        state = self.save_state()
+        things: list[WorldObj] = []
 
         def number(thing: WorldObj | None) -> int | None:
             if thing is None:

@@ -31,6 +31,9 @@ from drift_envs.registration import IDS, EnvParts
 CAMERA = "track"
 """The model's camera that follows a runner. Newer releases of Gymnasium take a free one, which a runner leaves."""
 
+_NEXT_STEP = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+"""The numbers of MuJoCo's state from which the next step follows."""
+
 
 class MujocoKnobs(AttributeEnv):
     """Knobs, state and copies of MuJoCo's environments.
@@ -66,6 +69,22 @@ class MujocoKnobs(AttributeEnv):
             state: from `save_state`.
         """
         mujoco.mj_copyData(self.data, self.model, state["data"])
+
+    def save_running(self) -> Any:
+        """The numbers from which MuJoCo's next step follows."""
+        found = np.empty(mujoco.mj_stateSize(self.model, _NEXT_STEP))
+        mujoco.mj_getState(self.model, self.data, found, _NEXT_STEP)
+        return found
+
+    def load_running(self, saved: Any) -> None:
+        """Restore the state of an episode of another process.
+
+        Args:
+            saved: from `save_running`.
+        """
+        mujoco.mj_setState(self.model, self.data, saved, _NEXT_STEP)
+        mujoco.mj_forward(self.model, self.data)  # all that is derived, for pictures
+        mujoco.mj_setState(self.model, self.data, saved, _NEXT_STEP)
 
     def _set(self, positions: Any, velocities: Any) -> None:
         mujoco.mj_resetData(self.model, self.data)
