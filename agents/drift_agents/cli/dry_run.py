@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ class PlayingTime(NamedTuple):
 def measure(experiment: Experiment, progress: Progress | None = None) -> list[PlayingTime]:
     """Play one cell of every agent and reference on one schedule of each file; the lines are thrown away.
 
+    All of it takes about `MEASURED_SECONDS`: of longer cells the first episodes are played, and the others counted.
+
     Args:
         experiment: an experiment without language models.
         progress: callbacks for each file, which count the cells.
@@ -66,24 +69,43 @@ def measure(experiment: Experiment, progress: Progress | None = None) -> list[Pl
     bars = Progress() if progress is None else progress
     for file, players in files.items():
         bars.begin(file, len(players))
-    return [_measure_file(experiment, file, list(players.values()), bars) for file, players in files.items()]
+    limit = MEASURED_SECONDS / max(1, sum(map(len, files.values())))
+    return [_measure_file(experiment, file, list(players.values()), bars, limit) for file, players in files.items()]
 
 
 def _measure_file(
-    experiment: Experiment, file: str, players: Sequence[Sequence[Cell]], progress: Progress
+    experiment: Experiment, file: str, players: Sequence[Sequence[Cell]], progress: Progress, limit: float
 ) -> PlayingTime:
     episodes, seconds = 0, 0.0
-    _play(experiment, players[0][0])  # modules, catalogues and tables, which a process loads once
+    _play(experiment, players[0][0], 0.0)  # modules, catalogues and tables, which a process loads once
     for cells in players:
-        begin = _processor_time()
-        episodes += _play(experiment, cells[len(cells) // 2]) * len(cells)
-        seconds += (_processor_time() - begin) * len(cells)
+        count, taken = _play(experiment, cells[len(cells) // 2], limit)
+        episodes += count * len(cells)
+        seconds += taken * len(cells)
         progress.advance(file, 1)
     return PlayingTime(file, sum(map(len, players)), episodes, seconds)
 
 
-def _play(experiment: Experiment, cell: Cell) -> int:
-    return sum(1 for _ in play(cell, experiment.settings_of(cell.schedule)))
+def _play(experiment: Experiment, cell: Cell, limit: float) -> tuple[int, float]:
+    """The episodes of a cell and the processor time that they take, by those that end within a limit of seconds."""
+    settings = experiment.settings_of(cell.schedule)
+    begin, played = _processor_time(), 0
+    first = begin
+    with closing(play(cell, settings)) as rows:
+        for _ in rows:
+            played += 1
+            if played == 1:
+                first = _processor_time()  # what an agent makes once is not counted for each episode
+            if _processor_time() - begin >= limit:
+                break
+        else:
+            return played, _processor_time() - begin
+    taken = _processor_time() - begin
+    setup = make_setup(cell, settings)
+    setup.env.close()
+    count = len(setup.episodes) + (0 if setup.training_phase is None else len(setup.training_phase.tasks))
+    each = taken if played == 1 else (begin + taken - first) / (played - 1)
+    return max(count, played), taken + each * max(0, count - played)
 
 
 def _processor_time() -> float:
@@ -111,10 +133,13 @@ def print_playing_time(experiment: Experiment, jobs: int | None, console: Consol
     minutes = all_rows.seconds / 60 / at_once
     console.print(f"minutes  {minutes:.1f} on {at_once} {'core' if at_once == 1 else 'cores'} that do nothing else")
     console.print(
-        "One cell of each agent and reference was played for each schedule file, and its lines thrown away; other "
-        "cells can take more or less. Nothing was written."
+        "One cell of each agent and reference was played for each schedule file, of long ones the first episodes, and "
+        "its lines thrown away; other cells can take more or less. Nothing was written."
     )
 
+
+MEASURED_SECONDS = 30.0
+"""Processor time of all that is played of an experiment without language models, beside what cells make once."""
 
 SAMPLE, SAMPLE_STEPS = 4, 150
 """Episodes that every agent plays on every schedule, for the number of requests and their lengths; it stops earlier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -176,7 +176,7 @@ def play(
     settings: ScheduleSettings,
     on_episode: OnEpisode | None = None,
     service: Service | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any], None, None]:
     """Play a cell: the training phase first, if there is one, then the test.
 
     The environment is seeded once a stage, for maps and drift; every episode then begins with its own random stream.
