@@ -116,6 +116,12 @@ def test_the_schema_is_said_in_words_to_a_server_that_does_not_enforce_it(
     assert all(request["response_format"]["type"] == "json_schema" for request in server.requests)
 
 
+@pytest.mark.parametrize("prose", ["Left is a hole, so the answer is 1.", "I think.\n\nAction: 1", "My choice: **1**"])
+def test_a_server_that_ignores_the_schema_may_answer_in_prose(chat: ModuleType, prose: str) -> None:
+    answer, server = ask(chat, chat.said(prose))
+    assert (answer.data, len(server.requests)) == ({"action": "1"}, 1)
+
+
 def test_an_answer_that_was_cut_off_says_nothing_of_a_server(chat: ModuleType) -> None:
     with chat.serve(lambda _: chat.said('{"acti', "length")) as server:
         model = OpenAICompatible("tiny", base_url=server.url)
@@ -152,13 +158,17 @@ def test_a_fixed_form_is_kept(chat: ModuleType) -> None:
 
 
 def test_the_decision_can_be_a_call_of_a_function(chat: ModuleType) -> None:
-    def call(*arguments: str, name: str = "action", text: str = "I think.") -> Any:
+    def call(*arguments: Any, name: str = "action", text: str = "I think.") -> Any:
         calls = [{"id": "c", "type": "function", "function": {"name": name, "arguments": one}} for one in arguments]
         return chat.said(text, "tool_calls", tool_calls=calls)
 
     for reply, data in (
         (call(ONE), {"action": "1"}),
         (call('{"action": 1, "why": "left"}', text="<think>Or 0?"), {"action": "1"}),
+        (call({"action": "1"}), {"action": "1"}),
+        (call(json.dumps(ONE), text=""), {"action": "1"}),
+        (call({"action": 1}, ONE), {"action": "1"}),
+        (call({"action": "0"}, ONE), None),
         (call(ONE, text='{"action": "0"}'), None),
         (call(ONE, name="walk", text=""), None),
         (chat.said(ONE), {"action": "1"}),
