@@ -29,7 +29,7 @@ from drift_envs.wrappers.effects import (
     permute_masks,
     wrong_action,
 )
-from drift_envs.wrappers.internal import layers, refuse_autoreset
+from drift_envs.wrappers.internal import layers, refuse_autoreset, restore_time_limits
 from drift_envs.wrappers.progress import ResumableWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -204,6 +204,17 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         if seed is None and options is None and self._is_plain and clock.stop != NOT_RESET:
             self._continue_time()
             return self.env.reset()
+        steps = clock.steps
+        try:
+            return self._begin(seed, options)
+        except Exception:
+            if self._clock.steps == steps:  # the episode goes on
+                restore_time_limits(self, steps)
+            raise
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode where more may be to do than advancing the clock."""
+        clock = self._clock
         if self._binder.keeps and clock.stop != NOT_RESET:
             self._check_knobs()
         if self._leader is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import TimeLimit
 
 from drift_envs.errors import ArgumentError
 
@@ -87,3 +89,20 @@ def mark_internal(wrapper: Any) -> Any:
     """
     wrapper._is_built_in = True
     return wrapper
+
+
+def restore_time_limits(env: gym.Env[Any, Any], steps: int) -> None:
+    """Let every `TimeLimit` around an environment whose `reset` was refused count on where it was.
+
+    Gymnasium's wrapper sets its count to 0 before it resets what it wraps, and an environment does not know its
+    wrappers: those that are resetting it stand on the stack.
+
+    Args:
+        steps: of the present episode.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        wrapper = frame.f_locals.get("self") if frame.f_code.co_name == "reset" else None
+        if isinstance(wrapper, TimeLimit) and wrapper.unwrapped is env.unwrapped:
+            wrapper._elapsed_steps = steps  # type: ignore[assignment]  # Gymnasium declares it `None`

@@ -83,3 +83,33 @@ def test_the_log_has_no_tick_of_a_refused_reset() -> None:
     assert len(env.drift_log) == 0
     assert env.unwrapped.gravity == 9.8
     env.step(0)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [{"seed": -1}, {"seed": 0.5}, {"options": {"drift_phase": "nowhere"}}, {"options": 3}],
+    ids=["seed", "fraction", "phase", "no options"],
+)
+@pytest.mark.parametrize("name", ["car", "house", "shop", "other package", "sync"])
+def test_a_refused_reset_leaves_the_step_limit(name: str, refused: dict[str, Any]) -> None:
+    env: Any = {
+        "car": lambda: gym.make("DriftMountainCar-v0", max_episode_steps=9),
+        "house": lambda: gym.make("DriftHouse-v0", max_episode_steps=9),
+        "shop": lambda: gym.make("DriftWebShop-v0", text=True, max_episode_steps=9),
+        "other package": lambda: gym.wrappers.TimeLimit(
+            DriftWrapper(gym.make("Acrobot-v1").unwrapped, DRIFT | {"drifts": []}), 9
+        ),
+        "sync": lambda: gym.make_vec("DriftMountainCar-v0", 2, vectorization_mode="sync", max_episode_steps=9),
+    }[name]()
+    env.reset(seed=4)
+    action: Any = "wait" if name in ("house", "shop") else [1, 1] if name == "sync" else 0
+    lengths = []
+    for step in range(1, 20):
+        if step in (3, 9):
+            with pytest.raises((ArgumentError, TypeError)):
+                env.reset(**refused)
+        truncated = env.step(action)[3]
+        if np.any(truncated):
+            lengths.append(step)
+            break
+    assert lengths == [9]
