@@ -150,7 +150,7 @@ def _restore(env: Any, form: _Form, saved: Mapping[str, Any]) -> Restored:
         form.native.load_progress(saved["native"])
     else:
         lost = [one["drift"]["reason"] for one in saved["copies"] if one["drift"]["running"] is None]
-        form.write_copies(saved["copies"])
+        form.write_copies(saved["copies"], None if lost else ended)
         is_next = bool(lost)
     load_wrappers(form.outer, saved["layers"])
     _load_spaces(env, saved["spaces"])
@@ -359,7 +359,7 @@ class _Form:
                         }
         return [{"drift": one, "around": other} for one, other in zip(inside, around, strict=True)]
 
-    def write_copies(self, saved: Sequence[Mapping[str, Any]]) -> None:
+    def write_copies(self, saved: Sequence[Mapping[str, Any]], ended: np.ndarray | None) -> None:
         """Let each copy stand where another one stood."""
         keys = [one["drift"]["layers"]["DriftWrapper#0"]["key"] for one in saved]
         keys = [check_integer("key", key) for key in keys]
@@ -373,6 +373,10 @@ class _Form:
             else:
                 for index, key in enumerate(keys):
                     self.base.env_method("reset", seed=key, indices=[index])
+        if isinstance(self.base, AsyncVectorEnv) and self._is_late and ended is not None and ended.any():
+            self.write("pending_progress", ended.tolist())
+            self._call("end_again")
+            self.base.step(copy.deepcopy(self.base.action_space).sample())
         self.write("pending_progress", [one["drift"] for one in saved])
         errors = [(index, text) for index, text in enumerate(self._call("load_progress")) if text]
         if errors:
@@ -421,16 +425,8 @@ class _Form:
                 base._observations = concatenate(base.single_observation_space, each, base._observations)
             elif base.shared_memory:  # which a `reset` of some copies returns for the others
                 concatenate(base.single_observation_space, each, base.observations)
-        if ended is None or not self._is_late or not ended.any():
-            return
-        if isinstance(base, SyncVectorEnv):
+        if isinstance(base, SyncVectorEnv) and ended is not None and self._is_late:
             base._autoreset_envs = ended.copy()
-        elif isinstance(base, AsyncVectorEnv):
-            around = self.read_copies()
-            self.write("pending_progress", ended.tolist())
-            self._call("end_again")
-            base.step(copy.deepcopy(base.action_space).sample())
-            self._write_around(around)
 
 
 def _around(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:

@@ -6,7 +6,6 @@ others the attributes are stored that are plain data and no argument of the cons
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -248,15 +247,16 @@ class ResumableWrapper(InternalWrapper):
         return ""
 
     def end_again(self) -> None:
-        """Let the next step return the end of an episode in the place of a transition, if `pending_progress` says so.
+        """Let the next step reset instead, and return the end of an episode if `pending_progress` says so.
 
-        `AsyncVectorEnv` keeps in its processes which episodes have ended, and learns it by steps alone.
+        `AsyncVectorEnv` keeps in its processes which episodes have ended, and learns it by steps alone. Progress is
+        loaded afterwards.
         """
         ended, self.pending_progress = bool(self.pending_progress), None
-        observation = copy.deepcopy(self.observation_space).sample()
 
         def step(action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
             del self.step
-            return observation, 0.0, ended, False, {}
+            observation, info = self.env.reset()
+            return observation, 0.0, ended, False, info
 
         self.step = step  # type: ignore[method-assign]
