@@ -39,20 +39,23 @@ def stale_share(lines: Sequence[Line]) -> float:
 
 
 MEASURES: Mapping[str, tuple[str, Callable[[Sequence[Line]], float]]] = {
-    "first_try": ("first try %", mean_of_field("first_try", 100)),
-    "one_rerun": ("one rerun %", mean_of_field("one_rerun", 100)),
-    "success": ("solved %", mean_of_field("success", 100)),
-    "score": ("score %", mean_of_field("score", 100)),
-    "corrections": ("corrections", mean_of_field("corrections")),
+    "first_try": ("first\ntry %", mean_of_field("first_try", 100)),
+    "one_rerun": ("one\nrerun %", mean_of_field("one_rerun", 100)),
+    "success": ("solved\n%", mean_of_field("success", 100)),
+    "score": ("score\n%", mean_of_field("score", 100)),
+    "corrections": ("correc-\ntions", mean_of_field("corrections")),
     "reruns": ("reruns", mean_of_field("reruns")),
-    "stale": ("stale %", stale_share),
-    "still_believed": ("believed %", mean_of_field("still_believed", 100)),
+    "stale": ("stale\n%", stale_share),
+    "still_believed": ("be-\nlieved %", mean_of_field("still_believed", 100)),
     "seconds": ("seconds", mean_of_field("seconds")),
-    "tokens_in": ("tokens in", mean_of_field("tokens_in")),
-    "tokens_out": ("tokens out", mean_of_field("tokens_out")),
+    "tokens_in": ("tokens\nin", mean_of_field("tokens_in")),
+    "tokens_out": ("tokens\nout", mean_of_field("tokens_out")),
     "cost": ("cost", mean_of_field("cost")),
 }
 """Figures an episode, by name: the head of the column, and the mean of lines."""
+
+_WITH_INTERVALS = ("first_try", "score")
+"""Figures whose intervals stand in the table; those of the others would make it too wide, and stand in the data."""
 
 LIMITS = ("success", "score", "first_try", "one_rerun")
 """What `--fail-below` takes, as shares of 1."""
@@ -144,7 +147,7 @@ def tabulate_coders(coders: Mapping[str, Sequence[Line]]) -> list[Table]:
             f"{part.title()} the first drift: {episodes} episodes", [MEASURES[one][0] for one in shown]
         )
         for name, lines in parts.items():
-            table.add_row(name, *(_write(measure(lines, one)) for one in shown))
+            table.add_row(name, *(_write(measure(lines, one), one in _WITH_INTERVALS) for one in shown))
         tables.append(table)
     if worth := describe_coders(coders)["worth"]:
         table = _start_table("With memory minus without it", ["solved %", "score %"])
@@ -161,12 +164,12 @@ def _start_table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left", padding=(0, 0, 0, 1), box=None)
     table.add_column("agent", overflow="fold")
     for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+        table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
-def _write(value: Estimate) -> str:
+def _write(value: Estimate, has_interval: bool = True) -> str:
     if not value.n:
         return "-"
     mean, low, high = (f"{one:.0f}" if abs(one) >= 10 else f"{one:.2g}" for one in value[:3])
-    return f"{mean} [{low}, {high}]" if value.n > 1 else mean
+    return f"{mean} [{low}, {high}]" if has_interval and value.n > 1 else mean
