@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -115,6 +115,21 @@ or build the environment with `schedule=None`
 
     loss: tuple[str, str, str, int | None] | None = None
     """The knob, the value that was set, the one that was found, and the tick; `None` if it was set from outside."""
+
+    @classmethod
+    def refuse(cls, driven: Container[str], name: str, value: object) -> None:
+        """The rule of every way in: a driven knob is not set from outside.
+
+        Args:
+            driven: the knobs that the schedule drives, and the attributes that they stand for.
+            name: what is to be set.
+            value: its value.
+
+        Raises:
+            DrivenKnobError: if it is driven.
+        """
+        if name in driven:
+            raise cls.of(name, value)
 
     @classmethod
     def of(cls, name: str, value: object) -> DrivenKnobError:

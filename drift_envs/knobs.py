@@ -110,6 +110,18 @@ def thaw(value: Any) -> Any:
     return value
 
 
+def copied(value: Any) -> Any:
+    """A value in dictionaries of its own, so that whoever changes it changes no other; tuples stay tuples.
+
+    Example:
+        >>> copied(freeze({"rows": ["SF", "FG"]}))
+        {'rows': ('SF', 'FG')}
+    """
+    if isinstance(value, Mapping):
+        return {key: copied(item) for key, item in value.items()}
+    return tuple(map(copied, value)) if isinstance(value, tuple) else value
+
+
 def _is_whole(value: object) -> bool:
     return is_number(value) and float(value).is_integer()
 

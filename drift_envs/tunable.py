@@ -93,8 +93,7 @@ class TunableEnv:
             DrivenKnobError: if a schedule drives that knob.
             KnobError: if the value breaks a rule, alone or together with the other knobs.
         """
-        if name in self._held:
-            raise DrivenKnobError.of(name, value)
+        DrivenKnobError.refuse(self._held, name, value)
         checked = self.knobs[name].check(value)
         if self.knobs.rule is not None:
             for knob, text in self.knobs.problems({**self.read_knobs(), name: checked}):

@@ -46,6 +46,7 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
         >>> cars.reset().shape
         (4, 2)
     """
+    env_id = env_id.removeprefix("drift_envs:") if isinstance(env_id, str) else env_id  # the module that registers it
     if not isinstance(env_id, str) or env_id not in IDS or IDS[env_id].vector is None:
         known = ", ".join(name for name, entry in IDS.items() if entry.vector is not None)
         raise ArgumentError(
@@ -261,7 +262,9 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
     phase after a few evaluations. Here, before each evaluation, the evaluation environment gets the seed of the
     drifts and the tick of one training environment, and time is held there until the evaluation is over.
 
-    The logger gets `eval/drift_tick` beside what the base class records.
+    The logger gets `eval/drift_tick` beside what the base class records, and the file of `log_path` the arrays
+    `ticks` and `phases`. As in the base class, the episodes of one evaluation have different starts: a seed given to
+    `eval_env` is that of the first, and later evaluations go on with the same generator.
 
     Args:
         eval_env: a single drifting environment, or a vector environment of Stable-Baselines3 whose single
@@ -336,7 +339,12 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
     def _on_step(self) -> bool:
         if self.eval_freq > 0 and self.n_calls % self.eval_freq == 0:
             self._place()
-        return bool(super()._on_step())
+        goes_on = bool(super()._on_step())
+        if self.log_path is not None and self.eval_freq > 0 and self.n_calls % self.eval_freq == 0:
+            with np.load(f"{self.log_path}.npz") as stored:
+                content = dict(stored)
+            np.savez(self.log_path, **content, ticks=self.evaluations_ticks, phases=self.evaluations_phases)
+        return goes_on
 
     def _place(self) -> None:
         """Give the evaluation environment the tick and the drifts of a training environment."""

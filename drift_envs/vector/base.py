@@ -153,9 +153,9 @@ class DriftVectorEnv(ResumableVectorEnv):
         if not isinstance(single_env.unwrapped, self.kind):
             raise ArgumentError(f"`single_env` should be a drifting `{self.kind.__name__}`. Received {single_env}")
         schedule = single_env.schedule or Schedule(version=1, name="no-drift")
-        self._driven = frozenset(single_env.timeline.names)
+        self.driven = frozenset(single_env.timeline.names)
         poison = getattr(single_env.unwrapped, "poison_after", 0)
-        refuse_poison(f"the schedule {schedule.name}" if "poison_after" in self._driven else poison)
+        refuse_poison(f"the schedule {schedule.name}" if "poison_after" in self.driven else poison)
         self._shares_timeline = bool(share_timeline)
         self.pool = KnobPool(schedule, single_env.knob_table, self._make_columns(), self._encode, share_timeline)
         self.clocks = Clocks(
@@ -170,7 +170,7 @@ class DriftVectorEnv(ResumableVectorEnv):
         self._start_draws = EpisodeDraws(0, self.num_envs)
         self._response_draws = StepDraws(self.num_envs)
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
-        self._has_false_responses = "transient" in self._driven or bool(self.pool.columns["transient"].any())
+        self._has_false_responses = "transient" in self.driven or bool(self.pool.columns["transient"].any())
         self._all_mask = np.ones(self.num_envs, bool)
         self.envs = tuple(SubEnvironment(self, index) for index in range(self.num_envs))
         self._drift_infos: DriftInfos | None = None

@@ -58,6 +58,7 @@ class Dynamics(ABC):
         num_envs: the number of sub-environments, N.
         single_env: the single environment of which all sub-environments are copies.
         schedule: the schedule, or `None` without drift.
+        driven: the knobs that it drives.
         pool: the knob values.
         clocks: the ticks.
     """
@@ -67,6 +68,7 @@ class Dynamics(ABC):
     num_envs: int
     single_env: DriftWrapper
     schedule: Schedule | None
+    driven: frozenset[str]
     pool: KnobPool
     clocks: Clocks
 

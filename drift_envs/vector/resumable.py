@@ -45,7 +45,7 @@ class ResumableVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
         """
         if not self._is_reset or self._is_torn:
             raise StateError("progress was saved before `reset`, or after an interrupted step; call `reset` first")
-        free = [name for name in self.envs[0].unwrapped.knobs if name not in self._driven]
+        free = [name for name in self.envs[0].unwrapped.knobs if name not in self.driven]
         return {
             "clocks": to_plain(self.clocks.save(), "clocks"),
             "seeds": [self.pool.timeline(index).seed for index in range(self.num_envs)],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, StateError
-from drift_envs.knobs import KnobTable, Value
+from drift_envs.knobs import KnobTable, Value, copied
 from drift_envs.schedule import Phase, Schedule, Timeline
 from drift_envs.vector.dynamics import Dynamics, Infos
 from drift_envs.vector.knob_pool import Columns
@@ -143,11 +143,40 @@ class SubEnvironment:
             else self._vector.single_env.get_wrapper_attr(name)
         )
 
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Set an attribute as by `setattr`; the method of Gymnasium's wrappers.
+
+        Args:
+            name: a knob that the schedule does not drive, or a part of the state.
+            value: its value.
+            force: not used: no other attribute can be created.
+        """
+        setattr(self, name, value)
+        return True
+
+    def set_knob(self, name: str, value: Any) -> None:
+        """Set one knob that the schedule does not drive."""
+        setattr(self, name, value)
+
+    def set_knobs(self, values: Mapping[str, Any]) -> None:
+        """Set several knobs, none of which the schedule drives."""
+        for name, value in values.items():
+            DrivenKnobError.refuse(self._vector.driven, name, value)
+        for name, value in values.items():
+            setattr(self, name, value)
+
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a knob or a part of the state."""
+        """Set a knob or a part of the state.
+
+        Raises:
+            ArgumentError: if the value is invalid, or there is no such knob and no such part.
+            DrivenKnobError: if the schedule drives the knob.
+        """
         if name in _OWN or name == "time_move":
             object.__setattr__(self, name, value)
-        elif name in self.unwrapped.knobs:
+            return
+        DrivenKnobError.refuse(self._vector.driven, name, value)
+        if name in self.unwrapped.knobs:
             knobs = self.unwrapped.knobs
             checked = knobs[name].check(value)
             for knob, text in knobs.problems({**self.read_knobs(), name: checked}):
@@ -165,7 +194,6 @@ class SubEnvironmentAccess(Dynamics):
 
     envs: tuple[SubEnvironment, ...]
     render_mode: str | None
-    _driven: frozenset[str]
     _is_reset: bool
 
     def render(self) -> tuple[np.ndarray, ...] | None:
@@ -245,8 +273,6 @@ class SubEnvironmentAccess(Dynamics):
             raise ArgumentError(
                 f"`values` should have one value for each of {self.num_envs} sub-environments. Received {len(values)}"
             )
-        if name in self._driven:
-            raise DrivenKnobError.of(name, values[0])
         for env, value in zip(self.envs, values, strict=True):
             setattr(env, name, value)
 
@@ -292,7 +318,7 @@ class DriftInfos:
                 "phase": state.phase,
                 "tick": state.tick,
                 "changed": bool(changed[index]),
-                "knobs": dict(state.knobs),
+                "knobs": copied(state.knobs),
             }
             infos = self._add_info(infos, {"drift": drift}, index)
         return infos

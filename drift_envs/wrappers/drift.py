@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -15,7 +16,7 @@ from gymnasium.utils import RecordConstructorArgs
 from drift_envs.attributes.shared_parts import join_arrays, rebind, shared_arrays
 from drift_envs.checks import check_choice, check_integer, check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, DrivenKnobError, KnobError, NoOracleError, StateError
-from drift_envs.knobs import KnobTable, Value
+from drift_envs.knobs import KnobTable, Value, copied
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
@@ -59,14 +60,12 @@ class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
         Raises:
             DrivenKnobError: if the schedule drives that knob.
         """
-        if name in self._driven:
-            raise DrivenKnobError.of(name, value)
+        DrivenKnobError.refuse(self._driven, name, value)
         return super().set_wrapper_attr(name, value, force=force)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of this wrapper, unless it is a driven knob."""
-        if name in self._driven:
-            raise DrivenKnobError.of(name, value)
+        DrivenKnobError.refuse(self._driven, name, value)
         super().__setattr__(name, value)
 
 
@@ -132,11 +131,12 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         check_single(env)
         refuse_autoreset(env)
         binder = KnobBinder(env, schedule)
-        arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
+        # as plain data, which a spec can write as JSON
+        plain = schedule.to_dict() if isinstance(schedule, Schedule) else schedule
+        arguments: dict[str, Any] = {"schedule": plain, "notify": notify}
         if oracle is not None:
             arguments["oracle"] = oracle
-        # a `Schedule` never changes, so that it is not copied
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=isinstance(schedule, Schedule), **arguments)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=plain is not schedule, **arguments)
         gym.Wrapper.__init__(self, binder.env)
         self._schedule = binder.schedule
         self._binder = binder
@@ -328,11 +328,19 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     def get_wrapper_attr(self, name: str) -> Any:
         """An attribute of this wrapper or of what it wraps; masks of actions follow `action_permutation`."""
         found = super().get_wrapper_attr(name)
+        if name == "set_knobs":
+            return partial(self._set_undriven, found)
         if name not in MASK_METHODS or self._binder.effects is None:
             return found
         if not callable(found):
             return permute_mask(name, found, self._next_permutation())
         return lambda *args, **kwargs: permute_mask(name, found(*args, **kwargs), self._next_permutation())
+
+    def _set_undriven(self, set_knobs: Callable[[Mapping[str, Value]], None], values: Mapping[str, Value]) -> None:
+        """Set knobs from outside, none of which is driven."""
+        for name, value in values.items():
+            DrivenKnobError.refuse(self._driven, name, value)
+        set_knobs(values)
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Whether an attribute is there; `oracle` only if a function for it was passed."""
@@ -650,7 +658,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         if self._notify == "change":
             return {"changed": changed}
         state = (self._leader or self).drift_state
-        return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": dict(state.knobs)}
+        return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": copied(state.knobs)}
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything except the oracle and the iterator over segments, which are made again when needed."""

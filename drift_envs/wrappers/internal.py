@@ -12,6 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
 from drift_envs.errors import ArgumentError
+from drift_envs.schedule import Schedule
 
 W = TypeVar("W", bound="gym.Wrapper[Any, Any, Any, Any]")
 
@@ -33,8 +34,10 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
         spec = self.env.spec
         if spec is not None:
             for name, value in spec.kwargs.items():
-                if isinstance(value, os.PathLike):
-                    spec.kwargs[name] = os.fspath(value)  # so that the spec can be written as JSON
+                if isinstance(value, os.PathLike):  # so that the spec can be written as JSON
+                    spec.kwargs[name] = os.fspath(value)
+                elif isinstance(value, Schedule):
+                    spec.kwargs[name] = value.to_dict()
         return spec
 
     def save_episode(self) -> Any:

@@ -427,6 +427,16 @@ class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Args:
             seed: passed on; by default that of `hold_at`, once.
             options: passed on, together with those that hold the clock.
+
+        Raises:
+            ArgumentError: if an option moves or starts time, which is held at the tick of `hold_at`.
         """
+        given = options or {}
+        for name in ("drift_tick", "drift_phase", "drift_clock"):
+            if given.get(name, "hold") not in ("hold", None):
+                raise ArgumentError(
+                    f"`{name}` should not be given, since `HeldClock` holds time at tick {self._tick}; call `hold_at` "
+                    f"to play another tick. Received {given[name]!r}"
+                )
         seed, self._seed = self._seed if seed is None else seed, None
-        return self.env.reset(seed=seed, options={**(options or {}), "drift_tick": self._tick, "drift_clock": "hold"})
+        return self.env.reset(seed=seed, options={**given, "drift_tick": self._tick, "drift_clock": "hold"})

@@ -187,7 +187,7 @@ class VectorFrozenLake(DriftVectorEnv):
         self._side = np.zeros(number, np.int8)
         self._previous = self._state.copy()
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
-        self._can_slip = "slip" in self._driven or bool(self._half.any())
+        self._can_slip = "slip" in self.driven or bool(self._half.any())
         self._side_draws = SideDraws(number)
         self._actions = IntegerActions(number, int(self._lake.action_space.n))
         self._make_views()
@@ -269,7 +269,7 @@ class VectorFrozenLake(DriftVectorEnv):
         self._side_draws.load(saved["sides"])
 
     def _has_derived_arrays(self) -> bool:
-        return bool(self._driven.intersection(_TABLE_KNOBS))
+        return bool(self.driven.intersection(_TABLE_KNOBS))
 
     def _update_derived(self, indices: np.ndarray) -> None:
         self._change_maps(indices[self._slot[indices] != self._state_slot[indices]])
@@ -440,8 +440,8 @@ class VectorFrozenLake(DriftVectorEnv):
         elif name == "transient":
             self._transient[index] = value
             self._has_false_responses = self._has_false_responses or value > 0
-        elif self._driven.intersection(_TABLE_KNOBS):
-            raise ArgumentError(f"`{name}` should stay as it is, since the schedule drives {sorted(self._driven)}")
+        elif self.driven.intersection(_TABLE_KNOBS):
+            raise ArgumentError(f"`{name}` should stay as it is, since the schedule drives {sorted(self.driven)}")
         else:
             values = {each: self.read_knob(index, each) for each in _TABLE_KNOBS}
             values[name] = value

@@ -403,7 +403,7 @@ class VectorMountainCarContinuous(VectorCar):
     def _find_slope(self) -> SlopeTable | None:
         """The table for the gravity of all cars; `None` if they differ or are few, where a cosine takes less time."""
         gravity, self._finds_slope = self._knobs["gravity"], False
-        if "gravity" in self._driven or self.num_envs < _LEAST_CARS or not SlopeTable.serves(gravity):
+        if "gravity" in self.driven or self.num_envs < _LEAST_CARS or not SlopeTable.serves(gravity):
             return None
         return SlopeTable(self.num_envs, float(gravity[0]))
 

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
+from drift_envs.errors import ArgumentError, DriftWarning, DrivenKnobError, MissingDependencyError
 from drift_envs.wrappers import HeldClock, PhaseReturns
 
 pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
@@ -228,3 +228,40 @@ def test_the_error_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "drift_envs.integrations.sb3")
     with pytest.raises(MissingDependencyError, match=re.escape('pip install ".[rl]"')):
         __import__("drift_envs.integrations.sb3")
+
+
+def test_driven_knobs_are_not_set_through_vector_environments_of_stable_baselines():
+    drifts = [{"at": 1000, "set": {"gravity": 0.002}}]
+    schedule = {"version": 1, "name": "s", "clock": "step", "drifts": drifts}
+    native = make_vec_env("drift_envs:DriftMountainCar-v0", 2, seed=0, schedule=schedule)
+    single = DummyVecEnv([lambda: gym.make("DriftMountainCar-v0", schedule=schedule)] * 2)
+    for cars in (native, single):
+        cars.reset()
+        ways = [
+            lambda cars=cars: cars.env_method("set_wrapper_attr", "gravity", 0.002),
+            lambda cars=cars: cars.env_method("set_knobs", {"gravity": 0.002}, indices=[1]),
+            lambda cars=cars: cars.env_method("set_knob", "gravity", 0.002, indices=1),
+        ]
+        if cars is native:
+            ways.append(lambda: native.set_attr("gravity", 0.002, indices=1))
+        for way in ways:
+            with pytest.raises(DrivenKnobError, match="`gravity` is driven by the schedule"):
+                way()
+        cars.env_method("set_wrapper_attr", "force", 0.0008)
+        states = cars.env_method("get_wrapper_attr", "drift_state")
+        assert [(state.knobs["force"], state.knobs["gravity"]) for state in states] == [(0.0008, 0.0025)] * 2
+    single.set_attr("gravity", 0.002)  # an attribute of the outermost wrapper, which moves nothing
+    assert single.env_method("get_wrapper_attr", "drift_state")[0].knobs["gravity"] == 0.0025
+
+
+def test_the_file_of_an_evaluation_has_ticks_and_phases(tmp_path):
+    drifts = [{"name": "soon", "at": 20, "set": {"gravity": 0.002}}]
+    schedule = {"version": 1, "name": "s", "clock": "step", "drifts": drifts}
+    cars = make_vec_env("DriftMountainCar-v0", 2, seed=0, schedule=schedule)
+    held = gym.make("DriftMountainCar-v0", schedule=schedule)
+    callback = EvalCallback(held, eval_freq=16, n_eval_episodes=1, log_path=str(tmp_path), verbose=0)
+    PPO("MlpPolicy", cars, n_steps=32, batch_size=32, n_epochs=1, seed=0).learn(64, callback)
+    with np.load(tmp_path / "evaluations.npz") as stored:
+        assert stored["ticks"].tolist() == callback.evaluations_ticks
+        assert stored["phases"].tolist() == ["source", "soon"]
+        assert len(stored["timesteps"]) == 2
