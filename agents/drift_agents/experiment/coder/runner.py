@@ -150,14 +150,17 @@ def run_coders(
     limits = CommandLimits(run.time_limit, run.most_bytes)
     with uninterrupted(), RunFolder(folder) as held:
         held.open(manifest, resume=resume, fresh=fresh)
-        for agent, is_control in run.players:
-            for seed in run.seeds:
-                stored = LifetimeFolder(folder / CODER, file_name(agent.name), seed)
-                world = CoderWorld(schedule, seed, run.attempts)
-                rules = CoderRules(run.episodes, limits, is_control, run.seed_memory)
-                with interruptible():
-                    play_lifetime(agent, world, rules, stored, progress.note, partial(progress.advance, agent.name))
-                _write_trace(folder, agent.name, world, stored)
+        try:
+            for agent, is_control in run.players:
+                for seed in run.seeds:
+                    stored = LifetimeFolder(folder / CODER, file_name(agent.name), seed)
+                    world = CoderWorld(schedule, seed, run.attempts)
+                    rules = CoderRules(run.episodes, limits, is_control, run.seed_memory)
+                    with interruptible():
+                        play_lifetime(agent, world, rules, stored, progress.note, partial(progress.advance, agent.name))
+                    _write_trace(folder, agent.name, world, stored)
+        except OSError as error:
+            raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
         rows: list[dict[str, Any]] = []
         for agent, _ in run.players:
             read = {"schedules": {}, "players": []} if not rows else {**manifest, "players": []}
