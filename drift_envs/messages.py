@@ -48,9 +48,9 @@ _THOUGHT = re.compile(
 )
 """Where thoughts begin and end: tags, Mistral, Kimi, and the channels of gpt-oss."""
 
-_LINE = re.compile(
-    r"^[ \t*`_>#~\u2022]*(?:-[ \t])?[ \t*`_]*(?:(?:the|my|your|final|next|chosen|best|selected|proposed)[ \t]+)*"
-    r"(?P<word>\w+?)(?:[ \t]+\d+)?[ \t*`_]*(?:[:\uff1a]|=(?!=))(?P<value>.*)$",
+_LINE = re.compile(  # no two neighbours repeat the same characters: a long line would take quadratic time
+    r"^[ \t*`_>#~\u2022-]*(?:(?:the|my|your|final|next|chosen|best|selected|proposed)[ \t]+)*"
+    r"(?P<word>[^\W_]+)(?:[ \t]+\d+)?[ \t*`_]*(?:[:\uff1a]|=(?!=))(?P<value>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _NOUNS = ("action", "answer", "choice", "decision", "move")
@@ -465,7 +465,8 @@ class _Reader:
 
     def _lines(self) -> Iterator[Any]:
         """What stands behind the last `Action:`."""
-        nouns = {*_NOUNS, str(self._choice).lower()} if "enum" in self._rule else {str(self._choice).lower()}
+        own = str(self._choice).lower()
+        nouns = {*_NOUNS, own} if "enum" in self._rule else {own}
         lines = [line for line in _LINE.finditer(self._text) if line["word"].lower() in nouns]
         if not lines:
             return

@@ -156,7 +156,24 @@ def test_numbers_that_are_not_meant_are_not_guessed() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("unit", ["<action>", '{"a":', '{"action": "', "[{", '{"action": "1"}', '{"a": [1, 1, 1'])
+ONCE = '{"action": "1"}'
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<action>", "{\"a\":", "{\"action\": \"", "[{", ONCE, "{\"a\": [1, 1, 1", "`", "_", "I choose ", "Action: 0\n"],
+        "<action>",
+        '{"a":',
+        '{"action": "',
+        "[{",
+        '{"action": "1"}',
+        '{"a": [1, 1, 1',
+        "`",
+        "_",
+        "I choose ",
+        "Action: 0\n",
+    ],
+)
 def test_reading_an_answer_of_100_000_characters_takes_seconds(unit: str) -> None:
     """A quadratic parser takes 46 s for `<action>`."""
     started = time.process_time()
