@@ -237,7 +237,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             self._record_visits()
         if rewinds:
             if started and jump == NO_JUMP and self._visited.spans:
-                self._time_warnings.rewind(self._visited.last, clock.earlier + clock.steps, self._timeline, 2)
+                self._time_warnings.rewind(self._visited.last, clock.earlier + clock.steps, self._timeline, 3)
             clock.rewind()
             self._visited = VisitedTicks()
             self._lost.clear()

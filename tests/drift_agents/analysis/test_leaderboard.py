@@ -119,7 +119,7 @@ def test_the_command_reads_runs_and_files_together(traced_run: Path, tmp_path: P
     heads = next(line for line in page.splitlines() if line.startswith("| agent"))
     assert heads.count("|") - 1 <= 8
     with pytest.raises(ExperimentError, match="cannot be written"):
-        write_leaderboard([traced_run], tmp_path / "no" / "board.md")
+        write_leaderboard([traced_run], out / "board.md")  # a file in the place of the folder
 
 
 def test_wrong_sources_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

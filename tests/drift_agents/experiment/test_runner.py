@@ -195,7 +195,7 @@ def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path:
             run_experiment(experiment, foreign, **how)
     assert (foreign / "thesis.tex").read_text() == "precious"
     (tmp_path / "file").write_text("")
-    with pytest.raises(ExperimentError, match="cannot be written: File exists"):
+    with pytest.raises(ExperimentError, match="cannot be written: a file or a broken link has the name of a folder"):
         run_experiment(experiment, tmp_path / "file")
 
 

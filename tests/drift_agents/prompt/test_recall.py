@@ -249,6 +249,7 @@ def test_later_answers_of_a_memory_of_ones_own_are_checked_in_any_view(wrapped: 
         memory.observe(Experience(state, "1", Outcome("end", 0.0, True), 0.0, now), now)
     builder, source = PromptBuilder(Exact(), Recall()), wrapped(memory)
     builder.make(source, "task", STATES[0], ("1",), now)
+    while memory.answers < 2:
+        builder.make(source, "task", STATES[0], ("1",), now)
     with pytest.raises(PartError, match=re.escape("a weight in (0, 1] for each record. Received (2.0,)")):
-        for _ in range(2):
-            builder.make(source, "task", STATES[0], ("1",), now)
+        builder.make(source, "task", STATES[0], ("1",), now)
