@@ -21,7 +21,7 @@ from gymnasium.vector import VectorWrapper
 from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError, DriftWarning, UnknownChoiceError, needs_extra
 from drift_envs.schedule import Phase, Timeline
-from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns
+from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns, warn_of_schedules
 
 MOST_POINTS = 5_000
 """Single episodes that are drawn; more would hide the mean."""
@@ -88,8 +88,9 @@ def returns(
         MissingDependencyError: without Matplotlib.
 
     Warns:
-        DriftWarning: if no episode has reached the first drift, or the time of an environment has gone back: what two
-            learners have played in one environment is drawn as one line.
+        DriftWarning: if copies of one vector environment have different schedules, no episode has reached the first
+            drift, or the time of an environment has gone back: what two learners have played in one environment is
+            drawn as one line.
 
     Example:
         >>> import gymnasium as gym
@@ -252,6 +253,7 @@ def _lifetimes(envs: Any) -> Iterator[_Lifetime]:
             found, timelines = envs.episodes, envs.unwrapped.get_attr("timeline")  # type: ignore[attr-defined]
         else:
             found, timelines = envs.get_attr("episodes"), envs.get_attr("timeline")
+            warn_of_schedules(timelines, "they are drawn as one line")
     except AttributeError as error:
         raise ArgumentError(
             f"`envs` should store its episodes: put `PhaseReturns` around each environment, or `VectorPhaseReturns` "

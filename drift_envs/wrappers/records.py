@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,6 +173,27 @@ def group_by_phase(episodes: list[PhaseReturn]) -> dict[str, list[float]]:
     return dict(found)
 
 
+def warn_of_schedules(timelines: Iterable[Timeline], result: str) -> None:
+    """Warn of different schedules, whose phases of one name are not the same.
+
+    Args:
+        timelines: of the copies.
+        result: what their episodes become.
+
+    Warns:
+        DriftWarning: if there is more than one schedule.
+    """
+    schedules = list(dict.fromkeys(timeline.schedule for timeline in timelines))
+    if len(schedules) > 1:
+        names = ", ".join(f"`{schedule.name}`" for schedule in schedules)
+        warnings.warn(
+            f"the environments have {len(schedules)} different schedules ({names}): {result} although phases of one "
+            "name differ; take those of one schedule at a time",
+            DriftWarning,
+            stacklevel=3,
+        )
+
+
 class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Stores the return of every finished episode together with its phase. For evaluators.
 
@@ -294,6 +315,9 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
     Raises:
         ArgumentError: if the environment does not drift.
 
+    Warns:
+        DriftWarning: if the copies have different schedules.
+
     Example:
         >>> import drift_envs
         >>> lakes = VectorPhaseReturns(gym.make_vec("DriftFrozenLake-v0", num_envs=2, schedule="frozen_lake/explicit"))
@@ -307,10 +331,11 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         try:
             super().__init__(env)
-            env.unwrapped.get_attr("knob_table")  # type: ignore[attr-defined]
+            timelines = env.unwrapped.get_attr("timeline")  # type: ignore[attr-defined]
         except (AttributeError, TypeError) as error:
             advice = "; use `PhaseReturns`" if isinstance(env, gym.Env) else ""
             raise ArgumentError(f"`env` should be a vector environment that drifts. Received {env}{advice}") from error
+        warn_of_schedules(timelines, "by_phase() pools their returns")
         self.episodes: list[list[PhaseReturn]] = [[] for _ in range(env.num_envs)]
         self._begins: list[tuple[str, int]] = [("", 0)] * env.num_envs
         self._scores = np.zeros(env.num_envs)
