@@ -92,6 +92,6 @@ def _data(text: str) -> bytes:
 def clone(repository: Path, target: Path) -> None:
     """Make a clone that shares no file with the repository and does not name its path."""
     options = ("-c", "user.name=Agent", "-c", "user.email=agent@example.org", "--no-hardlinks", "--no-local")
-    where = (str(repository), str(target))
+    where = (str(repository.resolve()), str(target.resolve()))
     git("-c", "core.logAllRefUpdates=false", "clone", "--quiet", *options, *where, folder=repository)
     git("remote", "remove", "origin", folder=target)

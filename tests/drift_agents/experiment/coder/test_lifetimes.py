@@ -241,14 +241,17 @@ def test_a_run_goes_on_where_it_was_stopped_and_equal_seeds_give_equal_bytes(tmp
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
-def drift_agents(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def check_coder(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "drift_agents", "check-coder", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
 
 
 def test_the_command_line(tmp_path: Path, schedule: str) -> None:
-    out = str(tmp_path / "run")
-    options = ["--schedule", schedule, "--episodes", "3", "--out", out]
+    options = ["--schedule", schedule, "--episodes", "3", "--out", "runs/tried"]
+
+    def drift_agents(*words: str) -> subprocess.CompletedProcess[str]:
+        return check_coder(*words, cwd=tmp_path)
+
     done = drift_agents("--reference", "trust", "--control", "--fail-below", "success=0.9", *options)
     assert done.returncode == 1, done.stderr
     assert "Before the first drift: 2 episodes" in done.stdout
@@ -279,7 +282,7 @@ def test_the_command_line(tmp_path: Path, schedule: str) -> None:
     ],
 )
 def test_wrong_usage_is_one_line(tmp_path: Path, words: Sequence[str], message: str) -> None:
-    done = drift_agents(*words, cwd=tmp_path)
+    done = check_coder(*words, cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert message in " ".join(done.stderr.replace("│", "").split())
     assert "Traceback" not in done.stderr
