@@ -19,13 +19,18 @@ from drift_envs.errors import ArgumentError, DriftWarning, needs_extra
 from drift_envs.integrations.sb3_checkpoints import CheckpointCallback as CheckpointCallback
 from drift_envs.integrations.sb3_checkpoints import warn_of_new_time
 from drift_envs.registration import IDS
-from drift_envs.schedule import Timeline
+from drift_envs.schedule import NEVER, Timeline
 from drift_envs.vector.base import DriftVectorEnv
+from drift_envs.wrappers.clock import first_drift
 from drift_envs.wrappers.records import HeldClock, PhaseReturn, group_by_phase
 
 with needs_extra("stable_baselines3", "rl"):
     from stable_baselines3.common import callbacks, env_util, vec_env
     from stable_baselines3.common.monitor import Monitor
+
+
+MOST_TRIED = 1_000
+"""Steps of a trial: no warning is given after so few."""
 
 
 def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **arguments: Any) -> VecEnv:
@@ -282,7 +287,7 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
 
     Warns:
         DriftWarning: once, if the training environments are in different phases, or the schedule of the evaluation
-            environment is another one.
+            environment is another one; when a training of more than a thousand steps ends before the first drift.
 
     Example:
         >>> from stable_baselines3 import PPO
@@ -345,6 +350,24 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
                 content = dict(stored)
             np.savez(self.log_path, **content, ticks=self.evaluations_ticks, phases=self.evaluations_phases)
         return goes_on
+
+    def _on_training_end(self) -> None:
+        """Warn of a training that has ended before the first drift; `learn` does not close its environments."""
+        super()._on_training_end()
+        if self.num_timesteps <= MOST_TRIED:
+            return
+        timelines = self.training_env.env_method("get_wrapper_attr", "timeline")
+        states = self.training_env.env_method("get_wrapper_attr", "drift_state")
+        firsts = [first_drift(timeline) for timeline in timelines]
+        if all(state.tick < first < NEVER for state, first in zip(states, firsts, strict=True)):
+            last = max(state.tick for state in states)
+            warnings.warn(
+                f"the training has ended at tick {last} of the schedule `{timelines[0].schedule.name}`, whose first "
+                f"drift comes at tick {min(firsts)}: nothing has drifted; with `clock: step`, a tick is a step of one "
+                f"copy, of which there are {len(states)}",
+                DriftWarning,
+                stacklevel=2,
+            )
 
     def _place(self) -> None:
         """Give the evaluation environment the tick and the drifts of a training environment."""

@@ -265,3 +265,18 @@ def test_the_file_of_an_evaluation_has_ticks_and_phases(tmp_path):
         assert stored["ticks"].tolist() == callback.evaluations_ticks
         assert stored["phases"].tolist() == ["source", "soon"]
         assert len(stored["timesteps"]) == 2
+
+
+@pytest.mark.parametrize("start", [900, 200], ids=["never", "reached"])
+def test_a_training_that_ends_before_the_first_drift_is_told_without_close(start):
+    schedule = {"version": 1, "name": "late", "clock": "step", "drifts": [{"at": start, "set": {"slip": 0.5}}]}
+    lakes = make_vec_env("DriftFrozenLake-v0", 4, seed=0, schedule=schedule)
+    held = gym.make("DriftFrozenLake-v0", schedule=schedule)
+    callback = EvalCallback(held, eval_freq=10_000, n_eval_episodes=1, verbose=0)
+    model = PPO("MlpPolicy", lakes, n_steps=75, batch_size=100, n_epochs=1, seed=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.learn(1200, callback)
+    found = [str(one.message) for one in caught if issubclass(one.category, DriftWarning)]
+    assert bool(found) == (start == 900)
+    assert all("first drift comes at tick 900: nothing has drifted; with `clock: step`" in one for one in found)
