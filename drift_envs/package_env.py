@@ -164,6 +164,7 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
     observation_modes = ("answer", "state")
+    _tasks: TaskSequence
     most_tasks: ClassVar[int]
     """The largest number of a task."""
     others: ClassVar[int]
