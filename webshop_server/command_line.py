@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import IO, TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup, TyperOption
@@ -217,6 +217,16 @@ def make_console(**options: Any) -> Console:
     from rich.console import Console
 
     class PlainConsole(Console):
+        @property
+        def file(self) -> IO[str]:
+            """The stream, that of a progress bar included, which writes through what it has found there."""
+            found: Any = super().file
+            return found.rich_proxied_file if isinstance(found, PlainOutput) else found
+
+        @file.setter
+        def file(self, stream: IO[str]) -> None:
+            self._file = stream
+
         def render(self, *arguments: Any, **more: Any) -> Any:
             for segment in super().render(*arguments, **more):
                 yield segment if segment.control else segment._replace(text=plain_text(segment.text))

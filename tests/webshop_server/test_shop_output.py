@@ -52,6 +52,22 @@ def test_colours_of_tables_remain_on_a_terminal(capsys):
     assert "\x1b[2J" not in shown
 
 
+def test_a_progress_bar_moves_on_a_terminal_and_hostile_lines_stay_plain(capsys):
+    from rich.progress import Progress
+
+    def work():
+        with Progress(console=make_console(stderr=True, force_terminal=True, width=60)) as bars:
+            bars.advance(bars.add_task("bar", total=2))
+            bars.console.print(HOSTILE, markup=False, highlight=False)
+
+    assert run(work) == DONE
+    shown = capsys.readouterr().err
+    assert "\x1b[2K" in shown
+    assert r"\x1b[2K" not in shown
+    assert "\x1b[2J" not in shown
+    assert r"\x1b[2J" in shown
+
+
 @pytest.mark.parametrize(("error", "status"), [(EOFError("No data left in file"), FAILED), (KeyboardInterrupt(), 130)])
 def test_the_end_of_a_file_is_no_interruption(capsys, error, status):
     def work():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from drift_agents.cli.root import Json, app, make_console, print_json, refuse
+from drift_agents.cli.root import Json, app, make_console, print_json, refuse, verbosity_of
 from webshop_server.command_line import FAILED
 
 REFERENCES = ("look", "trust", "newest", "verify", "rerun", "cite")
@@ -27,6 +26,7 @@ _played = partial(typer.Option, rich_help_panel="What is played")
     context_settings={"allow_interspersed_args": False},
 )
 def _check_coder(
+    context: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(
@@ -86,6 +86,7 @@ def _check_coder(
     if shell and len(command or ()) != 1:
         raise refuse("--shell", "should stand with a command of one word, in quotes", command)
     from drift_agents.analysis.coder_table import LIMITS, describe_coders, measure, read_coders, tabulate_coders
+    from drift_agents.cli.run import ProgressBars
     from drift_agents.errors import UnknownNameError
     from drift_agents.experiment.coder.place import KEEP, CodingAgent, find_program, make_reference
     from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, run_coders
@@ -110,21 +111,11 @@ def _check_coder(
     run = CoderRun(
         tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, seed_memory
     )
-    total = len(run.players) * seeds * episodes
-    done = 0
-
-    def advance(agent: str) -> None:
-        nonlocal done
-        done += 1
-        if sys.stderr.isatty():
-            print(f"\r{done} of {total} episodes, {agent}\033[K", end="", file=sys.stderr, flush=True)
-
-    run_coders(
-        run, out, resume=resume, fresh=fresh,
-        progress=CoderProgress(lambda text: print(f"drift-agents: {text}", file=sys.stderr), advance),
-    )  # fmt: skip
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    with ProgressBars(None, verbosity_of(context)) as bars:
+        for agent, _ in run.players:
+            bars.begin(agent.name, seeds * episodes)
+        progress = CoderProgress(bars.note, lambda agent: bars.advance(agent, 1))
+        run_coders(run, out, resume=resume, fresh=fresh, progress=progress)
     coders = read_coders(out)
     below = [
         f"{agents[0].name}: `{rate}` should be at least {least:g}. Received {found:.3g}"
