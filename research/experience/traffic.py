@@ -155,6 +155,7 @@ class TrafficPolicy(NamedTuple):
         capacity: the largest number of records, or `None`.
         error_free: whether added records have the true class (section 4.4).
         noise: the share of initial records with a wrong class (appendix C.3).
+        ties: which of equal utility is deleted first at a capacity, as `ExecutionStore.worst` has it.
     """
 
     addition: str
@@ -162,12 +163,14 @@ class TrafficPolicy(NamedTuple):
     capacity: int | None = None
     error_free: bool = False
     noise: float = 0.0
+    ties: str = "oldest"
 
     @property
     def label(self) -> str:
         """Its name in tables."""
         more = [self.deletion] * (self.deletion != "none") + ["error-free"] * self.error_free
         more += [f"capacity {self.capacity}"] * (self.capacity is not None)
+        more += [f"{self.ties} of equals first"] * (self.ties != "oldest")
         return ", ".join([self.addition, *more, *[f"noise {self.noise:g}"] * (self.noise > 0)])
 
 
@@ -176,6 +179,7 @@ POLICIES = (
     *(TrafficPolicy(*pair) for pair in (("coarse", "periodical"), ("coarse", "history"), ("coarse", "combined"))),
     *(TrafficPolicy(*pair) for pair in (("strict", "periodical"), ("strict", "history"), ("strict", "combined"))),
     *(TrafficPolicy(one, "combined", capacity=INITIAL) for one in ("coarse", "strict")),
+    *(TrafficPolicy(one, "combined", capacity=INITIAL, ties="newest") for one in ("coarse", "strict")),
     *(TrafficPolicy(one, error_free=True) for one in ("all", "coarse", "strict")),
     *(TrafficPolicy(one, noise=0.5) for one in ("fixed", "all", "strict")),
 )
@@ -249,7 +253,7 @@ def _delete(memory: ExecutionStore, policy: TrafficPolicy) -> list[int]:
     if policy.deletion in ("periodical", "combined"):
         deleted += _drop(memory, memory.seldom_used())
     if policy.capacity is not None:
-        deleted += _drop(memory, memory.worst(policy.capacity))
+        deleted += _drop(memory, memory.worst(policy.capacity, policy.ties))
     elif policy.deletion in ("history", "combined"):
         deleted += _drop(memory, memory.of_low_utility())
     return deleted

@@ -108,7 +108,7 @@ def render_pages(root: Path = ROOT) -> dict[Path, str]:
     tables: Mapping[str, str] | None = None
     if _has_evidence(root):
         evidence, book = read_evidence([root / EVIDENCE]), read_rules(STUDY / "rules.yaml")
-        tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml")
+        tables = make_tables(evidence, book, make_map(evidence, book), STUDY / "claims.yaml", STUDY / "later.yaml")
         tables = {**tables, "options": to_markdown(tabulate_options(book))}
         tables = {**tables, "network": to_markdown(_tabulate_network(root, book))}
     return {root / page: fill_page((root / page).read_text("utf-8"), tables, page, OF_OTHERS) for page in PAGES}
@@ -173,7 +173,11 @@ def write_map(sources: Sequence[Path], out: Path) -> Path:
 
 
 def make_tables(
-    evidence: EvidenceTable, book: RuleBook, points: Sequence[MapPoint], claims: Path | None = None
+    evidence: EvidenceTable,
+    book: RuleBook,
+    points: Sequence[MapPoint],
+    claims: Path | None = None,
+    later: Path | None = None,
 ) -> dict[str, str]:
     """All tables as Markdown, by name.
 
@@ -181,6 +185,7 @@ def make_tables(
         evidence: the lines.
         points: the map of the same lines.
         claims: the file of claims; without it there is no table `claims`.
+        later: the file of claims that were written afterwards; likewise `later`.
 
     Raises:
         EvidenceError: if the lines lack what a table needs.
@@ -203,8 +208,9 @@ def make_tables(
         "curves-picture": _WIDE_AND_NARROW.format(name=CURVES, about=_ABOUT_CURVES),
         "front-picture": f"![{_ABOUT_FRONT}]({PICTURES}/front.svg)",
     }
-    if claims is not None:
-        tables["claims"] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(claims, book))))
+    for name, path in (("claims", claims), ("later", later)):
+        if path is not None:
+            tables[name] = to_markdown(tabulate_claims(decide_claims(evidence, book, read_claims(path, book))))
     return tables
 
 
@@ -259,7 +265,7 @@ def _describe(evidence: EvidenceTable, points: Sequence[MapPoint]) -> str:
 def _tabulate_families(standings: Standings, book: RuleBook, points: Sequence[MapPoint]) -> Table:
     """The best rule of each family of rules; memories of papers, which have no rule, stand on the board."""
     rows, rules = row_names(standings, {rule.key: rule.name for rule in book.rules}), book.by_key()
-    table = Table("", ("family", "its best rule", "area", "x1", "x1.5", "unlimited", "points won", "clearly"))
+    table = Table("", ("family", "its best rule", "area", "x1", "x1.5", "x3", "unlimited", "points won", "clearly"))
     seen = {MEMORIES}
     for one in standings.ranked:
         family = rules[one.key].family if one.key in rules else ""
@@ -271,7 +277,7 @@ def _tabulate_families(standings: Standings, book: RuleBook, points: Sequence[Ma
             book.families[family],
             rules[one.key].name,
             format_estimate(one.score, 1),
-            *(format_plain(one.success[measure], 1) for measure in ("x1", "x1.5", "unlimited")),
+            *(format_plain(one.success[measure], 1) for measure in ("x1", "x1.5", "x3", "unlimited")),
             str(len(won)),
             str(sum(point.is_clear for point in won)),
         )
