@@ -257,11 +257,15 @@ def draw_recovery(schedules: Sequence[Figures], folder: Path) -> PlotFile:
 
 FRONT = "front"
 """The picture of README."""
-_FRONT_LINES = {"Vanilla": "memory alone", "Vanilla + GLOVE": "the same memory, verified by GLOVE"}
+_FRONT_LINES = {
+    "Vanilla": "memory alone, its oldest records recalled",
+    "Vanilla (order=newest)": "memory alone, its newest records recalled",
+    "Vanilla + GLOVE": "either, verified by GLOVE",
+}
 
 
 def draw_front(schedules: Sequence[Figures], folder: Path) -> PlotFile:
-    """Draw success around the drifts, of a memory alone and of the same with GLOVE.
+    """Draw success around the drifts, of a memory alone in either order of recall, and of the same with GLOVE.
 
     Args:
         schedules: the stored figures of `glove-recovery`.

@@ -68,7 +68,8 @@ SECTIONS = {
 
 _ABOUT_MAP = "Which family of rules wins at each drift rate and share of false responses, and by how much"
 _ABOUT_FRONT = (
-    "Success around two drifts: the memory alone falls and stays down, with GLOVE it is back in a few episodes"
+    "Success around two drifts: the memory alone falls, with its oldest records recalled to nearly nothing; with "
+    "GLOVE it is back in a few episodes"
 )
 _ABOUT_CURVES = "Success over the budget of interactions"
 _WIDE_AND_NARROW = (
