@@ -74,6 +74,7 @@ class PaperClaim(FileModel):
         command: what plays it.
         choices: the ids of what the paper leaves open and the claim may depend on, from `research/choices`.
         no_choices: the reason why there is none.
+        one_setting: the reason why they are not named yet.
     """
 
     id: Text
@@ -86,6 +87,7 @@ class PaperClaim(FileModel):
     command: Text | None = None
     choices: tuple[Text, ...] = ()
     no_choices: Text | None = None
+    one_setting: Text | None = None
 
     @model_validator(mode="after")
     def _check(self) -> PaperClaim:
@@ -94,8 +96,8 @@ class PaperClaim(FileModel):
             raise ValueError(
                 "`environment`, `n` and `command` should stand with every claim that is tested, and only there"
             )
-        if self.choices and self.no_choices is not None:
-            raise ValueError("`choices`, or `no_choices` with a reason, should stand with a claim, not both")
+        if [bool(self.choices), self.no_choices is not None, self.one_setting is not None].count(True) > 1:
+            raise ValueError("one of `choices`, `no_choices` and `one_setting` should stand with a claim")
         return self
 
 

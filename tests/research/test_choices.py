@@ -41,7 +41,7 @@ def test_every_tested_claim_names_its_choices_or_why_it_has_none() -> None:
         one.id
         for paper in read_coverage()
         for one in paper.claims
-        if one.holds != "untestable" and not one.choices and one.no_choices is None
+        if one.holds != "untestable" and not one.choices and one.no_choices is None and one.one_setting is None
     ]
     assert not without
 
