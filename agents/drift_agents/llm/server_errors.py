@@ -53,7 +53,7 @@ _PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _BROKEN = re.compile(
-    r"fail(?:ed|ure|s)? (?:to |in )?(?:pars|compil|initiali|build|convert|creat|generat)|invalid|malformed"
+    r"fail(?:ed|s|ures?)? (?:to |in )?(?:pars|compil|initiali|build|convert|creat|generat)|invalid|malformed"
     r"|(?:could|can)(?: ?not|n't)|unable"
     r"|error (?:while |in )?(?:pars|compil|initiali|build|convert)|too (?:many|complex)",
     re.IGNORECASE,

@@ -271,7 +271,7 @@ def test_the_command_line(tmp_path: Path, schedule: str) -> None:
         (["--", "no-such-agent"], "no-such-agent: there is no such program in PATH"),
         ([], "should be given after `--`, or `--reference`"),
         (["--reference", "lok"], "no reference agent is called 'lok', did you mean 'look'?"),
-        (["--fail-below", "sucess=1", "--", "true"], "should be success, score"),
+        (["--fail-below", "winning=1", "--", "true"], "should be success, score"),
         (["--shell", "--", "echo", "x"], "should stand with a command of one word"),
         (["--home", "his", "--", "true"], "should be run or mine"),
         (["--env", "NO_SUCH_KEY", "--", "true"], "should name a variable that is set"),
