@@ -246,6 +246,8 @@ def _expect_call(project: Project, rule: ChargeRule, call: ChargeCall, target: t
         arguments = arguments[::-1]
     shown = f"{rule.name}({', '.join(repr(text) if kind == 'text' else text for kind, text in arguments)})"
     value = rule.charge(call, project.number, _MINIMUM, _CAP)
+    if value != rule.charge(call, project.number, project.minimum, rule.cap):
+        shown += f" with the settings minimum {_MINIMUM}" + (f" and {rule.name}_cap {_CAP}" if rule.cap else "")
     if value is None:
         error = find_word(project.number, "error", rule.style.error).title()
         return _Expectation(target, arguments, shown, rule.name, error=error)
@@ -300,29 +302,29 @@ def _tells(project: Project, rule: ChargeRule, call: ChargeCall) -> bool:
 
 
 def refuse_falsely(project: Project, issue: Issue, rng: np.random.Generator) -> str:
-    """The log of a flaky refusal: one problem that there would be if another convention were in force.
+    """The log of a flaky refusal: what the log of the right change would be if another convention were in force.
 
     Args:
         project: the project.
         issue: the issue.
         rng: draws which.
     """
-    rule, kind = issue.rule, int(rng.integers(3))
-    if kind == 0:
-        error = find_word(project.number, "error", rule.style.error).title()
-        call = next(one for one in choose_calls(project, rule) if _value(project, rule, one) is None)
-        return write_log((f"{_expect_call(project, rule, call, ()).shown} raised {error}, which reviewers refuse",))
-    if kind == 1:
-        false = rule.style._replace(unit=1 - rule.style.unit)
-    else:
-        others = [one for one in range(IMPLICIT["rounding"][0]) if one != rule.style.rounding]
-        false = rule.style._replace(rounding=others[int(rng.integers(len(others)))])
-    for call in choose_calls(project, rule):
-        true = _expect_call(project, rule, call, ())
-        other = _expect_call(project, replace(rule, style=false), call, ())
-        if true.value != other.value:
-            break
-    return write_log((f"{true.shown}: expected {other.text}, got {true.text}",))
+    style, name = issue.rule.style, ("rounding", "error", "unit")[int(rng.integers(3))]
+    others = [one for one in range(IMPLICIT[name][0]) if one != getattr(style, name)]
+    false = replace(issue.rule, style=style._replace(**{name: others[int(rng.integers(len(others)))]}))
+    problems = []
+    for call in choose_calls(project, false):
+        wanted, given = (_expect_call(project, rule, call, ()) for rule in (false, issue.rule))
+        raw = {"accepted": [given.error], "raised": [given.error]} if given.error else _report(given)
+        problems.append(wanted.judge(raw))
+    return write_log(tuple(dict.fromkeys(one for one in problems if one is not None)))
+
+
+def _report(given: _Expectation) -> dict[str, Any]:
+    """What the process reports of a right call."""
+    value = given.value or Fraction(0)
+    number = {"number": [value.numerator, value.denominator], "text": given.text}
+    return {**number, "entered": [[given.name, number]]}
 
 
 def _plan(project: Project) -> tuple[str, str, tuple[str, ...]]:

@@ -102,6 +102,7 @@ def main() -> None:
     original = decimal.Decimal
     make = {"decimal": original, "integer": int, "text": str}
     write, dumps, bounded, kind_of = os.write, json.dumps, repr, type
+    plain = original.__str__
     is_instance, base, length, spread, modules = isinstance, BaseException, len, tuple, sys.modules
     set_limits(SECONDS)
     close_doors(plan["folder"])
@@ -110,7 +111,8 @@ def main() -> None:
         kind = kind_of(value)
         if kind in (int, float, original) or (kind.__module__ == "fractions" and "fractions" in modules):
             exact = original(bounded(value)) if kind is float else value  # 12.34 is meant to be 12.34
-            return {"number": spread(exact.as_integer_ratio()), "text": bounded(value)[:MOST_CHARACTERS]}
+            text = plain(value) if kind is original else bounded(value)
+            return {"number": spread(exact.as_integer_ratio()), "text": text[:MOST_CHARACTERS]}
         return {"other": kind.__name__[:MOST_CHARACTERS]}
 
     def failed(error: BaseException) -> dict[str, Any]:
