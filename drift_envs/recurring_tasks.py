@@ -107,11 +107,23 @@ class NumberedTasks(Generic[Task]):
         place, index = divmod(number, MOST_TASKS)
         tasks = self.list_all(place)
         if index >= len(tasks):
-            raise ArgumentError(
-                f"`goal_index` should be a {self._called} of {self.place} {place}, which has {len(tasks)}. "
-                f"Received {index}"
-            )
+            raise no_such_task(number, self.numbers(place), f"{self._called} of {self.place} {place}")
         return place, tasks[index]
+
+
+def no_such_task(number: int, numbers: range, called: str) -> ArgumentError:
+    """The error for a number that no task of a place has.
+
+    Args:
+        number: the number.
+        numbers: those of the place's tasks.
+        called: what a task of the place is called.
+    """
+    article = "an" if called[0] in "aeiou" else "a"
+    return ArgumentError(
+        f"`goal_index` should be {article} {called}, which has {len(numbers)} ({numbers[0]} to {numbers[-1]}). "
+        f"Received {number}"
+    )
 
 
 class TaskSequence:

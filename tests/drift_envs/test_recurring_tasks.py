@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import gymnasium as gym
@@ -80,6 +81,23 @@ def test_a_task_that_no_place_has_is_refused_and_changes_nothing(env_class: type
     with pytest.raises(ArgumentError, match=r"`goal_index` should be a (task of house|request of shop) 7, which has"):
         env.reset(seed=5, options={"goal_index": 79_999})
     assert (env.goal_index, env.np_random.bit_generator.state) == before
+
+
+@pytest.mark.parametrize("env_id", ["DriftHouse-v0", "DriftTools-v0", "DriftFacts-v0", "DriftRepository-v0"])
+@pytest.mark.parametrize("place", [0, 3, 123_456])
+def test_the_error_for_a_number_lists_the_numbers_that_are_taken(env_id: str, place: int) -> None:
+    env = gym.make(env_id)
+    with pytest.raises(ArgumentError) as refused:
+        env.reset(seed=0, options={"goal_index": 10_000 * place + 4_999})
+    found = re.search(rf"{place}, which has (\d+) \((\d+) to (\d+)\)\. Received (\d+)$", str(refused.value))
+    assert found is not None
+    count, first, last, received = map(int, found.groups())
+    assert (first, last, received) == (10_000 * place, first + count - 1, 10_000 * place + 4_999)
+    for number in (first, last):
+        env.reset(options={"goal_index": number})
+        assert env.unwrapped.goal_index == number  # type: ignore[attr-defined]
+    with pytest.raises(ArgumentError, match=rf"Received {last + 1}$"):
+        env.reset(options={"goal_index": last + 1})
 
 
 @pytest.mark.parametrize("env_id", ["DriftHouse-v0", "DriftTools-v0", "DriftWebShop-v0"])

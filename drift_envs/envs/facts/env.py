@@ -84,8 +84,10 @@ class Facts(CommandEnv[int, FactsEpisode]):
     | `score` | the score |
 
     `world` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects the
-    fact that is asked about; `day`, `since` (the numbers of changes on the day before) and `about` (the facts that
-    are talked about) say what is heard, so that another instance has the same day.
+    fact that is asked about: `i` is 10,000 times the number of the world (0 to 1,000,000, each drawn from its
+    number) plus the position of the fact in it; other numbers are refused. `day`, `since` (the numbers of changes
+    on the day before) and `about` (the facts that are talked about) say what is heard, so that another instance has
+    the same day.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.

@@ -169,7 +169,8 @@ class House(HouseholdEnv[HouseEpisode]):
     | `score` | the score, 0.0 before the task is done |
 
     `house` takes effect at a reset; the other knobs act at once on all that the agent has not moved.
-    `reset(options={"goal_index": i})` selects the task and its house.
+    `reset(options={"goal_index": i})` selects the task and its house: `i` is 10,000 times the number of the house (0 to
+    5,000,000, each drawn from its number) plus the position of the task in it. Other numbers are refused.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.

@@ -94,7 +94,8 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
     | `done`, `env_reward`, `raw_reward`, `reason` | as in the package (with `package`) |
 
     The reward is the page's own: 1 for success, -1 for failure, which end the episode. An invalid action changes
-    nothing. `reset(options={"goal_index": i})` selects the task.
+    nothing. `reset(options={"goal_index": i})` selects the task: the seed of the page, 0
+    to 2,147,483,647.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.

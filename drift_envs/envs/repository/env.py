@@ -80,8 +80,9 @@ class Repository(CommandEnv[int, RepositoryEpisode]):
     | `tools` | the tools with the JSON Schemas of their arguments |
 
     `project` takes effect at a reset; the other knobs act at once, on documents at the next reset.
-    `reset(options={"goal_index": i})` selects the issue; `moment` says where the life of the project stands, so that
-    another instance has the same.
+    `reset(options={"goal_index": i})` selects the issue: `i` is 10,000 times the number of the project (0 to 1,000,000,
+    each drawn from its number) plus the position of the issue in it; other numbers are refused. `moment` says where
+    the life of the project stands, so that another instance has the same.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.

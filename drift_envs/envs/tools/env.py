@@ -160,7 +160,8 @@ class ServiceDesk(CommandEnv[ServiceRequest, DeskEpisode]):
     | `tools` | the tools with the JSON Schemas of their arguments |
 
     `shop` takes effect at a reset; the other knobs act at once. `reset(options={"goal_index": i})` selects the request
-    and its shop.
+    and its shop: `i` is 10,000 times the number of the shop (0 to 1,000,000, each drawn from its number) plus the
+    position of the request in it, from 5,000 on in the held-out wordings. Other numbers are refused.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.

@@ -22,7 +22,7 @@ from drift_envs.envs.tools.requests import KINDS, DeskGoal, ServiceRequest, find
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, take_turns
+from drift_envs.recurring_tasks import MOST_TASKS, Conditions, no_such_task, take_turns
 from drift_envs.tool_calls import NO_RECORD, Refusal
 
 
@@ -457,9 +457,7 @@ def find_request(number: int) -> tuple[int, ServiceRequest]:
     held_out, index = divmod(rest, _HELD_OUT)
     requests = list_requests(shop, bool(held_out))
     if index >= len(requests):
-        raise ArgumentError(
-            f"`goal_index` should be a request of shop {shop}, which has {len(requests)}. Received {index}"
-        )
+        raise no_such_task(number, number_requests(shop, bool(held_out)), f"request of shop {shop}")
     return shop, requests[index]
 
 

@@ -189,7 +189,7 @@ def test_the_wording_that_is_held_out_is_another_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"goal_index": 60}, "`goal_index` should be a question of world 0, which has 54. Received 60"),
+        ({"goal_index": 60}, "`goal_index` should be a question of world 0, which has 54 (0 to 53). Received 60"),
         ({"day": -1}, "`day` should be"),
         ({"since": [1]}, "`since` should be None or 8 numbers. Received [1]"),
         ({"task": 1}, "no keys but goal_index. Received task"),
