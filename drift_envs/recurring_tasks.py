@@ -120,10 +120,8 @@ def no_such_task(number: int, numbers: range, called: str) -> ArgumentError:
         called: what a task of the place is called.
     """
     article = "an" if called[0] in "aeiou" else "a"
-    return ArgumentError(
-        f"`goal_index` should be {article} {called}, which has {len(numbers)} ({numbers[0]} to {numbers[-1]}). "
-        f"Received {number}"
-    )
+    taken = f"{len(numbers)} ({numbers[0]} to {numbers[-1]})" if numbers else "none"
+    return ArgumentError(f"`goal_index` should be {article} {called}, which has {taken}. Received {number}")
 
 
 class TaskSequence:
