@@ -6,6 +6,7 @@ import itertools
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +21,8 @@ from drift_envs.schedule.values import Column, DriftEffect, DriftLayer, DriftRam
 
 __all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
 _BLOCK = 512  # ticks that are computed at once where values change often
-_BATCH = 4096  # changes whose causes are found at once
+_BATCH = 4096  # about how many changes are computed at once
 _KEPT = 4
-_Step = tuple[int, Mapping[str, Value], Mapping[str, Value]]
 
 Row = tuple[Value, ...]
 """Values in the order of the driven knobs."""
@@ -64,6 +64,22 @@ class ChangePoints(NamedTuple):
     ticks: np.ndarray
     columns: tuple[Sequence[object] | np.ndarray, ...]
     stop: int
+
+
+class _Changed(NamedTuple):
+    """Ticks at which values change.
+
+    Args:
+        ticks: these ticks.
+        rows: for each driven knob its values; the one before a change at `places[n]`, the one from then on behind it.
+        places: the place of each tick in `rows`.
+        turned: for each driven knob whether it changes at each tick.
+    """
+
+    ticks: np.ndarray
+    rows: list[list[Value]]
+    places: np.ndarray
+    turned: list[np.ndarray]
 
 
 class Timeline:
@@ -293,11 +309,25 @@ class Timeline:
 
     def changes(self, start: int, stop: int) -> list[KnobChange]:
         """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""
-        steps = self._steps(self._checked(start), min(stop, MAX_TICK + 1))
-        found: list[KnobChange] = []
-        while batch := list(itertools.islice(steps, _BATCH)):
-            found += self._changed(batch)
-        return found
+        return list(itertools.chain.from_iterable(self._changes_of(block) for block in self._changed(start, stop)))
+
+    def iterate_changes(self, start: int, stop: int) -> Iterator[KnobChange]:
+        """The `changes` one after the other; only some thousands of them are in memory at a time."""
+        for block in self._changed(start, stop):
+            yield from self._changes_of(block)
+
+    def count_changes(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """How many `changes` there are in each of consecutive stretches of ticks.
+
+        Args:
+            start: a tick before the first change.
+            stop: a tick after the last one.
+
+        Yields:
+            The tick before the first change of a stretch, and the number of its changes.
+        """
+        for block in self._changed(start, stop):
+            yield int(block.ticks[0]) - 1, sum(int(turned.sum()) for turned in block.turned)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Timeline:
         """An independent timeline; schedule and table never change and are shared."""
@@ -399,25 +429,47 @@ class Timeline:
         self._recent = [values, *self._recent[: 2 * _KEPT]]
         return values
 
-    def _steps(self, start: int, stop: int) -> Iterator[_Step]:
-        """The ticks with start < tick < stop at which values change, with the values before and from then on."""
-        segment = self.segment(start)
-        while segment.stop < stop:
-            following = self.segment(segment.stop)
-            if following.values is not segment.values:
-                yield segment.stop, segment.values, following.values
-            segment = following
+    def _changed(self, start: int, stop: int) -> Iterator[_Changed]:
+        """The ticks with start < tick < stop at which values change, in blocks."""
+        tick, stop = self._checked(start), min(stop, MAX_TICK + 1)
+        last = [column.decode(folded)[0] for column, folded in zip(self._columns, self._fold_at(tick), strict=True)]
+        while (until := self._until(tick)) < stop:
+            found, following = _candidates(self._ramps, max(tick, until - 1), _BATCH, stop)
+            offsets, folded = _distinct_rows(self._ramps, self._columns, found)
+            rows = [
+                [old, *column.decode(numbers)] for old, column, numbers in zip(last, self._columns, folded, strict=True)
+            ]
+            last = [row[-1] for row in rows]
+            turned = [np.fromiter(map(ne, row[1:], row), bool, len(offsets)) for row in rows]
+            some = np.flatnonzero(np.any(turned, axis=0)) if turned else offsets[:0]
+            if len(some):
+                yield _Changed(found[offsets][some], rows, some, [own[some] for own in turned])
+            if following >= stop:
+                return
+            tick = following
 
-    def _changed(self, steps: Sequence[_Step]) -> list[KnobChange]:
-        """The changes of single knobs at these ticks."""
-        ticks = np.array([(tick - 1, tick) for tick, _, _ in steps], np.int64).ravel()
-        effects = {id(ramp): ramp.effect(ticks) for ramp in self._ramps}
-        causes = [self._causes(column, effects, len(steps)) for column in self._columns]
+    def _fold_at(self, tick: int) -> list[np.ndarray]:
+        return _fold(self._ramps, self._columns, np.array([tick], np.int64))
+
+    def _changes_of(self, block: _Changed) -> list[KnobChange]:
+        """The changes of single knobs in a block."""
+        ticks = np.stack([block.ticks - 1, block.ticks], axis=1).ravel()
+        is_blamed = any(len(column.layers) > 1 for column in self._columns)
+        effects = {id(ramp): ramp.effect(ticks) for ramp in self._ramps} if is_blamed else {}
+        causes = [self._causes(column, effects, len(block.ticks)) for column in self._columns]
+        places, times = block.places.tolist(), block.ticks.tolist()
+        if len(causes) == 1:
+            name, row, cause = self.names[0], block.rows[0], causes[0]
+            return [
+                KnobChange(tick, name, row[place], row[place + 1], why)
+                for tick, place, why in zip(times, places, cause, strict=True)
+            ]
+        found = list(zip(self.names, block.rows, causes, block.turned, strict=True))
         return [
-            KnobChange(tick, name, old[name], new[name], cause[number])
-            for number, (tick, old, new) in enumerate(steps)
-            for name, cause in zip(self.names, causes, strict=True)
-            if old[name] != new[name]
+            KnobChange(tick, name, row[place], row[place + 1], cause[number])
+            for number, (tick, place) in enumerate(zip(times, places, strict=True))
+            for name, row, cause, turned in found
+            if turned[number]
         ]
 
     def _causes(self, column: Column, effects: Mapping[int, DriftEffect], count: int) -> list[str]:

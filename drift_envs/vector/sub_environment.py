@@ -98,7 +98,7 @@ class SubEnvironment:
     @property
     def drift_log(self) -> DriftLog:
         """All changes on visited ticks since the last rewind. For evaluators."""
-        return DriftLog.of(self.timeline, self._vector.clocks.visited(self._index))
+        return DriftLog(self.timeline, self._vector.clocks.visited(self._index))
 
     @property
     def oracle(self) -> Any:

@@ -305,7 +305,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     def drift_log(self) -> DriftLog:
         """Every change on visited ticks since the last rewind. For evaluators."""
         self._record_visits()
-        return DriftLog.of(self._timeline, self._visited, self._lost)
+        return DriftLog(self._timeline, self._visited, self._lost)
 
     @property
     def oracle_factory(self) -> Callable[[Any], Any] | None:

@@ -7,11 +7,13 @@ import io
 import json
 import os
 import warnings
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, overload
 
 import gymnasium as gym
 import numpy as np
@@ -80,61 +82,112 @@ class VisitedTicks:
         self.spans = sorted([*apart, whole])
 
 
-@dataclass(frozen=True)
 class DriftLog(Sequence[KnobChange]):
     """Every change of a knob on the ticks that were visited since the last rewind.
 
-    It is computed from the timeline: a change is listed when the tick at which it happens was
-    visited, however often, and the environment took it.
+    A change is listed when the tick at which it happens was visited, however often, and the environment took it.
+    Changes are computed from the timeline when they are read, some thousands at a time, so that a log of millions
+    takes no memory: iterate over it, or take slices.
 
     Args:
-        changes: tick, knob, old value, new value and drift of each, in order of the ticks.
+        timeline: the timeline of the schedule.
+        visited: the ticks, which may change afterwards.
+        lost: tick and knob of changes that the environment did not take.
     """
 
-    changes: tuple[KnobChange, ...]
+    def __init__(self, timeline: Timeline, visited: VisitedTicks, lost: Collection[tuple[int, str]] = ()) -> None:
+        self._timeline, self._lost = timeline, frozenset(lost)
+        self._spans = [(max(first - 1, 0), last + 1) for first, last in visited.spans]
+        self._starts: list[tuple[int, int]] = []  # the stretches of ticks that have changes, made when needed
+        self._ends: list[int] | None = None  # for each of them, how many changes there are up to its end
+        self._part: tuple[int, list[KnobChange]] = (-1, [])
 
-    @classmethod
-    def of(cls, timeline: Timeline, visited: VisitedTicks, lost: Container[tuple[int, str]] = ()) -> DriftLog:
-        """The log of the visited ticks.
+    @property
+    def changes(self) -> tuple[KnobChange, ...]:
+        """All changes at once, about 150 bytes each."""
+        return tuple(self)
 
-        Args:
-            timeline: the timeline of the schedule.
-            visited: the ticks.
-            lost: tick and knob of changes that the environment did not take.
-        """
-        spans = visited.spans
-        changes = (change for first, last in spans for change in timeline.changes(max(first - 1, 0), last + 1))
-        return cls(tuple(change for change in changes if (change.tick, change.knob) not in lost))
+    @overload
+    def __getitem__(self, index: int) -> KnobChange: ...
 
-    def __getitem__(self, index: Any) -> Any:
-        """One change, or a slice of them."""
-        return self.changes[index]
+    @overload
+    def __getitem__(self, index: slice) -> tuple[KnobChange, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> KnobChange | tuple[KnobChange, ...]:
+        """One change, or a tuple of some."""
+        places = range(len(self))[index]
+        return self._at(places) if isinstance(places, int) else tuple(map(self._at, places))
+
+    def _at(self, place: int) -> KnobChange:
+        ends = self._counted()
+        number = bisect_right(ends, place)
+        if self._part[0] != number:
+            self._part = number, list(self._read(*self._starts[number]))
+        return self._part[1][place - ends[number]]
+
+    def _counted(self) -> list[int]:
+        if self._ends is None:
+            ends, total = [], 0
+            lost = sorted(tick for tick, _ in self._lost)
+            for start, stop in self._spans:
+                counts = list(self._timeline.count_changes(start, stop))
+                for (first, count), last in zip(counts, [*(one[0] + 1 for one in counts[1:]), stop], strict=False):
+                    if bisect_right(lost, first) < bisect_left(lost, last):
+                        count = sum(1 for _ in self._read(first, last))
+                    total += count
+                    self._starts.append((first, last))
+                    ends.append(total)
+            self._ends = ends
+        return self._ends
+
+    def _read(self, start: int, stop: int) -> Iterator[KnobChange]:
+        """The changes with start < tick < stop that the environment took."""
+        changes = self._timeline.iterate_changes(start, stop)
+        return (one for one in changes if (one.tick, one.knob) not in self._lost) if self._lost else changes
 
     def __len__(self) -> int:
         """How many changes there are."""
-        return len(self.changes)
+        return self._counted()[-1] if self._counted() else 0
 
     def __iter__(self) -> Iterator[KnobChange]:
         """The changes in order."""
-        return iter(self.changes)
+        return chain.from_iterable(self._read(*span) for span in self._spans)
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+    def __eq__(self, other: object) -> bool:
+        """Whether another log has the same changes."""
+        if not isinstance(other, DriftLog):
+            return NotImplemented
+        nothing = object()
+        return all(one == same for one, same in zip_longest(self, other, fillvalue=nothing))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(repr, islice(self, 4)))
+        return f"DriftLog([{first}{', ...' if next(islice(self, 4, None), None) else ''}])"
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The log as CSV with a header; values other than text are written as JSON.
 
         Args:
-            path: a file to write it to as well.
+            path: a file to write it to, row by row.
 
         Returns:
-            The text.
+            The text, `None` if it was written to a file.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(KnobChange._fields)
-        for change in self.changes:
-            writer.writerow([change.tick, change.knob, _plain(change.old), _plain(change.new), change.drift])
         if path is not None:
-            Path(path).write_text(text.getvalue(), encoding="utf-8")
+            with Path(path).open("w", encoding="utf-8", newline="") as file:
+                self._write(file)
+            return None
+        text = io.StringIO()
+        self._write(text)
         return text.getvalue()
+
+    def _write(self, file: TextIO) -> None:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(KnobChange._fields)
+        for change in self:
+            writer.writerow([change.tick, change.knob, _plain(change.old), _plain(change.new), change.drift])
 
 
 def _plain(value: Value) -> str:

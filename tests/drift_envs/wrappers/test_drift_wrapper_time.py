@@ -1,6 +1,7 @@
 """The drift wrapper in time: clocks, seeds, options of `reset`, and the log of what changed."""
 
 import copy
+import pickle
 import re
 
 import numpy as np
@@ -12,7 +13,9 @@ from drift_envs.envs import FrozenLake
 from drift_envs.errors import (
     ArgumentError,
 )
-from drift_envs.wrappers import DriftWrapper
+from drift_envs.schedule import KnobChange
+from drift_envs.wrappers import DriftLog, DriftWrapper
+from drift_envs.wrappers.records import VisitedTicks
 from tests.drift_envs.wrappers.cars import TWICE, car, force, plan
 
 
@@ -225,13 +228,55 @@ def test_the_log_as_csv(tmp_path):
     env = DriftWrapper(FrozenLake(), plan({"at": 1, "name": "b", "set": {"map": ["SG"], "goal_rewards": {"0,1": 2}}}))
     env.reset(seed=0)
     env.reset()
-    text = env.drift_log.to_csv(tmp_path / "log.csv")
+    text = env.drift_log.to_csv()
+    assert text is not None
     assert text.splitlines() == [
         "tick,knob,old,new,drift",
         '1,map,"[""SFFF"", ""FHFH"", ""FFFH"", ""HFFG""]","[""SG""]",b',
         '1,goal_rewards,{},"{""0,1"": 2.0}",b',
     ]
+    assert env.drift_log.to_csv(tmp_path / "log.csv") is None
     assert (tmp_path / "log.csv").read_text(encoding="utf-8") == text
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 9000)), max_size=4),
+    lost=st.lists(st.tuples(st.integers(0, 9000), st.sampled_from(["slip", "map", "goal_rewards"])), max_size=5),
+    places=st.lists(st.integers(-12_000, 12_000), max_size=5),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_log_is_read_in_parts_as_it_is_as_a_whole(spans, lost, places):
+    schedule = plan(
+        {"every": 3, "walk": {"slip": 0.05}},
+        {"rate": 0.02, "for": 5, "set": {"slip": 0.4}},
+        {"every": 700, "choice": {"map": [["SG"], ["SFG"], ["SFFG"]]}},
+        {"at": 5000, "kind": "incremental", "over": 50, "set": {"slip": 0.1}},
+    )
+    timeline = DriftWrapper(FrozenLake(), schedule).timeline
+    visited = VisitedTicks()
+    for first, last in spans:
+        visited.add(min(first, last), max(first, last))
+    log = DriftLog(timeline, visited, lost)
+    listed = [
+        KnobChange(tick, name, old[name], new[name], "")
+        for first, last in visited.spans
+        for tick in range(max(first, 1), last + 1)
+        for old, new in [(timeline.values(tick - 1), timeline.values(tick))]
+        for name in timeline.names
+        if old[name] != new[name] and (tick, name) not in lost
+    ]
+    assert [change._replace(drift="") for change in log] == listed
+    assert log.changes == tuple(log) == log[:]
+    assert len(log) == len(listed)
+    assert log == pickle.loads(pickle.dumps(log))
+    assert (log == DriftLog(timeline, VisitedTicks())) is (not listed)
+    for place in places:
+        if -len(listed) <= place < len(listed):
+            assert log[place] == log.changes[place]
+        else:
+            with pytest.raises(IndexError):
+                log[place]
+        assert log[place : place + 3] == log.changes[place : place + 3]
 
 
 def test_without_a_seed_the_environments_own_seed_is_used():
