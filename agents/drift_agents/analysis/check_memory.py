@@ -17,10 +17,10 @@ import numpy as np
 
 from drift_agents.analysis.withdrawn import Withdrawals
 from drift_agents.envs.facts.planner import mentions_end
-from drift_agents.errors import PartError
+from drift_agents.errors import ArgumentError, PartError
 from drift_agents.part_file import describe_error, is_interruption
 from drift_agents.stores.base import check_call, check_service, read_texts, takes
-from drift_envs.checks import check_count, check_interval
+from drift_envs.checks import check_choice, check_count, check_integer, check_interval
 from drift_envs.envs.facts.model import (
     FACTS_OF_A_KIND,
     FATES,
@@ -114,12 +114,21 @@ class MemoryCheck(NamedTuple):
     answered: tuple[Answered, ...]
     error: str | None = None
 
+    def __repr__(self) -> str:
+        """Without single questions: a test that fails shows it whole."""
+        rates = {name: self.rate(name) for name in RATES}
+        return f"MemoryCheck(name={self.name!r}, rates={rates}, error={self.error!r})"
+
     def rate(self, name: str) -> float | None:
         """A rate over all changes that were said; `None` if no question was answered.
 
         Args:
             name: one of `RATES`.
+
+        Raises:
+            ArgumentError: if it is another.
         """
+        check_choice("name", name, RATES)
         return self.rows[CHANGED].rates[name][0] if CHANGED in self.rows else None
 
     def as_data(self) -> dict[str, Any]:
@@ -164,7 +173,7 @@ def check_memory(
         The result; if a call fails, that of the worlds before it, with the error.
 
     Raises:
-        ArgumentError: if an argument is not positive.
+        ArgumentError: if an argument is not positive, or `make` cannot be called.
 
     Example:
         >>> from drift_agents.stores.base import InProcessStore
@@ -174,6 +183,10 @@ def check_memory(
     """
     check_count("worlds", worlds), check_count("days", days), check_count("k", k)
     check_interval("limit", limit, "(0, 86400]")
+    check_integer("seed", seed, 0)
+    if not callable(make):
+        raise ArgumentError(f"`make` should be a class or a function. Received one of type {type(make).__name__}")
+    earlier: set[str] = set()
     answered: list[Answered] = []
     times: dict[str, list[float]] = {"add": [], "search": []}
     lengths: list[float] = []
@@ -183,7 +196,7 @@ def check_memory(
         try:
             service = calls.call("make", make)
             check_service(service, clock=("day",), delete=("id",), update=("id", "text"))
-            of_world = list(_play(calls, service, world, days, k, seed, edits))
+            of_world = list(_play(calls, service, world, days, k, seed, edits, earlier))
             if hasattr(service, "__len__"):
                 lengths.append(float(calls.call("len", partial(len, service))))
         except PartError as failed:
@@ -192,6 +205,7 @@ def check_memory(
         finally:
             calls.end()
         answered += of_world
+        earlier.update(text for one in of_world for _, text in one.said)
     answered = _classify(answered)
     rows = {kind: row for kind in ROWS if (row := _summarise(kind, answered)) is not None}
     add_ms, search_ms = (1000 * float(np.mean(times[call])) if times[call] else 0.0 for call in ("add", "search"))
@@ -199,8 +213,14 @@ def check_memory(
     return MemoryCheck(name, rows, add_ms, search_ms, entries, tuple(answered), error)
 
 
-def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int, edits: bool) -> Iterator[Answered]:
-    """The questions of a world."""
+def _play(
+    calls: _Calls, service: Any, world: int, days: int, k: int, seed: int, edits: bool, earlier: set[str]
+) -> Iterator[Answered]:
+    """The questions of a world; `earlier` has statements of other worlds.
+
+    Raises:
+        PartError: if a call fails, or the service still holds what was said in another world.
+    """
     rng = np.random.default_rng([0xC4EC, seed, world])
     numbers = tuple(kind * FACTS_OF_A_KIND + place for kind in range(len(FATES)) for place in range(_FACTS))
     takes_metadata = takes(getattr(service, "add", None), "metadata")
@@ -235,7 +255,14 @@ def _play(calls: _Calls, service: Any, world: int, days: int, k: int, seed: int,
                 for wording in range(WORDINGS)
             }
         for number in rng.choice(numbers, 2, replace=False):
-            yield _ask(calls, service, model, int(number), day, k, said[int(number)])
+            one = _ask(calls, service, model, int(number), day, k, said[int(number)])
+            kept = earlier.intersection(one.texts).difference(text for said_of in said.values() for _, text in said_of)
+            if kept:
+                raise PartError(
+                    f"{calls.name}: `make` should return an empty service for each world; in world {world} `search` "
+                    f"returned {min(kept)!r}, which was said in an earlier one"
+                )
+            yield one
 
 
 def _add(service: Any, text: str, more: Mapping[str, Any]) -> Any:
@@ -294,7 +321,7 @@ class _Calls:
     """
 
     def __init__(self, name: str, limit: float, times: dict[str, list[float]]) -> None:
-        self._name, self._limit, self._times = name, limit, times
+        self.name, self._limit, self._times = name, limit, times
         self._work: queue.SimpleQueue[tuple[str, Callable[[], Any]] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         threading.Thread(target=self._run, daemon=True).start()
@@ -318,12 +345,12 @@ class _Calls:
         try:
             result, error = self._done.get(timeout=self._limit)
         except queue.Empty:
-            raise PartError(f"{self._name}: `{name}` should return within {self._limit:g} s, and does not") from None
+            raise PartError(f"{self.name}: `{name}` should return within {self._limit:g} s, and does not") from None
         if error is not None:
             if is_interruption(error):
                 raise error
             described = str(error) if isinstance(error, PartError) else f"`{name}` raises {describe_error(error)}"
-            raise PartError(f"{self._name}: {described}") from error
+            raise PartError(f"{self.name}: {described}") from error
         self._times.setdefault(name, []).append(time.perf_counter() - start)
         return result
 

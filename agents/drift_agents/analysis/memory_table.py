@@ -233,10 +233,12 @@ def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     Raises:
         ExperimentError: if it cannot be written.
     """
-    parts = ['<!doctype html><meta charset="utf-8"><title>check-memory</title>']
-    parts.append(
-        "<style>body{font:15px sans-serif;max-width:50em;margin:2em auto}.new{color:#067}.old{color:#b30}</style>"
-    )
+    parts = [
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>check-memory</title>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        "<style>body{font:15px sans-serif;max-width:50em;margin:2em auto;padding:0 1em;overflow-wrap:anywhere}",
+        ".new{color:#067}.old{color:#b30}</style>",
+    ]
     for check in checks:
         parts.append(f"<h1>{escape(check.name)}</h1>")
         wrong = [one for one in check.answered if one.rates[1] or not one.rates[0]]

@@ -15,7 +15,7 @@ from drift_agents.analysis.check_memory import MemoryCheck, check_memory
 from drift_agents.analysis.memory_table import REFERENCES, WRAPPERS, Asking, FactIndex, check_wrapped, find_service
 from drift_agents.cli.app import main
 from drift_agents.envs.facts.planner import read_claim
-from drift_agents.errors import MissingDependencyError, UnknownNameError
+from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
 
 from drift_envs.envs.facts.model import FACTS_OF_A_KIND, KINDS, make_model
@@ -285,3 +285,23 @@ def test_the_index_keeps_facts_apart() -> None:
     assert index.search("Which one is Ana's workspace?", 5) == ["Ana's office is nofeze."]
     assert index.search("Which one is Ana's locker?", 5) == []
     assert not hasattr(Asking(), "__len__")
+
+
+def test_service_that_keeps_another_worlds_statements_is_refused() -> None:
+    shared = CommonWords()
+    found = check_memory(lambda: shared, "mine", worlds=2)
+    assert found.error is not None
+    assert "`make` should return an empty service for each world; in world 2 `search` returned" in found.error
+    assert {one.world for one in found.answered} == {1}
+
+
+def test_arguments_are_refused_by_name() -> None:
+    with pytest.raises(ArgumentError, match=re.escape("`make` should be a class or a function. Received one of")):
+        check_memory(CommonWords(), worlds=1)
+    with pytest.raises(ArgumentError, match=re.escape("`seed` should be")):
+        check_memory(CommonWords, worlds=1, seed=-1)
+    found = check_memory(CommonWords, worlds=1)
+    with pytest.raises(ArgumentError, match="`name` should be one of present"):
+        found.rate("stale")
+    assert len(repr(found)) < 400
+    assert "'stale_first': " in repr(found)

@@ -304,3 +304,9 @@ def test_without_vl_convert_the_error_names_the_extra(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingDependencyError, match=re.escape('run `pip install ".[agents]"`')):
         bundle_chart("")
+
+
+def test_first_cells_can_break_at_slashes_and_colons() -> None:
+    table = Table("A", ("method", "score"))
+    table.add("lake/<b>:x", "1/2")
+    assert "<td>lake/<wbr>&lt;b&gt;:<wbr>x</td><td>1/2</td>" in to_html(table)
