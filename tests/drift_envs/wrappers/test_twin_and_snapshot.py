@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import drift_envs
+from drift_envs.entry_points import knob_table_of
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError, HiddenError, StateError
 from drift_envs.wrappers import DriftWrapper, Twin, snapshot, twin
@@ -187,8 +188,9 @@ def test_a_twin_of_a_generic_environment():
 
 @pytest.mark.parametrize("env_id", CORE_IDS)
 def test_a_snapshot_brings_the_episode_back(env_id):
-    chance = "flaky" if env_id == "DriftRepository-v0" else "transient"
-    env = gym.make(env_id, text=True, schedule={"version": 1, "name": "t", "base": {chance: 0.5}})
+    table = knob_table_of(env_id)
+    base = {name: 0.5 for name in ("flaky", "transient") if name in table}
+    env = gym.make(env_id, text=True, schedule={"version": 1, "name": "t", "base": base})
     env.reset(seed=0)
     actions = [0, 2, 1] * 3 if "Continuous" not in env_id else [[0.2], [-1.0], [1.0]] * 3
     if isinstance(env.action_space, gym.spaces.Text):
