@@ -25,7 +25,15 @@ from drift_envs.vector.sub_environment import (
     final_infos,
     merge_infos,
 )
-from drift_envs.wrappers.clock import NO_JUMP, ClockJump, TimeWarnings, first_drift, read_options
+from drift_envs.wrappers.clock import (
+    MOST_TRIED,
+    NO_JUMP,
+    ClockJump,
+    TimeWarnings,
+    first_drift,
+    read_options,
+    watch_end,
+)
 from drift_envs.wrappers.drift import DriftWrapper
 
 MOST_READ = 64
@@ -165,6 +173,7 @@ class DriftVectorEnv(ResumableVectorEnv):
             self._update_derived if self._has_derived_arrays() else None,
         )
         self._time_warnings = TimeWarnings()
+        watch_end(self)
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._start_draws = EpisodeDraws(0, self.num_envs)
@@ -304,9 +313,15 @@ class DriftVectorEnv(ResumableVectorEnv):
             DriftWarning: if it was stepped, and closed before the first drift of any sub-environment.
         """
         self.single_env.close()
-        if self.warns_of_end and self._is_reset and self.pool.can_change:
-            index, last = self._furthest(range(self.num_envs))
-            self._time_warnings.close(last, self.clocks.count - self._begun, self.pool.timeline(index), 3)
+        self.warn_of_end()
+
+    def warn_of_end(self, least: int = MOST_TRIED) -> bool:
+        """Warn if nothing has drifted in more steps than `least`; returns whether the warning was given."""
+        if not (self.warns_of_end and self._is_reset and self.pool.can_change):
+            return False
+        index, last = self._furthest(range(self.num_envs))
+        steps = self.clocks.count - self._begun
+        return self._time_warnings.close(last, steps, self.pool.timeline(index), 4, least)
 
     def _refuse_torn(self) -> None:
         """Close the environment if a step or reset has not ended: some of its arrays have changed and some have not."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import warnings
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from drift_envs.checks import check_flag, check_integer
 from drift_envs.errors import ArgumentError, DriftWarning
@@ -24,6 +26,9 @@ REWINDS = 10
 
 MOST_TRIED = 5
 """Steps of a trial, as those of Gymnasium's `check_env`: no warning is given after so few."""
+
+LEAST_TRAINED = 10_000
+"""Steps since the last rewind from which on the end of the process counts as that of a training."""
 
 _CLOCK_OPTIONS = ("continue", "hold")
 
@@ -306,7 +311,7 @@ drifted
             stacklevel=stacklevel + 1,
         )
 
-    def close(self, last: int, steps: int, timeline: Timeline, stacklevel: int = 3) -> None:
+    def close(self, last: int, steps: int, timeline: Timeline, stacklevel: int = 3, least: int = MOST_TRIED) -> bool:
         """Warn of an end before the first drift.
 
         Args:
@@ -314,24 +319,55 @@ drifted
             steps: since the last rewind.
             timeline: that of the schedule.
             stacklevel: where the warning points to, as in `warnings.warn`, seen from the caller.
+            least: the number of steps up to which there is no warning.
+
+        Returns:
+            Whether the warning was given.
 
         Warns:
             DriftWarning: once.
         """
-        if steps <= MOST_TRIED or self._is_closed or self._has_drifted:
-            return
+        if steps <= least or self._is_closed or self._has_drifted:
+            return False
         first = first_drift(timeline)
         if not last < first < NEVER:
-            return
+            return False
         self._is_closed = True
         schedule = timeline.schedule
         unit = "; with `clock: step`, a tick is a step of one copy" if schedule.clock == "step" else ""
         warnings.warn(
-            f"the environment was closed at tick {last} of the schedule `{schedule.name}`, whose first drift comes at "
-            f"tick {first}: nothing has drifted{unit}",
+            f"the environment was {'closed' if least == MOST_TRIED else 'left'} at tick {last} of the schedule "
+            f"`{schedule.name}`, whose first drift comes at tick {first}: nothing has drifted{unit}",
             DriftWarning,
             stacklevel=stacklevel + 1,
         )
+        return True
+
+
+class HasEnd(Protocol):
+    """An environment that warns of an end before its first drift."""
+
+    def warn_of_end(self, least: int) -> bool:
+        """Warn if there were more steps than `least`; returns whether a warning was given."""
+        ...
+
+
+_OPEN: weakref.WeakSet[HasEnd] = weakref.WeakSet()  # `learn` of other libraries closes none of them
+
+
+def watch_end(env: HasEnd) -> None:
+    """Let the end of the process warn as `close` does, if the environment was trained in and is still there.
+
+    Args:
+        env: the environment.
+    """
+    _OPEN.add(env)
+
+
+@atexit.register
+def _warn_of_ends() -> None:
+    """Warn of one environment; its copies have the same fault."""
+    any(env.warn_of_end(LEAST_TRAINED) for env in list(_OPEN))
 
 
 def first_drift(timeline: Timeline) -> int:

@@ -21,7 +21,16 @@ from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.schedule.loader import Source as Source
 from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
-from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, TimeMove, TimeWarnings, read_options
+from drift_envs.wrappers.clock import (
+    MOST_TRIED,
+    NO_JUMP,
+    NOT_RESET,
+    DriftClock,
+    TimeMove,
+    TimeWarnings,
+    read_options,
+    watch_end,
+)
 from drift_envs.wrappers.effects import (
     MASK_METHODS,
     ActionCheck,
@@ -172,6 +181,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         self.rewinds = 0
         binder.hold(self._timeline.names)
         self._driven = binder.held_names(self._timeline.names)
+        watch_end(self)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Apply knob values that are due, then step.
@@ -457,10 +467,18 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         """
         self._oracle = None
         super().close()
+        self.warn_of_end()
+
+    def warn_of_end(self, least: int = MOST_TRIED) -> bool:
+        """Warn if nothing has drifted in more steps than `least`; returns whether the warning was given."""
         clock = self._clock
-        if self.warns_of_end and self._leader is None and clock.stop != NOT_RESET:
-            self._record_visits()
-            self._time_warnings.close(self._visited.last, clock.earlier + clock.steps, self._timeline, 2)
+        if not self.warns_of_end or self._leader is not None or clock.stop == NOT_RESET:
+            return False
+        if clock.held and least > MOST_TRIED:  # an evaluation at one tick
+            return False
+        self._record_visits()
+        steps = clock.earlier + clock.steps
+        return self._time_warnings.close(self._visited.last, steps, self._timeline, 3, least)
 
     def _apply_values(self) -> None:
         """Apply the values of the next transition, and store until when they hold."""
