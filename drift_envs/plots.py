@@ -20,6 +20,7 @@ from gymnasium.vector import VectorWrapper
 
 from drift_envs.checks import check_integer, check_number
 from drift_envs.errors import ArgumentError, DriftWarning, UnknownChoiceError, needs_extra
+from drift_envs.files import prepare_file, write_whole
 from drift_envs.schedule import Phase, Timeline
 from drift_envs.wrappers.records import PhaseReturn, VectorPhaseReturns, warn_of_schedules
 
@@ -83,7 +84,8 @@ def returns(
 
     Raises:
         ArgumentError: if no environment has stored an episode, `axes` or `around` is something else, the clock is
-            `episode_step`, or `out` has an ending that Matplotlib does not write.
+            `episode_step`, or `out` has an ending that Matplotlib does not write, or cannot be written.
+        StateError: if writing `out` fails; what was there before stays.
         UnknownChoiceError: if no episode began in the phase of `around`.
         MissingDependencyError: without Matplotlib.
 
@@ -117,7 +119,7 @@ def returns(
         known = FigureCanvasBase.get_supported_filetypes()
         if Path(out).suffix[1:].lower() not in known:
             raise ArgumentError(f"`out` should end in one of .{', .'.join(sorted(known))}. Received {os.fspath(out)!r}")
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
+        prepare_file(Path(out), option="out")
     if success is not None:
         check_number("success", success)
     lifetimes = [lifetime for lifetime in _lifetimes(envs) if lifetime.episodes]
@@ -189,7 +191,8 @@ def returns(
     if label is not None:
         axes.legend(frameon=False)
     if out is not None:
-        axes.figure.savefig(out)
+        with write_whole(Path(out)) as part:
+            axes.figure.savefig(part)
     return axes
 
 

@@ -34,7 +34,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "error_messages", "errors"],
-        ["checks", "command_line", "invented_words", "json_schema", "lazy"],
+        ["checks", "command_line", "files", "invented_words", "json_schema", "lazy"],
         ["chromium", "drawing", "knobs", "messages"],
         ["registration", "tool_calls"],
         ["package_tools", "tunable"],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from webshop_server.errors import CatalogueError
+from webshop_server.errors import CatalogueError, describe_write_error
 from webshop_server.product import Product
 
 FORMAT = "webshop-catalogue"
@@ -263,8 +263,10 @@ class CatalogueWriter:
         except sqlite3.OperationalError as error:
             reason = "another process is writing it" if "locked" in str(error) else str(error)
             raise CatalogueError(f"`{self.partial}` cannot be written: {reason}") from error
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
             raise CatalogueError(f"`{self.partial}` cannot be written: {error}") from error
+        except OSError as error:
+            raise CatalogueError(f"`{self.partial}` cannot be written: {describe_write_error(error)}") from error
         self.count = int(self._db.execute("SELECT coalesce(max(id) + 1, 0) FROM products").fetchone()[0])
         self._charset = set(self.note("charset") or "")
 

@@ -134,3 +134,15 @@ def check_choice(name: str, value: object, choices: Iterable[str], error: type[S
     if not isinstance(value, str) or value not in choices:
         raise refuse(name, f"one of {', '.join(choices)}", value, error)
     return value
+
+
+def describe_write_error(error: OSError) -> str:
+    """Why a file or a folder cannot be written.
+
+    Example:
+        >>> describe_write_error(FileExistsError(17, "File exists"))
+        'a file or a broken link has the name of a folder'
+    """
+    if isinstance(error, (FileExistsError, NotADirectoryError)):  # from making folders
+        return "a file or a broken link has the name of a folder"
+    return str(error)

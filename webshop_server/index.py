@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webshop_server.catalogue import KINDS, Catalogue
-from webshop_server.errors import CatalogueError
+from webshop_server.errors import CatalogueError, describe_write_error
 from webshop_server.index_builder import GoalTable, RowSource, build, make_mark, read_mark
 from webshop_server.progress import Report, ignore_progress, show_progress
 from webshop_server.search import Postings, SearchIndex
@@ -118,7 +118,7 @@ def build_index(path: Path, rows: RowSource, fingerprint: str, size: int, report
         with _locked(work, size):
             build(work, rows, make_mark(fingerprint, size), report)
     except OSError as error:
-        raise CatalogueError(f"`{work}` cannot be written: {error}") from error
+        raise CatalogueError(f"`{work}` cannot be written: {describe_write_error(error)}") from error
 
 
 def _build_announced(work: Path, catalogue: Catalogue, mark: dict[str, Any]) -> None:

@@ -19,7 +19,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webshop_server.errors import ArgumentError, SessionError, StateFileError, check_integer, refuse
+from webshop_server.errors import (
+    ArgumentError,
+    SessionError,
+    StateFileError,
+    check_integer,
+    describe_write_error,
+    refuse,
+)
 from webshop_server.goals import draw_uniform
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
@@ -251,7 +258,9 @@ class SessionLog:
             self.directory.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.directory).close()
         except OSError as error:
-            raise ArgumentError(f"`log` should be a directory that can be written: {error}") from error
+            raise ArgumentError(
+                f"`log` should be a directory that can be written: {describe_write_error(error)}"
+            ) from error
 
     def write(self, session: Session, address: str) -> None:
         """Append the current page of a session.

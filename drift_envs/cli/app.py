@@ -23,7 +23,6 @@ from drift_envs.cli.options import (
     ShownScheduleOption,
     count_option,
     id_option,
-    prepare_file,
     schedules_argument,
 )
 from drift_envs.command_line import (
@@ -40,6 +39,7 @@ from drift_envs.command_line import (
     verbosity_of,
 )
 from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
+from drift_envs.files import prepare_file
 
 if TYPE_CHECKING:
     from rich.console import Console

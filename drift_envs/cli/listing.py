@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.errors import ArgumentError
+from drift_envs.files import prepare_file, write_whole
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule

@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, needs_extra
+from drift_envs.files import prepare_file, write_whole
 from drift_envs.plots import stagger, write_names
 from drift_envs.schedule import NEVER, Timeline
 

@@ -16,7 +16,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.cli.options import prepare_file, write_whole
 from drift_envs.cli.recording import RECORDING_SUFFIX, Recording, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
 from drift_envs.command_line import make_console
@@ -28,6 +27,7 @@ from drift_envs.errors import (
     UnknownChoiceError,
     load_all,
 )
+from drift_envs.files import prepare_file, write_whole
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.options import write_whole
 from drift_envs.cli.scheduled import ScheduledEnv, read_schedule, table_of
 from drift_envs.errors import ArgumentError
+from drift_envs.files import write_whole
 from drift_envs.knobs import Value, thaw
 from drift_envs.metrics import KnobDifference, StatementScore, compare_phases
 from drift_envs.oracle import ChangeEffect, measure_drifts

@@ -6,9 +6,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from drift_envs import make_from_schedule, plots
-from drift_envs.errors import ArgumentError, DriftWarning
+from drift_envs.errors import ArgumentError, DriftWarning, StateError
 from drift_envs.wrappers import (
     DriftOverlay,
     DriftWrapper,
@@ -140,6 +141,24 @@ def test_an_unknown_ending_is_refused_by_name(tmp_path):
     with pytest.raises(ArgumentError, match=r"`out` should end in one of .*\.png, .*\. Received '.*a\.xyz'"):
         plots.returns(env, out=tmp_path / "a.xyz")
     assert not pyplot.get_fignums()
+
+
+def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    env = walk_right(PhaseReturns(make_from_schedule(TRACK)), 1)
+    (tmp_path / "file").touch()
+    with pytest.raises(ArgumentError, match="`out` should be a file that can be written: a file or a broken link has"):
+        plots.returns(env, out=tmp_path / "file" / "a.png")
+    (tmp_path / "a.png").write_text("before")
+
+    def fill_disk(figure, path):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", fill_disk)
+    with pytest.raises(StateError, match=r"a\.png: cannot be written: No space left on device"):
+        plots.returns(env, out=tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "file"]
 
 
 TAKERS = [PhaseReturns, HeldClock, TextObservation, DriftOverlay, DriftWrapper, snapshot, twin]

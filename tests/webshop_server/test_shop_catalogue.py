@@ -206,3 +206,10 @@ def test_an_unfinished_writer_can_be_resumed(tmp_path):
 
 def test_clean_removes_what_cannot_be_seen():
     assert clean("a\u202eb\u200bc\x00d\n\te\ud800f\ufeff") == "a b c d e f"
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "a.sqlite", tmp_path / "file" / "deeper" / "a.sqlite"):
+        with pytest.raises(CatalogueError, match=re.escape("cannot be written: a file or a broken link has the name")):
+            CatalogueWriter(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from webshop_server.catalogue import Catalogue, get_cache_dir
-from webshop_server.errors import ArgumentError, CatalogueError, check_integer, refuse
+from webshop_server.errors import ArgumentError, CatalogueError, check_integer, describe_write_error, refuse
 from webshop_server.generate import DEFAULT_PRODUCTS
 from webshop_server.goals import Goal, resolve_price
 from webshop_server.importer import import_products
@@ -129,7 +129,9 @@ def _import_once(path: Path, attr_path: str | Path | None, num_products: int | N
                 return out
             report = import_products(out, path, *files[1:], limit=num_products)
     except OSError as error:  # includes CatalogueError
-        raise CatalogueError(f"{error}; set WEBSHOP_CACHE to a directory that can be written") from error
+        raise CatalogueError(
+            f"{describe_write_error(error)}; set WEBSHOP_CACHE to a directory that can be written"
+        ) from error
     if report.problems:
         warnings.warn(f"{report}; first: {report.problems[0]}", stacklevel=2)
     return out
