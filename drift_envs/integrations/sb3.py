@@ -22,7 +22,7 @@ from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Timeline
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.wrappers.clock import first_drift
-from drift_envs.wrappers.records import HeldClock, PhaseReturn, group_by_phase
+from drift_envs.wrappers.records import EpisodeReturns, HeldClock, PhaseReturn, group_by_phase
 
 with needs_extra("stable_baselines3", "rl"):
     from stable_baselines3.common import callbacks, env_util, vec_env
@@ -120,8 +120,8 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         if envs.autoreset_mode is not AutoresetMode.SAME_STEP:
             raise ArgumentError(f"`autoreset_mode` should be 'SameStep'. Received {envs.autoreset_mode.value!r}")
         self.envs = envs
-        self.episodes: list[PhaseReturn] = []
-        self._episodes_of: list[list[PhaseReturn]] = [[] for _ in range(envs.num_envs)]
+        self.episodes = EpisodeReturns()
+        self._episodes_of = [EpisodeReturns() for _ in range(envs.num_envs)]
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self._actions: Any = None
         self._begins: list[tuple[str, int]] = [("", 0)] * envs.num_envs
@@ -172,8 +172,9 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         for index in ended:
             score, steps = float(self._scores[index]), int(self._steps[index])
             phase, tick = self._begins[index]
-            self.episodes.append(PhaseReturn(phase, tick, score, steps))
-            self._episodes_of[index].append(self.episodes[-1])
+            episode = PhaseReturn(phase, tick, score, steps)
+            self.episodes.append(episode)
+            self._episodes_of[index].append(episode)
             infos[index] = {
                 **_info_of(final, index),
                 "terminal_observation": last[index],

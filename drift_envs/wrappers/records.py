@@ -213,7 +213,97 @@ class PhaseReturn(NamedTuple):
     steps: int
 
 
-def group_by_phase(episodes: list[PhaseReturn]) -> dict[str, list[float]]:
+@dataclass(eq=False, repr=False)
+class EpisodeReturns(Sequence[PhaseReturn]):
+    """Finished episodes in order, 32 bytes each.
+
+    It equals any list of the same episodes, and a slice of it is a list.
+
+    Args:
+        phases: the number of each phase by its id.
+        numbers: phase, tick and length of each episode; shape `(K, 3)` with a `K` of at least `stored`.
+        scores: the return of each; shape `(K,)`.
+        stored: how many episodes there are.
+
+    Example:
+        >>> episodes = EpisodeReturns()
+        >>> episodes.append(PhaseReturn("source", 0, 1.0, 6))
+        >>> episodes[-1], len(episodes), episodes == [PhaseReturn("source", 0, 1.0, 6)]
+        (PhaseReturn(phase='source', tick=0, score=1.0, steps=6), 1, True)
+    """
+
+    phases: dict[str, int] = field(default_factory=dict)
+    numbers: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    scores: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    stored: int = 0
+
+    @classmethod
+    def of(cls, episodes: Iterable[PhaseReturn]) -> EpisodeReturns:
+        """These episodes."""
+        found = cls()
+        for episode in episodes:
+            found.append(episode)
+        return found
+
+    def append(self, episode: PhaseReturn) -> None:
+        """Store an episode."""
+        place = self.stored
+        if place == len(self.scores):
+            more = max(place // 2, 16)
+            self.numbers = np.concatenate([self.numbers, np.zeros((more, 3), np.int64)])
+            self.scores = np.concatenate([self.scores, np.zeros(more)])
+        self.numbers[place] = self.phases.setdefault(episode.phase, len(self.phases)), episode.tick, episode.steps
+        self.scores[place] = episode.score
+        self.stored = place + 1
+
+    def clear(self) -> None:
+        """Forget all episodes."""
+        self.phases, self.numbers, self.scores, self.stored = {}, np.zeros((0, 3), np.int64), np.zeros(0), 0
+
+    @overload
+    def __getitem__(self, index: int) -> PhaseReturn: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[PhaseReturn]: ...
+
+    def __getitem__(self, index: int | slice) -> PhaseReturn | list[PhaseReturn]:
+        """An episode, or a list of some."""
+        if not isinstance(index, slice):
+            place = range(self.stored)[index]
+            return self._read(slice(place, place + 1))[0]
+        return self._read(np.arange(self.stored)[index])
+
+    def _read(self, places: Any) -> list[PhaseReturn]:
+        names = list(self.phases)
+        return [
+            PhaseReturn(names[phase], tick, score, steps)
+            for (phase, tick, steps), score in zip(
+                self.numbers[places].tolist(), self.scores[places].tolist(), strict=True
+            )
+        ]
+
+    def __len__(self) -> int:
+        """How many episodes there are."""
+        return self.stored
+
+    def __iter__(self) -> Iterator[PhaseReturn]:
+        """The episodes in order."""
+        for start in range(0, self.stored, 1024):
+            yield from self._read(slice(start, min(start + 1024, self.stored)))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether a list, or what another wrapper stored, has the same episodes."""
+        if not isinstance(other, EpisodeReturns | list):
+            return NotImplemented
+        return len(self) == len(other) and all(one == same for one, same in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def group_by_phase(episodes: Iterable[PhaseReturn]) -> dict[str, list[float]]:
     """The returns of each phase, in the order in which the phases occurred.
 
     Example:
@@ -283,7 +373,7 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self.episodes: list[PhaseReturn] = []
+        self.episodes = EpisodeReturns()
         self._begin: tuple[str, int] = ("", 0)
         self._score, self._steps = 0.0, 0
         self._is_over = False
@@ -334,11 +424,12 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def returns_progress(self) -> tuple[Any, ...]:
         """The stored episodes and the running one; set where a training goes on in another process."""
-        return self.episodes, self._begin, self._score, self._steps, self._is_over, self._left
+        return list(self.episodes), self._begin, self._score, self._steps, self._is_over, self._left
 
     @returns_progress.setter
     def returns_progress(self, saved: tuple[Any, ...]) -> None:
-        self.episodes, self._begin, self._score, self._steps, self._is_over, self._left = saved
+        episodes, self._begin, self._score, self._steps, self._is_over, self._left = saved
+        self.episodes = EpisodeReturns.of(episodes)
 
     def _start(self) -> None:
         state = self.env.get_wrapper_attr("drift_state")
@@ -363,7 +454,7 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
             `SyncVectorEnv` and `AsyncVectorEnv`, in each mode of autoreset.
 
     Attributes:
-        episodes: for each copy the list of its finished episodes.
+        episodes: for each copy the sequence of its finished episodes.
 
     Raises:
         ArgumentError: if the environment does not drift.
@@ -389,7 +480,7 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
             advice = "; use `PhaseReturns`" if isinstance(env, gym.Env) else ""
             raise ArgumentError(f"`env` should be a vector environment that drifts. Received {env}{advice}") from error
         warn_of_schedules(timelines, "by_phase() pools their returns")
-        self.episodes: list[list[PhaseReturn]] = [[] for _ in range(env.num_envs)]
+        self.episodes = [EpisodeReturns() for _ in range(env.num_envs)]
         self._begins: list[tuple[str, int]] = [("", 0)] * env.num_envs
         self._scores = np.zeros(env.num_envs)
         self._steps = np.zeros(env.num_envs, np.int64)

@@ -1,9 +1,11 @@
 """What learners of other libraries do: reset on their own, wrappers that reset, and a schedule around a drifting id."""
 
+import pickle
 import re
 import warnings
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.wrappers import Autoreset
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
@@ -11,7 +13,9 @@ from matplotlib import pyplot
 
 from drift_envs import DriftWrapper, plots
 from drift_envs.errors import ArgumentError, DriftWarning
-from drift_envs.wrappers import HeldClock, PhaseReturns, VectorPhaseReturns
+from drift_envs.wrappers import HeldClock, PhaseReturn, PhaseReturns, VectorPhaseReturns
+from drift_envs.wrappers.plain_data import from_plain, to_plain
+from drift_envs.wrappers.records import EpisodeReturns
 
 LONGER = {
     "version": 1, "name": "longer", "base": {"map": ["SFG"]},
@@ -101,3 +105,28 @@ def test_a_vector_wrapper_around_what_stores_is_drawn():
     with pytest.raises(ArgumentError, match=r"should be one of Matplotlib's `Axes`\. Received module"):
         plots.returns(tracks, axes=pyplot)
     pyplot.close("all")
+
+
+def test_stored_episodes_read_like_a_list_of_them():
+    rng = np.random.default_rng(0)
+    phases, ticks, steps = rng.integers(5, size=3000), rng.integers(2**40, size=3000), rng.integers(9, size=3000)
+    rows = zip(phases.tolist(), ticks.tolist(), rng.normal(size=3000).tolist(), steps.tolist(), strict=True)
+    listed = [PhaseReturn(f"phase-{phase}", tick, score, length) for phase, tick, score, length in rows]
+    stored = EpisodeReturns.of(listed)
+    assert list(stored) == stored[:] == listed
+    assert stored == listed
+    assert listed == stored
+    assert stored != EpisodeReturns.of(listed[1:])
+    for place in (0, 17, 2999, -1, -3000):
+        assert stored[place] == listed[place]
+    assert stored[10:1000:7] == listed[10:1000:7]
+    assert stored[::-1] == listed[::-1]
+    assert {type(part) for part in stored[5]} == {str, int, float}
+    with pytest.raises(IndexError):
+        stored[3000]
+    assert pickle.loads(pickle.dumps(stored)) == from_plain(to_plain(stored)) == listed
+    assert stored.numbers.nbytes + stored.scores.nbytes <= 1.5 * 32 * len(stored)
+    stored.clear()
+    assert list(stored) == []
+    stored.append(listed[3])
+    assert stored == [listed[3]]
