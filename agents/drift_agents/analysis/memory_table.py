@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, Answered, MemoryCheck, check_memory
+from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, UNSAID, Answered, MemoryCheck, check_memory
 from drift_agents.embedding.base import Embedding, Vectors, make_embedding
 from drift_agents.envs.facts.planner import read_about, read_claim
 from drift_agents.errors import UnknownNameError
@@ -230,6 +230,8 @@ def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
 def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     """Write the worst questions of each service: what was said when, and what came back.
 
+    Changes that were not said come last: no service can know them.
+
     Raises:
         ExperimentError: if it cannot be written.
     """
@@ -242,7 +244,7 @@ def write_timelines(checks: Sequence[MemoryCheck], path: Path) -> None:
     for check in checks:
         parts.append(f"<h1>{escape(check.name)}</h1>")
         wrong = [one for one in check.answered if one.rates[1] or not one.rates[0]]
-        for one in sorted(wrong, key=lambda one: (one.rates[0], one.world, one.day))[:WORST]:
+        for one in sorted(wrong, key=lambda one: (one.kind == UNSAID, one.rates[0], one.world, one.day))[:WORST]:
             parts.append(_write_question(one))
     write_text(path, "\n".join(parts) + "\n")
 

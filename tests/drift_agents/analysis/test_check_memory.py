@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.check_memory import MemoryCheck, check_memory
-from drift_agents.analysis.memory_table import REFERENCES, WRAPPERS, Asking, FactIndex, check_wrapped, find_service
+from drift_agents.analysis.memory_table import (
+    REFERENCES,
+    WRAPPERS,
+    Asking,
+    FactIndex,
+    check_wrapped,
+    find_service,
+    write_timelines,
+)
 from drift_agents.cli.app import main
 from drift_agents.envs.facts.planner import read_claim
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
@@ -305,3 +313,11 @@ def test_arguments_are_refused_by_name() -> None:
         found.rate("stale")
     assert len(repr(found)) < 400
     assert "'stale_first': " in repr(found)
+
+
+def test_page_of_the_worst_questions_begins_with_changes_that_were_said(tmp_path: Path) -> None:
+    write_timelines([check(CommonWords)], tmp_path / "worst.html")
+    kinds = re.findall(r"<h2>(\w+),", (tmp_path / "worst.html").read_text())
+    assert kinds
+    assert kinds == sorted(kinds, key=lambda kind: kind == "silent")
+    assert kinds[0] != "silent"
