@@ -8,7 +8,7 @@ import pytest
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
 
-CORE_IDS = {name: entry for name, entry in IDS.items() if entry.extra is None and entry.knows_optimum}
+CORE_IDS = {name: entry for name, entry in IDS.items() if entry.extra is None and entry.oracle and entry.knows_optimum}
 DAILY = {"house/wander", "frozen_lake/thaw:walk"}
 """Schedules of which single days matter little, and not every one, and whose walks may come back: weeks matter."""
 WHAT = ("set", "add", "scale", "swap", "choice", "walk")
