@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from drift_agents.analysis.check_memory import CHANGED, RATES, UNCHANGED, UNSAID, Answered, MemoryCheck, check_memory
@@ -197,16 +198,20 @@ _COLUMNS = {
 }
 
 
+_PLAIN: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "padding": (0, 0, 0, 1), "pad_edge": False}
+"""Tables of seven columns fit 80 characters."""
+
+
 def _write_rate(rate: tuple[float, float, float]) -> str:
     mean, low, high = (round(100 * one) for one in rate)
-    return f"{mean} % [{low}, {high}]"
+    return f"{mean} [{low},{high}]"  # a narrow terminal breaks before the interval and not within it
 
 
 def tabulate_check(check: MemoryCheck) -> Table:
     """The rows of a service by kind of change, with its times below."""
     held = "" if check.entries is None else f", {check.entries:.0f} entries"
     times = f"{check.add_ms:.2f} ms an `add`, {check.search_ms:.2f} ms a `search`{held}"
-    table = Table(title=check.name, caption=times, title_justify="left", caption_justify="left")
+    table = Table(title=f"{check.name}, in %", caption=times, **_PLAIN, caption_justify="left")
     for column in ("change", "n", *_COLUMNS.values()):
         table.add_column(column, justify="left" if column == "change" else "right")
     for kind, row in check.rows.items():
@@ -216,7 +221,7 @@ def tabulate_check(check: MemoryCheck) -> Table:
 
 def tabulate_references(checks: Sequence[MemoryCheck]) -> Table:
     """A row for each service: changed facts, and the unchanged ones beside them."""
-    table = Table(title="Changed facts, compared", title_justify="left")
+    table = Table(title="Changed facts, compared, in %", **_PLAIN)
     for column in ("memory", *_COLUMNS.values(), "unchanged: present value"):
         table.add_column(column, justify="left" if column == "memory" else "right", overflow="fold")
     for check in checks:

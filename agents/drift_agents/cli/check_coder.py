@@ -111,11 +111,16 @@ def _check_coder(
     run = CoderRun(
         tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, seed_memory
     )
+    started: set[str] = set()
     with ProgressBars(None, verbosity_of(context)) as bars:
-        for agent, _ in run.players:
-            bars.begin(agent.name, seeds * episodes)
-        progress = CoderProgress(bars.note, lambda agent: bars.advance(agent, 1))
-        run_coders(run, out, resume=resume, fresh=fresh, progress=progress)
+
+        def advance(agent: str) -> None:
+            if agent not in started:  # what is refused before an episode is one line without bars
+                started.add(agent)
+                bars.begin(agent, seeds * episodes)
+            bars.advance(agent, 1)
+
+        run_coders(run, out, resume=resume, fresh=fresh, progress=CoderProgress(bars.note, advance))
     coders = read_coders(out)
     below = [
         f"{agents[0].name}: `{rate}` should be at least {least:g}. Received {found:.3g}"

@@ -238,8 +238,7 @@ def test_a_long_name_is_whole_in_the_table(tmp_path: Path, capsys: pytest.Captur
     services = [f"{files[0]}:CommonWords", *(f"{file}:Mine" for file in files)]
     assert main(["check-memory", *services, "--worlds", "1", "--days", "8", "--no-wrappers"]) == 0
     compared = capsys.readouterr().out.partition("Changed facts, compared")[2]
-    first = "".join(line.split("│")[1].strip() for line in compared.splitlines() if line.startswith("│"))
-    assert first.startswith(f"CommonWords{name}.py:Mineother.py:Mine")
+    assert f"CommonWords{name}.py:Mineother.py:Mine" in re.sub(r"[\d\s\[\],]+", "", compared)
 
 
 def test_references_are_compared_with_services_that_were_checked(

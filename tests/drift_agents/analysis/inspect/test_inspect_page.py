@@ -64,7 +64,7 @@ def test_the_command_writes_it_into_the_run(
     assert re.fullmatch(rf"wrote {tmp_path}/a\.html \(\d\.\d MB\)\n", capsys.readouterr().out)
     assert main(["inspect", str(tmp_path)]) == 1
     assert "holds no run" in capsys.readouterr().err
-    assert main(["inspect", str(traced_run), "--out", str(tmp_path / "none" / "a.html")]) == 1
+    assert main(["inspect", str(traced_run), "--out", str(tmp_path / "a.html" / "b.html")]) == 1
     error = capsys.readouterr().err
     assert "cannot be written" in error
     assert "--out" not in error, "it was given"

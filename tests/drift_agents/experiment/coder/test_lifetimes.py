@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_the_next_episode_starts_clean_whatever_an_agent_does(tmp_path: Path, schedule: str, kind: str) -> None:
+def test_the_next_episode_starts_clean_whatever_an_agent_does(
+    tmp_path: Path, schedule: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))  # apart from those of tests beside this one
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("secret")
@@ -167,7 +172,7 @@ def test_the_next_episode_starts_clean_whatever_an_agent_does(tmp_path: Path, sc
     stored = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert len(stored) < 2**22
     assert b"secret" not in stored
-    assert not list(Path("/tmp").glob("drift-coder-*/warehouse/large"))
+    assert not list((tmp_path / "tmp").glob("drift-coder-*"))
 
 
 def test_a_command_that_is_not_there(tmp_path: Path, schedule: str) -> None:
