@@ -218,7 +218,7 @@ def test_a_wrong_action_changes_nothing(env_id, wrong, right):
         with pytest.raises(ArgumentError, match="`action` should be a number from"):
             life.act(action)
     for action in (True, None, [1]):
-        with pytest.raises(ArgumentError, match="`action` should be a text or a number"):
+        with pytest.raises(ArgumentError, match="`action` should be a text, a number or a mapping"):
             life.act(action)
     assert life.observe() == before
     assert life.act(right)["step"] == 1
