@@ -38,7 +38,7 @@ from drift_envs.schedule.phases import PhaseTable, limits_of
 from drift_envs.schedule.yaml import Document, read_variants, split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 from drift_envs.wrappers.overlay import describe_change
-from drift_envs.wrappers.text import check_actions, find_describer
+from drift_envs.wrappers.text import check_actions, find_describer, has_fixed_actions
 
 MAX_PHASES = 100
 """Phases that `validate` counts; schedules with recurring drifts have any number."""
@@ -371,8 +371,8 @@ class KnobComparison:
             drift = {"name": "other-side", "at": at, "set": values}
             env = make_from_schedule({**self._content, **parts, "drifts": [drift]}, text=self._acts_in_words)
             text = None if (own := parts_of(env)) is None else own.text
-            if text is not None:
-                check_actions(env.action_space, find_describer(env.unwrapped).actions)
+            if text is not None and has_fixed_actions(describer := find_describer(env.unwrapped)):
+                check_actions(env.action_space, describer.actions)
             env.set_wrapper_attr("warns_of_end", False)  # one side of a comparison never drifts
             return env
 

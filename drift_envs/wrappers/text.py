@@ -134,7 +134,9 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         check_single(env)
         describer = find_describer(env)
-        check_actions(env.action_space, describer.actions)
+        self._is_unchecked = not has_fixed_actions(describer)
+        if not self._is_unchecked:
+            check_actions(env.action_space, describer.actions)
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._describer = describer
@@ -153,6 +155,9 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
             The state as text and `info`.
         """
         observation, info = self.env.reset(seed=seed, options=options)
+        if self._is_unchecked:
+            check_actions(self.env.action_space, self._describer.actions)
+            self._is_unchecked = False
         self._score = 0.0
         if self._best is None or seed is not None:
             self._best = self._describer.best_score(self._knobs_at_first())
@@ -385,6 +390,11 @@ def read_action(space: spaces.Space[Any], action: str) -> Any:
     if found is None or isinstance(found, bool) or not space.contains(found):
         raise ArgumentError(f"`action` should be an element of {space} or its text. Received {action[:200]!r}")
     return found
+
+
+def has_fixed_actions(describer: Any) -> bool:
+    """Whether the admissible actions are known before a reset; those of a property depend on the state."""
+    return not isinstance(getattr(type(describer), "actions", None), property)
 
 
 def check_actions(space: spaces.Space[Any], actions: Iterable[str]) -> None:

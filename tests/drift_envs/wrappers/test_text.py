@@ -210,3 +210,17 @@ def test_actions_of_a_text_form_are_elements_of_the_space(space, actions, wrong)
         patched.setattr("drift_envs.wrappers.text.find_describer", lambda _: describer)
         with pytest.raises(ArgumentError, match=re.escape(f"say in `task` what they mean. Received {wrong!r}")):
             TextObservation(env)
+
+
+def test_actions_that_depend_on_the_state_are_checked_after_the_first_reset():
+    class Describer(SimpleNamespace):
+        @property
+        def actions(self):
+            return ("0",) if env.unwrapped.state is None else ("0", "push")
+
+    env = gym.make("CartPole-v1")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("drift_envs.wrappers.text.find_describer", lambda _: Describer(max_length=9, characters="a"))
+        text = TextObservation(env)
+        with pytest.raises(ArgumentError, match=re.escape("say in `task` what they mean. Received 'push'")):
+            text.reset(seed=0)
