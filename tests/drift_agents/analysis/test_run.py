@@ -26,7 +26,7 @@ class Balanced(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags.add(tag)
-        if tag != "br":
+        if tag not in ("br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
