@@ -10,6 +10,7 @@ takes place in the phase in which training is: with a clock of its own it would 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def reversed_at(episode: int) -> dict[str, Any]:
     return {"version": 1, "name": "reversed", "base": {"force": 0.003}, "drifts": [drift]}
 
 
-def plot(episodes: list[Any], drift: int, out: str) -> None:
+def plot(episodes: Sequence[Any], drift: int, out: str) -> None:
     """Draw the mean return of all cars over their episodes, with the drift.
 
     Args:

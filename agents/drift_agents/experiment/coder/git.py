@@ -7,7 +7,7 @@ equal commits. Git never runs in a folder that an agent could write to.
 from __future__ import annotations
 
 import os
-import subprocess
+import subprocess  # nosec B404
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
     }
     command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "init.templateDir=", *words]
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, check=False)
+        done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, check=False)  # nosec B603
     except FileNotFoundError as error:
         raise ExperimentError("`git` is not installed, or not in PATH") from error
     if done.returncode:

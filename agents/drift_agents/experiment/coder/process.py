@@ -10,7 +10,7 @@ import ctypes
 import os
 import selectors
 import signal
-import subprocess
+import subprocess  # nosec B404
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -89,7 +89,7 @@ def run_command(
     stopped, start = "", time.monotonic()
     with uninterrupted(), _adopting_orphans():
         try:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # nosec B603
                 command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
@@ -257,7 +257,7 @@ def _list_processes() -> Iterator[tuple[int, int, str]]:
                     stat = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
                     yield int(name), int(stat[1]), stat[0].decode()
         return
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,state="], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,state="], capture_output=True, text=True, check=True)  # nosec B603 B607
     for line in listed.stdout.splitlines():
         pid, parent, state = line.split(None, 2)
         yield int(pid), int(parent), state[0]
