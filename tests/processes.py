@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,14 +48,18 @@ def serving(catalogue: Path, *options: str) -> Iterator[tuple[subprocess.Popen[s
         process.communicate(timeout=30)
 
 
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have, but for what ends meanwhile."""
+def children_of(pid: int, but: Collection[int] = ()) -> list[int]:
+    """The processes that a process has started, and those that they have, but for what ends meanwhile.
+
+    Without some of them and what those have started: a browser of another test starts processes at any time.
+    """
     found = []
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").glob("*"):
             with suppress(FileNotFoundError, ProcessLookupError):
                 for child in map(int, (task / "children").read_text().split()):
-                    found += [child, *children_of(child)]
+                    if child not in but:
+                        found += [child, *children_of(child, but)]
     return found
 
 

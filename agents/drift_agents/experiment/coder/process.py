@@ -195,9 +195,7 @@ def _end_all(before: Collection[int], process: subprocess.Popen[bytes]) -> int:
     def find() -> set[int]:
         """Those that still run; children that have ended are collected."""
         found = set()
-        for pid, has_ended in _list_descendants().items():
-            if pid in before:
-                continue
+        for pid, has_ended in _list_descendants(before).items():
             if not has_ended:
                 found.add(pid)
             elif pid != process.pid:
@@ -232,8 +230,11 @@ def _send(pids: Collection[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _list_descendants() -> dict[int, bool]:
-    """The descendants of this process, and whether each has ended and is not yet collected."""
+def _list_descendants(before: Collection[int] = ()) -> dict[int, bool]:
+    """The descendants of this process, and whether each has ended and is not yet collected.
+
+    Without those that were there before and what they have started since: that is nothing of the agent's.
+    """
     children: dict[int, list[int]] = {}
     ended = {}
     for pid, parent, state in _list_processes():
@@ -243,8 +244,9 @@ def _list_descendants() -> dict[int, bool]:
     todo = [os.getpid()]
     while todo:
         for pid in children.get(todo.pop(), []):
-            found[pid] = ended[pid]
-            todo.append(pid)
+            if pid not in before:
+                found[pid] = ended[pid]
+                todo.append(pid)
     return found
 
 

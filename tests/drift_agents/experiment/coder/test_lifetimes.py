@@ -168,7 +168,7 @@ def test_the_next_episode_starts_clean_whatever_an_agent_does(
     assert [line["success"] for line in lines] == [False, True], notes
     assert [path.name for path in outside.iterdir()] == ["precious"]
     assert (outside / "precious").read_text() == "secret"
-    assert not set(children_of(os.getpid())) - set(before)
+    assert not children_of(os.getpid(), but=before)
     stored = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert len(stored) < 2**22
     assert b"secret" not in stored

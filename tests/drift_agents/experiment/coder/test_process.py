@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,19 +44,20 @@ def test_processes_left_behind_are_ended_wherever_they_went(tmp_path: Path, begi
 
 
 def test_an_orphan_that_left_the_session_is_ended(tmp_path: Path) -> None:
-    before = set(children_of(os.getpid()))  # a browser of another test, perhaps
+    before = children_of(os.getpid())  # a browser of another test, perhaps
     play("(setsid sh -c 'echo $$ > pid; exec sleep 1000' &) ; while [ ! -s pid ]; do :; done", tmp_path)
     assert not is_alive(int((tmp_path / "pid").read_text()))
-    assert not set(children_of(os.getpid())) - before  # it was collected too
+    assert not children_of(os.getpid(), but=before)  # it was collected too
 
 
-def test_other_children_of_this_process_live_on(tmp_path: Path) -> None:
-    import subprocess
-
-    with subprocess.Popen(["sleep", "1000"]) as other:
-        play("sleep 1000 & true", tmp_path)
+def test_other_children_of_this_process_live_on_and_what_they_start_meanwhile(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    text = f"read go < {tmp_path}/go; sleep 1000 & echo $! > {tmp_path}/started; wait"
+    with subprocess.Popen(["sh", "-c", text], start_new_session=True) as other:
+        play("echo > go; while [ ! -s started ]; do :; done; sleep 1000 & true", tmp_path)
         assert is_alive(other.pid)
-        other.kill()
+        assert is_alive(int((tmp_path / "started").read_text()))
+        os.killpg(other.pid, signal.SIGKILL)
 
 
 def test_a_command_that_hangs_and_ignores_signals_is_ended(tmp_path: Path) -> None:
