@@ -1,17 +1,4 @@
-r"""What a message of a language model says: the one reader of policies, dialogues and the faces for other libraries.
-
-* `read_message` - a message of any shape as text, with its tool calls
-* `without_thoughts` - a text without the model's thoughts, which never act
-* `read_answer` - the data that a text holds, by a JSON Schema
-* `read_action` - the action that a message names, where others than those that are shown may be taken, too
-* `read_arguments` - the arguments of a tool call: as text, as an object, or encoded twice
-
-An action is read from the first of these that a message has, and refused if they name two different ones there:
-
-1. JSON, tags, calls, and the last line `Action: ...`
-2. a line or a marked word that is the action alone, and sentences such as "The answer is ..."
-3. the words of an action of several words
-"""
+"""The data that a text holds, by a JSON Schema, and the action that a message names."""
 
 from __future__ import annotations
 
@@ -21,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_envs.json_schema import (
-    NUMBER,
     coerce,
     find_objects,
     nearest,
     parse_json,
     parse_object,
-    unquote,
     violations,
     without_surrogates,
 )
+from drift_envs.messages.content import ARGUMENTS, read_arguments, read_message, without_thoughts
+from drift_envs.messages.wordings import NOUNS, REACT, Wordings, find_last_line
 
 ANSWER_TAG = "answer"
 SCALARS = ("string", "integer", "number", "boolean")
@@ -39,48 +26,6 @@ LONGEST_ERROR = 500
 NOTHING = "it holds no answer in the form that was asked for"
 _DEEPEST = 6
 """Objects in objects, and texts that are JSON in JSON, in which an answer is looked for."""
-
-_THOUGHT = re.compile(
-    r"<(?P<end>/?)(?P<name>think|thinking|thoughts?|reasoning|reflection|scratchpad|seed:think)(?:\s[^<>]*)?>"
-    r"|\[(?P<end2>/?)THINK\]|\u25c1(?P<end3>/?)think\u25b7"
-    r"|(?P<channel><\|channel\|>\s*analysis\b[^<]*<\|message\|>)|(?P<final><\|end\|>|<\|channel\|>[^<]*<\|message\|>)",
-    re.IGNORECASE,
-)
-"""Where thoughts begin and end: tags, Mistral, Kimi, and the channels of gpt-oss."""
-
-_LINE = re.compile(  # no two neighbours repeat the same characters: a long line would take quadratic time
-    r"^[ \t*`_>#~\u2022-]*(?:(?:the|my|your|final|next|chosen|best|selected|proposed)[ \t]+)*"
-    r"(?P<word>[^\W_]+)(?:[ \t]+\d+)?[ \t*`_]*(?:[:\uff1a]|=(?!=))(?P<value>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NOUNS = ("action", "answer", "choice", "decision", "move")
-"""Words before a colon, behind which an action stands; `Action 3:` is one, too."""
-_REACT = re.compile(
-    r"^[ \t*`_#]*(?:thoughts?|thinking|reasoning|observation)\b[ \t*`_]*\d*[ \t*`_]*:.*(?:\n(?![ \t]*\n).*)*",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A paragraph of thoughts, or of what a model imagines to happen."""
-_CUE = (
-    r"\b(?:(?:action|answer|choice|decision|move|option) (?:is|will be|would be|should be)"
-    r"|(?:choos|tak|execut)(?:e|ing)|chose|(?:pick|select|play|perform|try|answer)(?:ing)?|go(?:ing)?|mov(?:e|ing)"
-    r"|turn(?:ing)?)(?: (?:the|an?|to|with|for|option|action|move|choice|number|now|therefore|thus|simply|clearly|be))"
-    r"{0,4}(?: ?[:=])? ?"
-)
-"""Words behind which a sentence names the action."""
-_HEDGE = re.compile(
-    r"\b(?:not|never|no|cannot|if|unless|whether|when|might|may|maybe|perhaps|probably|could|avoid\w*|instead|rather"
-    r"|except|without|nor|neither|refus\w*|reject\w*|rul(?:e|ed|ing) out|worst|worse|wrong|bad|dangerous|unsafe"
-    r"|previous\w*|last|old|former\w*|earlier|first|consider\w*|others?|another|either|was|were|had|did|took|tried"
-    r"|fail\w*|holes?)\b|n['\u2019]t\b",
-    re.IGNORECASE,
-)
-"""Words by which a clause does not say what is to be done."""
-_CLAUSE = re.compile(
-    r"[\n;]|[.!](?=\s|$)|,(?=\s)(?![^\[\]\n]{0,200}\])|\b(?:but|so|therefore|thus|hence|because|since)\b|(?<=\?)"
-)
-_AFTER = r"(?=[\"'`*_)\]}]*(?:$|[.!](?: |$)|[,;:](?: |$)| ?\(| (?:-|\u2013|\u2014|as|here|now)(?: |$)))"
-_MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|\"([^\"\n]+)\"|\\boxed\{([^{}\n]*)\}")
-_LABEL = re.compile(r"\s*(?:[-*\u2022>]\s+)?(?:(?:action|option|choice|move)\s+)?", re.IGNORECASE)
 
 
 class ParsedAnswer(NamedTuple):
@@ -193,136 +138,6 @@ def ends_with_answer(text: str, schema: Mapping[str, Any]) -> bool:
     return ends_with_form and reader.read(is_thought=True).data is not None
 
 
-def without_thoughts(text: str, fields: Sequence[str] | Mapping[str, Any] = ()) -> str:
-    """Return an answer without the model's thoughts, and without spaces around it.
-
-    A thought ends with its closing tag. Servers often leave out the opening tag, which is part of the prompt of some
-    models: everything before a closing tag without one is thought. So is everything after an opening tag without an
-    end.
-
-    Args:
-        text: the text of a message.
-        fields: names of tags that are part of the answer.
-
-    Example:
-        >>> without_thoughts("<think>Left or right?</think> 1"), without_thoughts("Or right?</think> 1")
-        ('1', '1')
-        >>> without_thoughts("1 <think>Or")
-        '1'
-    """
-    kept: list[str] = []
-    start, is_thought = 0, False
-    for tag in _THOUGHT.finditer(text):
-        if tag["name"] is not None and tag["name"].lower() in fields:
-            continue
-        if tag["channel"] or not (tag["end"] or tag["end2"] or tag["end3"] or tag["final"]):
-            if not is_thought:
-                kept.append(text[start : tag.start()])
-            is_thought = True
-        else:
-            if not is_thought:
-                kept.clear()
-            start, is_thought = tag.end(), False
-    if not is_thought:
-        kept.append(text[start:])
-    return "".join(kept).strip()
-
-
-def read_message(message: Any) -> str:
-    r"""A message as text: its content, and each of its tool calls as a line of JSON.
-
-    Args:
-        message: a text; or a message as mappings or objects of a library: OpenAI's (`content`, `tool_calls`, each with
-            a `function`), Anthropic's parts, Inspect's or LangChain's. Parts that are thoughts are left out.
-
-    Example:
-        >>> call = {"function": {"name": "act", "arguments": '{"action": "1"}'}}
-        >>> read_message({"role": "assistant", "content": None, "tool_calls": [call]})
-        '{"name": "act", "arguments": {"action": "1"}}'
-    """
-    if isinstance(message, Mapping) and not message.keys() & {"content", "tool_calls"}:
-        return read_content(message)
-    if isinstance(message, (str, list, tuple, int, float)):
-        return read_content(message)
-    content, calls = _get(message, "content"), _get(message, "tool_calls")
-    written = list(map(write_call, calls)) if isinstance(calls, (list, tuple)) else []
-    text = read_content(content)
-    return "\n".join(filter(None, [without_thoughts(text), *written])) if written else text
-
-
-def read_content(content: Any) -> str:
-    """The content of a message as text; parts that are thoughts or pictures have none.
-
-    Args:
-        content: one text, a part or a list of parts with texts, a number, or JSON that was parsed.
-
-    Example:
-        >>> read_content([{"type": "reasoning", "text": "0?"}, {"type": "text", "text": "1"}])
-        '1'
-    """
-    if isinstance(content, str):
-        return content
-    if isinstance(content, (list, tuple)):
-        return "".join(read_content(part) for part in content if not isinstance(part, (int, float)))
-    if isinstance(content, (int, float)):
-        return "" if isinstance(content, bool) else json.dumps(content)
-    kind = _get(content, "type")
-    if kind in _CALLS:
-        return f"\n{write_call(content)}\n"
-    inner = next((found for key in ("text", "value") if (found := _get(content, key)) is not None), None)
-    if inner is not None:
-        return read_content(inner) if kind in (None, "text", "output_text") else ""
-    return json.dumps(content, default=str) if isinstance(content, Mapping) and kind is None else ""
-
-
-def _get(thing: Any, name: str) -> Any:
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def write_call(call: Any) -> str:
-    """A tool call of any library as JSON with `name` and `arguments`.
-
-    Args:
-        call: with `name` and `arguments` (or `args`, `input`, `parameters`), or with a `function` that is the name or
-            has both.
-
-    Example:
-        >>> write_call({"name": "act", "args": {"action": "1"}})
-        '{"name": "act", "arguments": {"action": "1"}}'
-    """
-    inner = _get(call, "function")
-    name = inner if isinstance(inner, str) else _get(call if inner is None else inner, "name")
-    holder = call if inner is None or isinstance(inner, str) else inner
-    given: Any = next((found for key in _ARGUMENTS if (found := _get(holder, key)) is not None), {})
-    return json.dumps({"name": name, "arguments": read_arguments(given)}, default=str)
-
-
-_CALLS = ("tool_use", "tool_call", "function")
-"""Types of parts that are tool calls."""
-_ARGUMENTS = ("arguments", "args", "input", "parameters")
-
-
-def read_arguments(given: Any) -> Any:
-    r"""The arguments of a tool call: an object, its JSON, or the JSON of its JSON.
-
-    Args:
-        given: what a server sends.
-
-    Returns:
-        The object; what is none is returned as it is.
-
-    Example:
-        >>> read_arguments('"{\\"action\\": \\"1\\"}"'), read_arguments("left")
-        ({'action': '1'}, 'left')
-    """
-    found = given
-    for _ in range(3):
-        if not isinstance(found, str):
-            break
-        found = parse_json(found)
-    return found if isinstance(found, (dict, list)) else given
-
-
 class _Reader:
     """One answer and its schema.
 
@@ -337,7 +152,7 @@ class _Reader:
         self._properties: Mapping[str, Any] = schema.get("properties", {})
         self._is_object = schema.get("type", "object") == "object"
         self._choice, self._rule = self._find_choice()
-        self._forms = _forms(self._rule.get("enum", ())) if is_open else {}
+        self._words = Wordings(self._rule, is_open)
         shown = map(parse_object, self._rule.get("enum", ()))
         self._keys = {frozenset(one) for one in shown if isinstance(one, dict)}
         objects = list(find_objects(text))
@@ -436,7 +251,7 @@ class _Reader:
             return [data]
         action, inner = self._as_action(data), self._inner(data, depth)
         if action is None and not inner and isinstance(data.get("name"), str):
-            given: Any = next((data[key] for key in _ARGUMENTS if key in data), {})
+            given: Any = next((data[key] for key in ARGUMENTS if key in data), {})
             action = self._as_action({"tool": data["name"], "arguments": given})
         return inner or [data] if action is None else [{self._choice: action}]
 
@@ -466,72 +281,33 @@ class _Reader:
     def _lines(self) -> Iterator[Any]:
         """What stands behind the last `Action:`."""
         own = str(self._choice).lower()
-        nouns = {*_NOUNS, own} if "enum" in self._rule else {own}
-        lines = [line for line in _LINE.finditer(self._text) if line["word"].lower() in nouns]
-        if not lines:
+        line = find_last_line(self._text, {*NOUNS, own} if "enum" in self._rule else {own})
+        if line is None:
             return
-        line = lines[-1]
-        rest = re.sub(r"\A\s*(?:[*`_]*[ \t]*\n\s*)?(?:```\w*\s*)?", "", self._text[line.start("value") :], count=1)
+        before, rest = line
         value = rest.split("\n", 1)[0].strip(" \t\r*`_")
         data, start, _ = next(find_objects(rest), ({}, -1, 0))
         if start == 0:
             value = self._as_action(data) or value
         if value:
-            yield self._complete(self._shorten_to_action(value), self._text[: line.start()])
-
-    def _shorten_to_action(self, value: str) -> str:
-        """An action without what is said about it, as in `1 (down)`; the value itself if that is unclear."""
-        listed = self._rule.get("enum", ())
-        if not listed or nearest(value, listed) in listed:
-            return value
-        names = self._pattern()
-        found = re.match(rf"[\"'`*_(\[]*(?:\\boxed\{{)?(?P<name>{names}){_AFTER}", value, re.IGNORECASE)
-        if found is None:
-            return value
-        rest = re.search(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\d)", value[found.end() :], re.IGNORECASE)
-        is_clear = rest is None or nearest(rest[0], listed) == nearest(found["name"], listed)
-        return found["name"] if is_clear else value
+            yield self._complete(self._words.shorten(value), before)
 
     def _whole(self) -> Iterator[Any]:
         """The value alone."""
         if self._choice is not None:
-            yield from self._alone(self._text, "")
+            yield from (self._complete(value, "") for value in self._words.read_alone(self._text))
 
     def _stated(self) -> Iterator[Any]:
         """Lines and marked words that are the action alone, and sentences such as "The answer is ..."."""
         yield from self._whole()
-        if "enum" not in self._rule:
-            return
-        prose = _REACT.sub("", self._prose)
-        sentence = re.compile(rf"{_CUE}[\"'`*_(\[]*(?P<name>{self._pattern()}){_AFTER}", re.IGNORECASE)
-        for clause in _clauses(prose):
-            for found in sentence.finditer(clause):
-                if not _HEDGE.search(clause[: found.start("name")]):
-                    yield self._complete(found["name"], prose)
-        for line in self._prose.splitlines():
-            yield from self._alone(line, prose)
-            yield from self._alone(_LABEL.sub("", line, count=1), prose)
-        for clause in _clauses(prose):
-            for marked in () if _HEDGE.search(clause) else _MARKED.finditer(clause):
-                yield from self._alone(next(filter(None, marked.groups()), ""), prose)
+        if "enum" in self._rule:
+            before = REACT.sub("", self._prose)
+            yield from (self._complete(value, before) for value in self._words.find_stated(self._prose))
 
     def _mentioned(self) -> Iterator[Any]:
         """Actions of several words, or with brackets, among other words."""
-        listed = [name for name in self._rule.get("enum", ()) if isinstance(name, str)]
-        several = [name for name in listed if re.match(r"[^\W\d].*\W\w", name)]
-        if not several:
-            return
-        named = re.compile(rf"(?<!\w)(?:{_alternatives(several)})(?!\w)", re.IGNORECASE)
-        prose = _REACT.sub("", self._prose)
-        for clause in _clauses(prose):
-            for found in () if _HEDGE.search(clause) else named.finditer(clause):
-                yield self._complete(found[0], prose)
-
-    def _alone(self, text: str, before: str) -> Iterator[Any]:
-        """A text that is the value alone."""
-        value = coerce(unquote(text), self._rule)
-        if not violations(value, self._rule):
-            yield self._complete(value, before)
+        before = REACT.sub("", self._prose)
+        yield from (self._complete(value, before) for value in self._words.find_mentioned(self._prose))
 
     def _complete(self, value: Any, before: str) -> dict[str, Any]:
         """The value with the words before it as its reasons, if the schema has one text for them."""
@@ -540,35 +316,6 @@ class _Reader:
         if len(others) == 1 and words and self._properties[others[0]].get("type") == "string":
             return {others[0]: words, self._choice: value}
         return {str(self._choice): value}
-
-    def _pattern(self) -> str:
-        """A pattern of all values that are listed, and of those that are written like them."""
-        names = [str(name) for name in self._rule.get("enum", ())]
-        return "|".join(filter(None, [_alternatives(names), *self._forms.values()]))
-
-
-def _forms(actions: Sequence[Any]) -> dict[str, str]:
-    """How actions are written of which not all are shown: numbers, and words with brackets."""
-    texts = [action for action in actions if isinstance(action, str)]
-    forms = {}
-    if texts and all(map(NUMBER.fullmatch, texts)):
-        forms["number"] = r"[-+]?\d+(?:\.\d+)?"
-    if any(re.fullmatch(r"\w+\[.*\]", text) for text in texts):
-        forms["bracket"] = r"\w+\[[^\[\]\n]*\]"
-    return forms
-
-
-def _alternatives(names: Sequence[str]) -> str:
-    """A pattern for any of some texts, the longest first."""
-    ordered = sorted((" ".join(name.split()) for name in names), key=len, reverse=True)
-    return "|".join(map(re.escape, filter(None, ordered)))
-
-
-def _clauses(text: str) -> Iterator[str]:
-    """The clauses that are no question, with single spaces."""
-    for clause in _CLAUSE.split(text):
-        if clause.strip() and not clause.rstrip().endswith("?"):
-            yield " ".join(clause.split())
 
 
 def _without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
