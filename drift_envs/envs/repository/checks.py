@@ -7,6 +7,7 @@ forge neither. Equal submissions are run once.
 from __future__ import annotations
 
 import contextlib
+import decimal
 import json
 import os
 import re
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.repository.conventions import ERRORS, IMPLICIT, Style, find_word, permute
+from drift_envs.envs.repository.conventions import ERRORS, IMPLICIT, ROUNDINGS, Style, find_word, permute
 from drift_envs.envs.repository.issues import Issue
 from drift_envs.envs.repository.project import ChargeCall, ChargeRule, Project
 from drift_envs.envs.repository.sandbox import SECONDS
@@ -43,6 +44,7 @@ _LOGGED = 3
 _OUTPUT = 4000
 
 _SANDBOX = str(Path(__file__).with_name("sandbox.py"))
+_CENT = Decimal("0.01")
 _CAP = Decimal("41.37")
 _MINIMUM = Decimal("3.75")
 """Settings while the checks run: other values than those in the project."""
@@ -272,16 +274,10 @@ def choose_calls(project: Project, rule: ChargeRule) -> tuple[ChargeCall, ...]:
     ]
     calls += [ChargeCall(Decimal("137.5"), rule.free + 6), ChargeCall(Decimal("0"), 0), ChargeCall(Decimal("4000"), 3)]
     calls += [ChargeCall(Decimal("-1"), 2), ChargeCall(Decimal("-0.01"), 0)]
-    uncapped = replace(rule, cap=None)
     for other in range(IMPLICIT["rounding"][0]):
-        if other == rule.style.rounding:
-            continue
-        differing = replace(uncapped, style=rule.style._replace(rounding=other))
-        for cents in range(10_000, 40_000):
-            call = ChargeCall(Decimal(cents) / 100, rule.free + 2)
-            if _value(project, uncapped, call) != _value(project, differing, call) and _tells(project, rule, call):
-                calls.append(call)
-                break
+        amount = None if other == rule.style.rounding else _find_telling_amount(project, rule, other)
+        if amount is not None:
+            calls.append(ChargeCall(amount, rule.free + 2))
     if "days" in rule.guards:
         calls += [ChargeCall(Decimal("100"), -1), ChargeCall(Decimal("100"), -9)]
     if "zero" in rule.guards:
@@ -291,14 +287,23 @@ def choose_calls(project: Project, rule: ChargeRule) -> tuple[ChargeCall, ...]:
     return tuple(dict.fromkeys(calls))
 
 
-def _value(project: Project, rule: ChargeRule, call: ChargeCall) -> Decimal | None:
-    return rule.charge(call, project.number, _MINIMUM, _CAP)
+def _find_telling_amount(project: Project, rule: ChargeRule, other: int) -> Decimal | None:
+    """The first amount from 100.00 to 399.99 whose charge, for two days, differs under another rounding.
 
-
-def _tells(project: Project, rule: ChargeRule, call: ChargeCall) -> bool:
-    """Whether neither the least nor the highest charge hides the rounding of a call."""
-    value = rule.charge(call, project.number, Decimal(0), None)
-    return value == _value(project, rule, call)
+    Neither the least nor the highest charge hides it.
+    """
+    ours, theirs = (
+        getattr(decimal, ROUNDINGS[permute(project.number)[0][one]]) for one in (rule.style.rounding, other)
+    )
+    charge, step = rule.percent + 2 * rule.daily, rule.percent / 10_000
+    for cents in range(10_000, 40_000):
+        if charge >= _MINIMUM and charge.quantize(_CENT, ours) != charge.quantize(_CENT, theirs):
+            call = ChargeCall(amount := Decimal(cents) / 100, rule.free + 2)
+            value = rule.charge(call, project.number, Decimal(0), None)
+            if value == rule.charge(call, project.number, _MINIMUM, _CAP):
+                return amount
+        charge += step
+    return None
 
 
 def refuse_falsely(project: Project, issue: Issue, rng: np.random.Generator) -> str:

@@ -58,7 +58,7 @@ _TEXTS: dict[str, tuple[str, ...]] = {
     ),
     "rename": (
         "Rename `{old}` to `{name}`; the old name should be gone.",
-        "`{old}` has a misleading name. ChargeCall it `{name}`, without leaving the old name behind.",
+        "`{old}` has a misleading name. Call it `{name}`, without leaving the old name behind.",
         "The rule `{old}` is now called `{name}`. Nothing should have the old name.",
         "Everybody says `{name}` for what the code calls `{old}`: please rename it, and drop the old name.",
     ),

@@ -6,11 +6,16 @@ that refuses everything a rule for charges has no use for: processes, sockets, f
 folder and Python's own library.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import resource
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` would take a tenth of the time of the checks
+if TYPE_CHECKING:
+    from typing import Any
 
 MEMORY = 512 * 2**20
 FILE_BYTES = 2**20
@@ -84,7 +89,7 @@ def run_script(folder: str, script: str) -> None:
 
 
 def main() -> None:
-    """ChargeCall what standard input names, and report."""
+    """Call what standard input names, and report."""
     plan = json.loads(sys.stdin.read())
     if "script" in plan:
         run_script(plan["folder"], plan["script"])
