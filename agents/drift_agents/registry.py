@@ -131,6 +131,10 @@ ENVIRONMENTS = Registry(
         "tools": Part(
             "drift_agents.envs.tools:TOOLS", "The service desk: requests of customers, met by calls of tools."
         ),
+        "repository": Part(
+            "drift_agents.envs.repository:REPOSITORY",
+            "A repository whose conventions change: issues, solved by edits of its files.",
+        ),
         "tau2": Part(
             "drift_agents.envs.tau2:TAU2",
             "tau2-bench's airline and retail desks: requests of users, met by calls of tools.",

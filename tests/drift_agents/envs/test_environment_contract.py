@@ -160,7 +160,10 @@ def test_views_are_plain_data(one: AgentEnvironment, env_id: str) -> None:
         assert_plain(view)
 
 
-IMPLICIT = ["frozen_lake", "webshop", "house", "tools", "facts"]
+IMPLICIT = [
+    *("frozen_lake", "webshop", "house", "tools", "facts"),
+    pytest.param("repository", marks=pytest.mark.integration),
+]
 
 
 @pytest.mark.parametrize("name", IMPLICIT)

@@ -1,0 +1,344 @@
+"""The planner for repositories: what it believes of conventions, where it looks, and which edit it chooses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from drift_agents.envs.repository.states import (
+    DOCUMENT,
+    EXPLICIT,
+    HISTORY,
+    IMPLICIT,
+    Says,
+    ShownRepository,
+    read_change,
+    read_repository_state,
+    read_text,
+)
+from drift_agents.policy.base import ParsedPlanner, pick
+from drift_agents.prompt.view import PromptView, Recollection, believe_newer
+
+SUBMIT = '{"tool": "submit", "arguments": {}}'
+LIST = '{"tool": "list_files", "arguments": {}}'
+
+_SIGNS = {
+    "fragment": r"no changelog fragment",
+    "check_command": r"does not say that the checks were run",
+    "error": r"which reviewers refuse",
+    "order": r"is not refused",
+    "helper": r"was not entered|No module|cannot import",
+    "setting": r"failed: KeyError|settings",
+    "register": r"is missing",
+    "layout": r"is missing",
+}
+"""By convention, what a log says where it may have been broken."""
+_FIGURES = re.compile(r"\(([^()]*)\)[^:\n]*: expected (-?[\d.]+), got (-?[\d.]+)")
+_MODES = re.compile(r"def (\w+)\(.*?rounding=\"(\w+)\"", re.DOTALL)
+_TERMS = re.compile(r'Decimal\("([\d.]+)"\) \+ Decimal\("([\d.]+)"\) \* max\(days - (\d+), 0\)')
+
+
+class Edit(NamedTuple):
+    """A call that writes or deletes a file.
+
+    Args:
+        call: the call as text.
+        path: of the file.
+        text: the new content, `None` if it is deleted.
+    """
+
+    call: str
+    path: str
+    text: str | None
+
+    @property
+    def role(self) -> str:
+        """The role of the file in a change."""
+        return read_text(self.path, self.text)[0]
+
+    @property
+    def says(self) -> Says:
+        """What the content says of conventions."""
+        return read_text(self.path, self.text)[1]
+
+
+@lru_cache(maxsize=8192)
+def _read_edit(call: str) -> Edit | None:
+    try:
+        data = json.loads(call)
+        if data["tool"] != "write_file":
+            return None
+        return Edit(call, str(data["arguments"]["path"]), data["arguments"].get("text"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def read_blame(log: str) -> tuple[str, ...]:
+    """The conventions that a log of continuous integration may be about.
+
+    Args:
+        log: the log.
+
+    Example:
+        >>> read_blame("a_fee(120, 3) raised Kilepo, which reviewers refuse")
+        ('error',)
+        >>> read_blame("a_fee(120, 3): expected 5, got 500"), read_blame("a_fee(120, 3): expected 5.01, got 5.02")
+        (('unit',), ('rounding',))
+    """
+    found = [name for name, sign in _SIGNS.items() if re.search(sign, log)]
+    figures = [(Decimal(expected), Decimal(got)) for _, expected, got in _FIGURES.findall(log)]
+    if any(got and expected / got in (100, Decimal("0.01")) for expected, got in figures):
+        found = [*(name for name in found if name != "order"), "unit"]
+    elif any(abs(expected - got) > 1 for expected, got in figures):
+        found.append("order")
+    elif figures and "order" not in found:
+        found.append("rounding")
+    return tuple(dict.fromkeys(found))
+
+
+class ConventionEvidence(NamedTuple):
+    """What a recollection shows of a convention.
+
+    Args:
+        convention: its name.
+        value: a value of it.
+        holds: whether the value is in force.
+        issue: the number of the issue in which it was refused, -1 for what holds.
+    """
+
+    convention: str
+    value: str
+    holds: bool
+    issue: int = -1
+
+
+@lru_cache(maxsize=8192)
+def read_evidence(item: Recollection) -> tuple[ConventionEvidence, ...]:
+    """What a recollection shows of conventions: a file that was read, or a submission.
+
+    Args:
+        item: the recollection.
+    """
+    before, after = read_repository_state(item.state), read_repository_state(item.outcome.state)
+    if before is None or after is None:
+        return ()
+    if item.action != SUBMIT:
+        return tuple(ConventionEvidence(name, value, True) for name, value in after.shows.items())
+    if after.answer.get("accepted"):
+        return tuple(ConventionEvidence(name, value, True) for name, value in before.says.items())
+    return tuple(
+        ConventionEvidence(name, before.says[name], False, before.number)
+        for name in read_blame(after.log)
+        if name in before.says
+    )
+
+
+class ConventionBeliefs:
+    """What is believed of conventions.
+
+    What was last seen before memory was contradicted counts only where nothing newer is known, and is not trusted. What
+    was refused in the present issue is not restored by reading the same again.
+
+    Args:
+        view: the prompt.
+        shown: the state.
+        conflict: how contradicting evidence is weighed (`drift_agents.prompt.view`).
+    """
+
+    def __init__(self, view: PromptView, shown: ShownRepository, conflict: str) -> None:
+        self._conflict, self._doubt = conflict, view.trusted_since
+        self._holds: dict[str, list[tuple[str, float, int]]] = {}
+        self._judged: dict[tuple[str, str], list[tuple[bool, float, int]]] = {}
+        self._refused_here: set[tuple[str, str]] = set()
+        last: Says = {} if shown.submitted is None else read_change(shown.submitted)[0]
+        self.has_refusal = self.has_acceptance = False
+        """Whether memory shows the last submission as refused, and one like it as accepted."""
+        for item in (*view.elsewhere, *view.here):
+            for one in read_evidence(item):
+                self._add(one, item.support, item.last, shown.number, last)
+            if item.action == SUBMIT:
+                self._compare(item, shown.number, last)
+        for name, value in shown.shows.items():
+            self._add(ConventionEvidence(name, value, True), 1.0, view.step, shown.number, last)
+
+    def _add(self, one: ConventionEvidence, support: float, step: int, issue: int, last: Says) -> None:
+        name, value = one.convention, one.value
+        if one.issue == issue:
+            if last.get(name) != value:  # the last refusal may have another reason
+                self._refused_here.add((name, value))
+            return
+        self._judged.setdefault((name, value), []).append((one.holds, support, step))
+        if one.holds:
+            self._holds.setdefault(name, []).append((value, support, step))
+
+    def _compare(self, item: Recollection, issue: int, last: Says) -> None:
+        before, after = read_repository_state(item.state), read_repository_state(item.outcome.state)
+        if before is not None and after is not None and before.says == last:
+            is_accepted = bool(after.answer.get("accepted"))
+            self.has_acceptance |= is_accepted
+            self.has_refusal |= not is_accepted and before.number == issue
+
+    def is_refused(self, name: str, value: str) -> bool:
+        """Whether a value is known not to hold."""
+        judged = self._judged.get((name, value))
+        if (name, value) in self._refused_here or not judged:
+            return (name, value) in self._refused_here
+        holds, is_trusted = believe_newer(judged, self._doubt, self._conflict)
+        return is_trusted and not holds
+
+    def find(self, name: str) -> tuple[str | None, bool]:
+        """The value of a convention that is believed, `None` if there is none; and whether it is trusted."""
+        known = [one for one in self._holds.get(name, ()) if not self.is_refused(name, one[0])]
+        return believe_newer(known, self._doubt, self._conflict) if known else (None, False)
+
+    def says(self) -> Says:
+        """The believed values."""
+        found = {name: self.find(name)[0] for name in (*EXPLICIT, *IMPLICIT)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class RepositoryPlanner(ParsedPlanner[ShownRepository]):
+    """Chooses among the edits that are offered by what it believes of conventions, and looks where it does not.
+
+    * Where the value of a convention is not believed, or was last seen before memory was found wrong, it looks: the
+      practice in the change that was merged last, everything else in the document.
+    * A refusal that memory does not hold, while it holds that such a change was accepted, is answered by submitting the
+      same again. Otherwise it looks at the files themselves; if they agree with what was submitted, it tries another
+      value of the conventions that the log is about.
+    * Of equal edits the first is chosen, which is the one with the words that were read last.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.view`).
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> at = '{"project": 7, "number": 6, "issue": "Please mend `a_fee`.", "written": {}, "submitted": null, '
+        >>> at += '"log": "", "answer": {}}'
+        >>> RepositoryPlanner().decide(PromptView("", at, (LIST, SUBMIT)), np.random.default_rng(0)).text == LIST
+        True
+    """
+
+    name, shows = "repository", "one of a repository"
+    parse = staticmethod(read_repository_state)
+
+    def _choose(self, shown: ShownRepository, view: PromptView, rng: np.random.Generator) -> str:
+        edits = [edit for edit in map(_read_edit, view.actions) if edit is not None]
+        beliefs = ConventionBeliefs(view, shown, self.conflict)
+        wanted = SUBMIT
+        is_refused, is_draft = shown.submitted is not None, shown.written != (shown.submitted or {})
+        if not (is_refused and not is_draft and beliefs.has_acceptance and not beliefs.has_refusal):
+            needs_look = is_refused or not edits or not _is_sure(beliefs)
+            look = "" if is_draft or not needs_look else _look(shown, view.actions)
+            wanted = look or _write(shown, edits, beliefs)
+        return wanted if wanted in view.actions else pick(view.actions, rng)
+
+
+def _is_sure(beliefs: ConventionBeliefs) -> bool:
+    """Whether a trusted value of every convention is believed."""
+    return all(beliefs.find(name)[1] for name in (*EXPLICIT, *IMPLICIT))
+
+
+def _look(shown: ShownRepository, actions: tuple[str, ...]) -> str:
+    """The next read: all paths, the log of changes, the rule that was merged last, and then the document.
+
+    After a refusal, in place of the document, what else there is to choose from; empty at the end.
+    """
+    reads = {path: call for call in actions if (path := _read_path(call)) is not None and path not in shown.written}
+    answer = shown.answer
+    if "files" in answer:
+        return reads.get(HISTORY, "")
+    path = str(answer.get("path", ""))
+    if path == HISTORY:
+        for line in str(answer["text"]).splitlines()[1:]:
+            words = f" {line.rpartition(' (')[0]} "
+            for one, call in reads.items():
+                stem = one.rpartition("/")[2].removesuffix(".py").replace("_", " ")
+                if one.endswith(".py") and f" {stem} " in words:
+                    return call
+    if read_text(path, str(answer.get("text", "")))[0] == "rule" or path == HISTORY:
+        if shown.submitted is None:
+            return reads.get(DOCUMENT, "")
+        blamed = read_blame(shown.log)
+        module = "/rounding.py" if "rounding" in blamed else "/errors.py" if "error" in blamed else "\0"
+        return next((call for one, call in reads.items() if one.endswith(module)), "")
+    return "" if path else LIST
+
+
+@lru_cache(maxsize=8192)
+def _read_path(call: str) -> str | None:
+    try:
+        data = json.loads(call)
+        return str(data["arguments"]["path"]) if data["tool"] == "read_file" else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _write(shown: ShownRepository, edits: list[Edit], beliefs: ConventionBeliefs) -> str:
+    """The next edit of the change that is believed to be right; a submission if all of it is written."""
+    believed, refused = beliefs.says(), dict[str, str]()
+    if shown.submitted is not None:
+        last = read_change(shown.submitted)[0]
+        believed |= {name: value for name, value in shown.says.items() if last.get(name) != value}
+        if all(believed.get(name, value) == value for name, value in last.items()):
+            refused = {name: last[name] for name in read_blame(shown.log) if name in last}
+            believed = {name: value for name, value in believed.items() if refused.get(name) != value}
+            if "rounding" in refused and (fitting := _find_rounding(shown, refused["rounding"])):
+                believed["rounding"] = fitting
+
+    def rate(edit: Edit) -> int:
+        good = [believed.get(name) == value for name, value in edit.says.items()]
+        bad = [refused.get(name) == value or beliefs.is_refused(name, value) for name, value in edit.says.items()]
+        return sum(1 if is_good else -2 * is_bad for is_good, is_bad in zip(good, bad, strict=True))
+
+    by_role: dict[str, Edit] = {}
+    for edit in sorted(edits, key=rate, reverse=True):
+        by_role.setdefault(edit.role, edit)
+    for edit in by_role.values():
+        is_same = edit.path in shown.written and shown.written[edit.path] == edit.text
+        is_idle = shown.answer.get("written") == edit.path and edit.path not in shown.written
+        if not is_same and not is_idle:
+            return edit.call
+    return SUBMIT
+
+
+def _find_rounding(shown: ShownRepository, wrong: str) -> str | None:
+    """The function that rounds as a log expects, where the answer shows them all."""
+    modes = dict(_MODES.findall(str(shown.answer.get("text", ""))))
+    submitted: Mapping[str, str | None] = shown.submitted or {}
+    rules = [text for path, text in submitted.items() if text and read_text(path, text)[0] == "rule"]
+    terms = _TERMS.search(rules[0]) if rules else None
+    if terms is None:
+        return None
+    figures = list(_read_figures(shown.log, "(days, amount)" in rules[0], tuple(map(Decimal, terms.groups()))))
+    fitting = (
+        word
+        for word, mode in modes.items()
+        if word != wrong and all(exact.quantize(unit, mode) == expected for exact, expected, unit in figures)
+    )
+    return next(fitting, None)
+
+
+def _read_figures(
+    log: str, is_days_first: bool, terms: tuple[Decimal, ...]
+) -> Iterator[tuple[Decimal, Decimal, Decimal]]:
+    """Exact results, what was expected instead, and the unit to which both are rounded."""
+    share, daily, free = terms
+    for arguments, expected, got in _FIGURES.findall(log):
+        try:
+            first, second = (Decimal(one.strip(" '").replace(",", "")) for one in arguments.split(", ", 1))
+        except (ArithmeticError, ValueError):
+            continue
+        amount, days = (second, first) if is_days_first else (first, second)
+        exact = amount * share + daily * max(days - free, Decimal(0))
+        scale = 1 if "." in got else 100
+        if abs(exact * scale - Decimal(got)) < 1:  # otherwise the least or the highest charge hides the rounding
+            yield exact * scale, Decimal(expected), Decimal("0.01") if scale == 1 else Decimal(1)
