@@ -154,6 +154,24 @@ def _choices(
 
 
 @app.command(
+    "coders",
+    short_help="Play the reference coding agents in a repository that changes.",
+    epilog=f"Example: {PROGRAM} coders --seeds 3 --jobs 2",
+)
+def _coders(
+    seeds: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Repositories of each condition.")] = 30,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+) -> None:
+    """Play the reference coding agents under every condition, and store the lines in research/results/coders.
+
+    What is stored already is not played again. The command can be stopped at any time and continued by the same words.
+    """
+    from research.coders.play import play_missing
+
+    play_missing(seeds, jobs, lambda line: print(line, file=sys.stderr, flush=True))
+
+
+@app.command(
     "prompts",
     short_help="Write the page of the formats of prompts.",
     epilog=f"Example: {PROGRAM} prompts --out docs/research/prompts.md",

@@ -146,8 +146,7 @@ def _play_episode(
     remove_folder(stored.repository)
     make_repository(stored.repository, world.commits)
     place.prepare(stored.repository, start)
-    keeps = _KEEPS.format(", ".join(agent.keep)) if agent.keep else ""
-    task, log, usage = _TASK.format(issue=world.issue, keeps=keeps).strip() + "\n", "", dict[str, float]()
+    task, log, usage = write_task(world.issue, agent.keep), "", dict[str, float]()
     files = before = place.read_submission()
     remembered = _hide(_join(place.read_memory()), agent.secrets)
     seconds, ends, steps = 0.0, list[str](), list[dict[str, Any]]()
@@ -179,6 +178,17 @@ def _play_episode(
     stored.add(line, {"episode": episode, "seed": world.seed, "task": world.issue, "steps": steps, "closing": []})
     if not rules.is_control and episode:
         remove_folder(start)
+
+
+def write_task(issue: str, keep: Sequence[str]) -> str:
+    """What an agent is told.
+
+    Args:
+        issue: in words.
+        keep: names of what stays.
+    """
+    keeps = _KEEPS.format(", ".join(keep)) if keep else ""
+    return _TASK.format(issue=issue, keeps=keeps).strip() + "\n"
 
 
 def _keep(place: CoderPlace, start: Path, target: Path) -> bool:
@@ -248,7 +258,8 @@ def count_statements(world: CoderWorld, texts: Mapping[str, str]) -> dict[str, A
     counts = {
         f"{kind}_statements": sum(one.kind == kind for one in said) for kind in ("present", "former", "mixed", "never")
     }
-    last = {one.convention: one.kind for one in said if one.convention in world.changed}
+    changed = world.changed
+    last = {one.convention: one.kind for one in said if one.convention in changed}
     believed = sum(kind == "former" for kind in last.values()) / len(last) if last else None
     return {"memory_size": len(said), **counts, "still_believed": believed}
 

@@ -92,6 +92,11 @@ class CoderWorld:
         self._is_flaky = (draws.random(max(self._attempts, 2)) < knobs["flaky"]).tolist()
         self._flaky_logs = [refuse_falsely(life.project, self._issue, draws) if one else "" for one in self._is_flaky]
         self._price = float(knobs["rerun_price"])
+        self._checked: dict[frozenset[tuple[str, str]], CheckResult] = {}
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Begin the same episode again, for another agent: nothing was submitted yet."""
         self._verdicts = []
         self._submitted: Mapping[str, str] | None = None
         self._is_accepted = False
@@ -120,7 +125,10 @@ class CoderWorld:
             self._verdicts.append(self._verdicts[-1])
             self._reruns += 1
         else:
-            self._verdicts.append(check(files, self._lifetime.project, self._issue))
+            key = frozenset(files.items())
+            if key not in self._checked:
+                self._checked[key] = check(files, self._lifetime.project, self._issue)
+            self._verdicts.append(self._checked[key])
         self._submitted = dict(files)
         verdict = self._verdicts[-1]
         if not verdict.solved:

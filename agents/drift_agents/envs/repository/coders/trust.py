@@ -10,5 +10,9 @@ def begin():
     return notes
 
 
+def refused(notes, log, refusals):
+    """Nothing new."""
+
+
 if __name__ == "__main__":
-    play(begin, lambda notes, log, refusals: None)
+    play(begin, refused)

@@ -59,11 +59,14 @@ def package():
     return re.search(r'name = "(\w+)"', Path("pyproject.toml").read_text(encoding="utf-8"))[1]
 
 
-def find_rule(name=None):
-    """The file of a rule; without a name, of the one that was merged last."""
-    rules = {path.stem: path for path in sorted(Path().glob(f"*/{package()}/*/*.py"))}
-    if name is not None:
-        return rules.get(name)
+def find_rules():
+    """The file of each rule, by its name."""
+    return {path.stem: path for path in sorted(Path().glob(f"*/{package()}/*/*.py"))}
+
+
+def find_newest():
+    """The file of the rule that was merged last; `None` if it is not there."""
+    rules = find_rules()
     for line in Path("HISTORY.md").read_text(encoding="utf-8").splitlines()[1:]:
         words = f" {line.rpartition(' (')[0]} "
         titled = [path for stem, path in rules.items() if f" {stem.replace('_', ' ')} " in words]
@@ -79,7 +82,7 @@ def look(names=(*DOCUMENTED, *PRACTISED)):
     for name in names:
         if name in DOCUMENTED and (found := re.search(_SAYINGS[name], text)):
             notes[name] = " in ".join(found.groups())
-    path = find_rule()
+    path = find_newest()
     code = path.read_text(encoding="utf-8") if path else ""
     practised = {
         "rounding": re.search(r"\.rounding import (\w+)", code),
@@ -94,7 +97,7 @@ def look(names=(*DOCUMENTED, *PRACTISED)):
 
 def source(name):
     """The file from which a note is read."""
-    return _DOCUMENT if name in DOCUMENTED else find_rule()
+    return _DOCUMENT if name in DOCUMENTED else find_newest()
 
 
 def digest(path):
@@ -181,8 +184,9 @@ def solve(task, notes):
     """Write the change that a task wants, as the notes say; nothing if the task cannot be read."""
     names = re.findall(r"`([a-z]+_[a-z]+)`", task)
     capped = re.search(r"`(\w+)_cap`\D*(\d+)", task) or re.search(r"`(\w+)_cap`.*?(\d+)", task, re.DOTALL)
-    known = [name for name in names if find_rule(name)]
-    new = [name for name in names if not find_rule(name)]
+    rules = find_rules()
+    known = [name for name in names if name in rules]
+    new = [name for name in names if name not in rules]
     charges = re.search(r"Charges for (.*),", Path("README.md").read_text(encoding="utf-8"))[1]
     areas = charges.replace(" and", ",").split(", ")
     named = [area for area in re.findall(r"\w+", task) if area in areas]
@@ -208,7 +212,7 @@ def solve(task, notes):
 
 def _read_rule(name):
     """What a rule does, by its file."""
-    path = find_rule(name)
+    path = find_rules()[name]
     code = path.read_text(encoding="utf-8")
     guards = [key for key, text in _GUARDS.items() if text in code]
     cap = re.search(rf'"{name}_cap": "(\d+)"', Path("settings.json").read_text(encoding="utf-8"))
@@ -243,7 +247,7 @@ def _write_rule(rule, old, notes):
     code += "".join(f"from {package()}.{one} import {what}\n" for one, what in imports.items())
     code += f"\n\ndef {name}({arguments}):\n" + "".join(f"    {line}\n" for line in lines)
     if old:
-        find_rule(old).unlink()
+        find_rules()[old].unlink()
     home = Path(notes["layout"], package())
     _write(home / rule["area"] / f"{name}.py", code)
     register = home / f"{notes['register']}.txt"
