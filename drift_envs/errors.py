@@ -15,6 +15,8 @@
 * `HiddenError` - an attribute for evaluators alone was read through a twin
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 * `needs_extra` - names the extra where an import fails
+* `check_versions` - refuses installed versions that an extra excludes
+* `explain_import` - the error that says what to do about an import that failed
 * `load_all` - loads several optional dependencies, with one error for all that is missing
 * `first_line` - what an error of another package says, in one line
 * `DriftWarning` - something that works but is probably unintended
@@ -22,14 +24,17 @@
 
 from __future__ import annotations
 
+import platform
 import re
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 T = TypeVar("T")
 
@@ -232,60 +237,111 @@ def needs_extra(package: str, extra: str) -> Iterator[None]:
         MissingDependencyError: if an import fails, or the package is installed in a version that the extra excludes.
 
     Example:
-        >>> with needs_extra("imageio", "video"):
+        >>> with needs_extra("an-image-library", "video"):
         ...     import an_image_library
         Traceback (most recent call last):
-        drift_envs.errors.MissingDependencyError: `imageio` is not installed, run `pip install ".[video]"` in \
+        drift_envs.errors.MissingDependencyError: `an-image-library` is not installed, run `pip install ".[video]"` in \
 a checkout of drift-envs
     """
-    misfit = _find_misfit(package, extra)
-    if misfit is not None:
-        raise MissingDependencyError(misfit, [package], [extra])
+    check_versions(extra, package)
     try:
         yield
+    except MissingDependencyError:
+        raise
     except ImportError as error:
-        raise MissingDependencyError.of([package], [extra]) from error
+        raise explain_import(error, package, extra) from error
+
+
+def check_versions(extra: str, package: str | None = None) -> None:
+    """Refuse an installed version that an extra excludes; what is not installed passes.
+
+    Args:
+        extra: the extra; the extras in it and the extras of other packages count, too.
+        package: the only package that is looked at; by default all of the extra.
+
+    Raises:
+        MissingDependencyError: names the package, both versions and the command.
+    """
+    for name, rule, installed in _find_misfits(extra):
+        if package is None or name == _normal(package):
+            shown = package or name
+            raise MissingDependencyError(
+                f"`{shown}` should be of version {rule}, {installed} is installed; "
+                f'run `pip install ".[{extra}]"` in a checkout of drift-envs',
+                [shown],
+                [extra],
+            )
+
+
+def explain_import(error: Exception, package: str, extra: str) -> MissingDependencyError:
+    """The error that says what to do about an import that failed.
+
+    Args:
+        error: what the import raised.
+        package: the package.
+        extra: the extra that brings it.
+
+    Example:
+        >>> print(explain_import(ImportError("no libz"), "numpy", "agents"))  # doctest: +ELLIPSIS
+        `numpy` ... cannot be imported (no libz); run `pip install ".[agents]"` in a checkout of drift-envs
+    """
+    missing = (getattr(error, "name", None) or "").partition(".")[0]
+    command = f'run `pip install ".[{extra}]"` in a checkout of drift-envs'
+    installed = _find_version(package)
+    if installed and not (isinstance(error, ModuleNotFoundError) and _normal(package).startswith(_normal(missing))):
+        text = f"`{package}` {installed} cannot be imported ({first_line(error)}); {command}"
+        return MissingDependencyError(text, [package], [extra])
+    found = MissingDependencyError.of([package], [extra])
+    pythons = [python for name, _, python in _requirements(extra) if name == _normal(package)]
+    if pythons and all(pythons):
+        return MissingDependencyError(f"{found}, with Python {pythons[0]}", [package], [extra])
+    return found
 
 
 @cache
-def _find_misfit(package: str, extra: str) -> str | None:
-    """Why the installed version of a package does not fit an extra, `None` if it fits or is not there."""
+def _find_misfits(extra: str) -> tuple[tuple[str, str, str], ...]:
+    """The packages of an extra whose installed version it excludes: name, versions, installed version."""
+    return tuple(
+        (name, ",".join(sorted(map(str, versions), reverse=True)), installed)
+        for name, versions, python in _requirements(extra)
+        if not python and (installed := _find_version(name)) and not versions.contains(installed, prereleases=True)
+    )
+
+
+def _requirements(extra: str, package: str = "drift-envs") -> Iterator[tuple[str, SpecifierSet, str]]:
+    """The packages of an extra: name, versions, and the versions of Python that it needs if the running one is none."""
+    from packaging.requirements import Requirement  # few commands have to do with an extra
+    from packaging.specifiers import SpecifierSet
+
     try:
-        installed, required = version(package), requires("drift-envs") or []
+        lines = requires(package) or []
     except PackageNotFoundError:
-        return None
-    found = _numbers(installed)
-    for line in required:
-        name, _, marker = line.partition(";")
-        match = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?(.*)", name.strip())
-        if match is None or re.sub(r"[-_.]+", "-", match[1]).lower() != re.sub(r"[-_.]+", "-", package).lower():
+        return
+    for requirement in map(Requirement, lines):
+        marker = str(requirement.marker or "").replace("'", '"')
+        if f'extra == "{extra}"' not in marker or "platform" in marker:
             continue
-        if f'extra == "{extra}"' not in marker or "platform" in marker or not _is_for_this_python(marker):
-            continue
-        bounds = [(sign, _numbers(bound)) for sign, bound in re.findall(r"(>=|<|==)\s*([\d.]+)", match[2])]
-        fits = {">=": found.__ge__, "<": found.__lt__, "==": found.__eq__}
-        if not all(fits[sign](bound) for sign, bound in bounds):
-            rule = ",".join(sorted(match[2].strip(" ()").split(","), reverse=True))
-            return (
-                f"`{package}` should be of version {rule}, {installed} is installed; "
-                f'run `pip install ".[{extra}]"` in a checkout of drift-envs'
-            )
-    return None
+        pythons = SpecifierSet(",".join(f"{sign}{bound}" for sign, bound in _PYTHON.findall(marker)))
+        misses = "" if ".".join(platform.python_version_tuple()[:2]) in pythons else str(pythons)
+        yield _normal(requirement.name), requirement.specifier, misses
+        for inner in sorted(requirement.extras):
+            yield from () if misses else _requirements(inner, requirement.name)
 
 
-def _is_for_this_python(marker: str) -> bool:
-    """Whether a requirement's marker allows the Python that runs."""
-    rules = re.findall(r'python_version (>=|<) "(\d+)\.(\d+)"', marker)
-    return all((sys.version_info[:2] >= (int(major), int(minor))) == (sign == ">=") for sign, major, minor in rules)
+_PYTHON = re.compile(r'python_version ([<>=!]+) "([\d.]+)"')
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    """The numbers of a version, without zeros at the end and what follows them, as in `2.0rc1`."""
-    release = re.match(r"\d+(?:\.\d+)*", text)
-    numbers = [int(number) for number in release[0].split(".")] if release else []
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
+def _find_version(package: str) -> str:
+    """The installed version of a package, empty if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _normal(name: str) -> str:
+    """The name of a package as indexes write it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
@@ -306,7 +362,7 @@ def load_all(loaders: Iterable[Callable[[], T]]) -> list[T]:
             loaded.append(load())
         except MissingDependencyError as error:
             missing.append(error)
-    if len(missing) > 1 and all(error.extras for error in missing):
+    if len(missing) > 1 and all(str(error) == str(error.of(error.packages, error.extras)) for error in missing):
         packages = [name for error in missing for name in error.packages]
         raise MissingDependencyError.of(packages, [extra for error in missing for extra in error.extras])
     if missing:

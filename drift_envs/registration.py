@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import ArgumentError, MissingDependencyError, check_versions, explain_import
 from drift_envs.lazy import load_object
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class EnvParts:
         """The class of the innermost environment.
 
         Raises:
-            MissingDependencyError: if the extra that it needs is not installed.
+            MissingDependencyError: if the extra that it needs is not installed, or in a version that does not fit.
         """
         found: type[gym.Env[Any, Any]] = self.load("env")
         return found
@@ -117,18 +117,21 @@ class EnvParts:
 
         Raises:
             ArgumentError: if the environment has no such part.
-            MissingDependencyError: if the extra that it needs is not installed.
+            MissingDependencyError: if the extra that it needs is not installed, or in a version that does not fit.
         """
         reference = getattr(self, name)
         if reference is None:
             raise ArgumentError(f"`{name}` should be a part of {self.env.rpartition(':')[2]}, which has none")
+        if self.extra is None:
+            return load_object(reference, self.home)
+        check_versions(self.extra)
         try:
             return load_object(reference, self.home)
+        except MissingDependencyError:
+            raise
         except (ImportError, gym.error.DependencyNotInstalled) as error:
-            if self.extra is None or isinstance(error, MissingDependencyError):
-                raise
-            missing = getattr(error, "name", None) or self.extra
-            raise MissingDependencyError.of([missing], [self.extra]) from error
+            missing = (getattr(error, "name", None) or self.extra).partition(".")[0]
+            raise explain_import(error, missing, self.extra) from error
 
 
 def parts_of(env: gym.Env[Any, Any]) -> EnvParts | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 from drift_envs.errors import ArgumentError as ArgumentError
-from drift_envs.errors import DriftEnvsError
+from drift_envs.errors import DriftEnvsError, check_versions
 from drift_envs.errors import MissingDependencyError as MissingDependencyError
 from drift_envs.errors import needs_extra as needs_extra
 
@@ -129,8 +129,10 @@ def require_agents_extra() -> None:
     """Check that the libraries of the extra `agents` are installed; packages that import them call this first.
 
     Raises:
-        MissingDependencyError: if one of them is not.
+        MissingDependencyError: if one of them is not, or in a version that does not fit.
     """
     missing = [name for name in ("scipy", "pandas") if find_spec(name) is None]
     if missing:
         raise MissingDependencyError.of(missing, ["agents"])
+    for name in ("scipy", "pandas"):
+        check_versions("agents", name)

@@ -22,10 +22,10 @@ from drift_envs.command_line import make_console
 from drift_envs.datasets.recorder import Act, make_policy
 from drift_envs.errors import (
     ArgumentError,
-    MissingDependencyError,
     NoOracleError,
     UnknownChoiceError,
     load_all,
+    needs_extra,
 )
 from drift_envs.files import prepare_file, write_whole
 from drift_envs.registration import IDS
@@ -379,16 +379,13 @@ def load_imageio(suffix: str) -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    names = ["imageio.v2", *(["imageio_ffmpeg"] if suffix == ".mp4" else [])]  # the codec that imageio loads
-    missing = []
-    for name in names:
-        try:
-            import_module(name)
-        except ImportError:
-            missing.append(name.partition(".")[0])
-    if missing:
-        raise MissingDependencyError.of(missing, ["video"])
-    return import_module(names[0])
+    packages = ["imageio", *(["imageio-ffmpeg"] if suffix == ".mp4" else [])]  # the codec that imageio loads
+    return load_all(partial(_load, package) for package in packages)[0]
+
+
+def _load(package: str) -> Any:
+    with needs_extra(package, "video"):
+        return import_module({"imageio": "imageio.v2"}.get(package, "imageio_ffmpeg"))
 
 
 def _act_by(policy: str, env: gym.Env, seed: int) -> Act:

@@ -48,9 +48,9 @@ def _load(module: str, extra: str) -> Any:
     """Import a tool.
 
     Raises:
-        MissingDependencyError: it is not installed.
+        MissingDependencyError: it is not installed, or in a version that does not fit.
     """
-    with needs_extra(extra, extra):
+    with needs_extra("mlflow-skinny" if extra == "mlflow" else extra, extra):
         return import_module(module)
 
 

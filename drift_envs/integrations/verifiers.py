@@ -7,30 +7,18 @@ of it a name for the command line: `vf-eval drift-lifetimes`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from drift_envs.errors import MissingDependencyError
+from drift_envs.errors import needs_extra
 from drift_envs.integrations.dialogue import INSTRUCTIONS, Dialogue
 from drift_envs.integrations.lifetime import TextLifetime, lifetime_reward, lifetime_scores, spread_lifetimes
 
-try:
+with needs_extra("verifiers", "verifiers"):
     import httpx
     import verifiers.v1 as vf
     from verifiers.v1.dialects.chat import message_to_wire
-except ImportError as error:
-    raise MissingDependencyError(
-        '`verifiers` 0.4 is not installed, run `pip install ".[verifiers]"` in a checkout of drift-envs, with '
-        "Python 3.11 or later"
-    ) from error
-
-if not version("verifiers").startswith("0.4."):
-    raise MissingDependencyError(
-        f"`verifiers` should be of version 0.4, {version('verifiers')} is installed; "
-        'run `pip install ".[verifiers]"` in a checkout of drift-envs'
-    )
 
 __all__ = ["ChatHarness", "LifetimeEnv", "LifetimeTaskset"]  # what verifiers looks for: one of each kind
 

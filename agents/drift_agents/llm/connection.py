@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from drift_agents.errors import ArgumentError, MissingDependencyError, ModelAccessError
+from drift_agents.errors import ArgumentError, MissingDependencyError, ModelAccessError, needs_extra
 from drift_agents.llm.server_errors import UNREACHABLE, ServerError, find_error
 
 T = TypeVar("T")
@@ -108,15 +108,14 @@ def import_openai() -> Any:
     """Import `openai`.
 
     Raises:
-        MissingDependencyError: if it is not installed.
+        MissingDependencyError: if it is not installed, or in a version that does not fit.
     """
     try:
-        import openai
-    except ImportError as error:
-        raise MissingDependencyError(
-            '`openai` is not installed, run `pip install ".[llm]"` in a checkout of drift-envs. Recorded replies need '
-            "no server: --replay"
-        ) from error
+        with needs_extra("openai", "llm"):
+            import openai
+    except MissingDependencyError as error:
+        message = f"{error}. Recorded replies need no server: --replay"
+        raise MissingDependencyError(message, error.packages, error.extras) from error
     return openai
 
 
