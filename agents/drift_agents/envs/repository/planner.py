@@ -110,13 +110,13 @@ class ConventionEvidence(NamedTuple):
         convention: its name.
         value: a value of it.
         holds: whether the value is in force.
-        issue: the number of the issue in which it was refused, -1 for what holds.
+        issue: the number of the issue in which it was submitted; `None` where it was read.
     """
 
     convention: str
     value: str
     holds: bool
-    issue: int = -1
+    issue: int | None = None
 
 
 @lru_cache(maxsize=8192)
@@ -132,7 +132,7 @@ def read_evidence(item: Recollection) -> tuple[ConventionEvidence, ...]:
     if item.action != SUBMIT:
         return tuple(ConventionEvidence(name, value, True) for name, value in after.shows.items())
     if after.answer.get("accepted"):
-        return tuple(ConventionEvidence(name, value, True) for name, value in before.says.items())
+        return tuple(ConventionEvidence(name, value, True, before.number) for name, value in before.says.items())
     return tuple(
         ConventionEvidence(name, before.says[name], False, before.number)
         for name in read_blame(after.log)
@@ -144,7 +144,8 @@ class ConventionBeliefs:
     """What is believed of conventions.
 
     What was last seen before memory was contradicted counts only where nothing newer is known, and is not trusted. What
-    was refused in the present issue is not restored by reading the same again.
+    was accepted counts more than what was read, which may lag behind; what was refused in the present issue is not
+    restored by reading the same again.
 
     Args:
         view: the prompt.
@@ -155,8 +156,10 @@ class ConventionBeliefs:
     def __init__(self, view: PromptView, shown: ShownRepository, conflict: str) -> None:
         self._conflict, self._doubt = conflict, view.trusted_since
         self._holds: dict[str, list[tuple[str, float, int]]] = {}
+        self._accepted: dict[str, list[tuple[str, float, int]]] = {}
         self._judged: dict[tuple[str, str], list[tuple[bool, float, int]]] = {}
         self._refused_here: set[tuple[str, str]] = set()
+        self._found: dict[str, tuple[str | None, bool]] = {}
         last: Says = {} if shown.submitted is None else read_change(shown.submitted)[0]
         self.has_refusal = self.has_acceptance = False
         """Whether memory shows the last submission as refused, and one like it as accepted."""
@@ -170,13 +173,15 @@ class ConventionBeliefs:
 
     def _add(self, one: ConventionEvidence, support: float, step: int, issue: int, last: Says) -> None:
         name, value = one.convention, one.value
-        if one.issue == issue:
+        if one.issue == issue and not one.holds:
             if last.get(name) != value:  # the last refusal may have another reason
                 self._refused_here.add((name, value))
             return
         self._judged.setdefault((name, value), []).append((one.holds, support, step))
         if one.holds:
             self._holds.setdefault(name, []).append((value, support, step))
+            if one.issue is not None and step >= self._doubt:
+                self._accepted.setdefault(name, []).append((value, support, step))
 
     def _compare(self, item: Recollection, issue: int, last: Says) -> None:
         before, after = read_repository_state(item.state), read_repository_state(item.outcome.state)
@@ -195,8 +200,14 @@ class ConventionBeliefs:
 
     def find(self, name: str) -> tuple[str | None, bool]:
         """The value of a convention that is believed, `None` if there is none; and whether it is trusted."""
-        known = [one for one in self._holds.get(name, ()) if not self.is_refused(name, one[0])]
-        return believe_newer(known, self._doubt, self._conflict) if known else (None, False)
+        if name not in self._found:
+            refused = {value for value in {one[0] for one in self._holds.get(name, ())} if self.is_refused(name, value)}
+            accepted, seen = (
+                [one for one in known.get(name, ()) if one[0] not in refused] for known in (self._accepted, self._holds)
+            )
+            known = accepted or seen
+            self._found[name] = believe_newer(known, self._doubt, self._conflict) if known else (None, False)
+        return self._found[name]
 
     def says(self) -> Says:
         """The believed values."""
