@@ -144,15 +144,16 @@ class ShownRepository(NamedTuple):
 
 
 def read_change(files: Mapping[str, str | None]) -> tuple[Says, tuple[str, ...]]:
-    """What the files of a change say of conventions, those written last in the order of paths first, and their roles.
+    """What the files of a change say of conventions, where they do not contradict each other; and their roles.
 
     Args:
         files: text by path.
     """
     read = [read_text(path, text) for path, text in files.items()]
-    says: Says = {}
-    for _, one in read:
-        says |= one
+    said: dict[str, set[str]] = {}
+    for name, value in (pair for _, says in read for pair in says.items()):
+        said.setdefault(name, set()).add(value)
+    says = {name: next(iter(values)) for name, values in said.items() if len(values) == 1}
     return says, tuple(sorted({role for role, _ in read}))
 
 
