@@ -17,7 +17,7 @@ from drift_agents.llm.service import Service
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOR_MODELS = [name for name in shipped_experiments() if needs_model(load_experiment(name))]
 """Experiments that a language model has to be named for."""
-DEVELOPMENT = ("desk", "glove-quick", "demo-llm")
+DEVELOPMENT = ("desk", "glove-quick", "demo-llm", "repository")
 """Experiments on the instances that things are set on, and demonstrations."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
