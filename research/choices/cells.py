@@ -1,6 +1,6 @@
 """Cells: what one agent does under one combination, keyed by its content, so that claims share it.
 
-* `ChoiceCell`, `make_cell` - a cell
+* `ChoiceCell`, `make_cell` - a cell; `EXTRAS`, the packages that some need
 * `play_cell` - plays one instance of it
 * `PLAYERS`, `STUDIES` - what plays cells of experiments, and cells without one
 """
@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from drift_agents.experiment.plan import Cell, plan_cells
 from research.belief.banks import Method
 from research.belief.convergence import convergence_rows
 from research.belief.correction import correction_rows
+from research.choices.model import lay_over
 from research.experience.command import watch_cell
 from research.experience.following import correlation, follow_executions, split_by_fate
 from research.experience.traffic import (
@@ -43,6 +45,10 @@ Measures = dict[str, float]
 DIGITS = 3
 SOON = 3
 """Rounds after a drift in which a recovery is under way."""
+
+
+EXTRAS: Mapping[str, str] = {"alfworld": "textworld"}
+"""The package behind an environment's extra, by the folder of its schedules."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,12 @@ class ChoiceCell:
         text = json.dumps([self.kind, self.place, self.content], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    @property
+    def missing_extra(self) -> str | None:
+        """The extra without which it cannot be played, if that is not installed."""
+        extra = self.place.partition("/")[0]
+        return extra if extra in EXTRAS and find_spec(EXTRAS[extra]) is None else None
+
 
 def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -> ChoiceCell:
     """The cell of an agent under a setting.
@@ -78,7 +90,7 @@ def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -
         ExperimentError: if they make no experiment.
     """
     if kind in STUDIES:
-        return ChoiceCell(kind, kind, {**setting.get("options", {}), **agent})
+        return ChoiceCell(kind, kind, lay_over(setting.get("options", {}), agent))
     experiment = _experiment(agent, setting, [0])
     (cell,) = plan_cells(experiment)
     settings = experiment.settings_of(cell.schedule)
@@ -94,7 +106,9 @@ def make_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any]) -
 
 
 def _experiment(agent: Mapping[str, Any], setting: Mapping[str, Any], seeds: Sequence[int]) -> Experiment:
+    setting = lay_over(setting, agent.get("setting", {}))
     schedule, blocks = setting["schedule"], {"policy": "planner", **setting.get("parts", {}), **agent}
+    blocks.pop("setting", None)
     own = {key: value for key, value in setting.items() if key not in ("schedule", "parts", "options")}
     for axis in own.keys() & set(Agents.model_fields):  # what is of other parts than the agent's does not count
         own[axis] = {name: options for name, options in own[axis].items() if name == _name(blocks.get(axis, "none"))}
@@ -128,7 +142,7 @@ def play_cell(kind: str, agent: Mapping[str, Any], setting: Mapping[str, Any], s
         (cell,) = plan_cells(experiment)
         found = PLAYERS[kind](cell, experiment.settings_of(cell.schedule))
     else:
-        found = STUDIES[kind]({**setting.get("options", {}), **agent}, seed)
+        found = STUDIES[kind](lay_over(setting.get("options", {}), agent), seed)
     return {name: round(value, DIGITS) for name, value in found.items() if not math.isnan(value)}
 
 
@@ -193,9 +207,16 @@ def _follow(cell: Cell, settings: ScheduleSettings) -> Measures:
     }
 
 
+def _count_hits(cell: Cell, settings: ScheduleSettings) -> Measures:
+    """The percent of a team's tasks in which an item of a bank stood in a prompt."""
+    test = [row for row in play(cell, settings) if row["stage"] == TEST]
+    return {bank: 100 * sum(row[f"{bank}_hits"] > 0 for row in test) / len(test) for bank in ("shared", "private")}
+
+
 PLAYERS: Mapping[str, Callable[[Cell, ScheduleSettings], Measures]] = {
     "experiment": _play_episodes,
     "following": _follow,
+    "hits": _count_hits,
 }
 """Kind -> what plays a cell of an experiment."""
 

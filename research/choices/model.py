@@ -108,6 +108,7 @@ class ClaimPlay(FileModel):
         says: what the effect is, in words.
         kind: what plays its cells: an experiment, or one of `research.choices.cells.STUDIES`.
         agents: by name, the parts of each as a block `agents` of an experiment has them; of a study, its options.
+            What `setting` has there is laid over that of every combination, as in `{setting: {train: {epochs: 4}}}`.
         effects: what the claim says is positive; with several, all of them.
         equals: what the claim says is none: it lies within the margin.
         at_most: what the claim says is no gain: it does not lie above the margin.

@@ -231,6 +231,8 @@ def play_claims(
 ) -> int:
     """Play what is missing of claims; what is done is kept when it is stopped, at any time.
 
+    Cells of an environment whose extra is not installed are left out.
+
     Args:
         claims: their ids.
         n: instances, at the most; those of the claims if not given.
@@ -246,7 +248,11 @@ def play_claims(
         ExperimentError: if a file cannot be written.
     """
     done = read_cells(folder)
-    tasks = list(_tasks(claims, n, done))
+    missing = list(_tasks(claims, n, done))
+    tasks = [task for task in missing if task.cell.missing_extra is None]
+    for extra in sorted({str(task.cell.missing_extra) for task in missing} - {"None"}):
+        count = sum(task.cell.missing_extra == extra for task in missing)
+        tell(f"{count:,} instances are left out: they need the extra `{extra}`")
     began = written = time.monotonic()
     unwritten: Cells = {}
     if jobs == 1:

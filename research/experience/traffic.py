@@ -153,7 +153,8 @@ class TrafficPolicy(NamedTuple):
         addition: `fixed`, `all`, `coarse` or `strict`.
         deletion: `none`, `periodical`, `history` or `combined`.
         capacity: the largest number of records, or `None`.
-        error_free: whether added records have the true class (section 4.4).
+        error_free: whether the records that are retrieved have the true class; which ones are added, deleted and
+            retrieved is as without (section 4.4: "the same retrieved examples").
         noise: the share of initial records with a wrong class (appendix C.3).
         ties: which of equal utility is deleted first at a capacity, as `ExecutionStore.worst` has it.
     """
@@ -219,22 +220,24 @@ def play_stream(
         place = INITIAL + task
         known = np.flatnonzero(held)
         retrieved = known[np.argsort(-near[task, known], kind="stable")[:K]]
-        votes = np.bincount(answers[retrieved], near[task, retrieved], CLASSES)
-        votes[stream.guesses[place]] += weight
-        answer = int(votes.argmax())
+        told = stream.labels if policy.error_free else answers
+        own, answer = (
+            _vote(classes[retrieved], near[task, retrieved], stream.guesses[place], weight)
+            for classes in (answers, told)
+        )
         is_right = float(answer == stream.labels[place])
         scores.append(is_right)
         if len(retrieved):
-            follows = float(answers[retrieved[0]] == answer)
+            follows = float(told[retrieved[0]] == answer)
             pairs.append(Pair(task, int(retrieved[0]), float(near[task, retrieved[0]]), follows, is_right))
-        result = Episode("", is_right, 1, True)
+        result = Episode("", float(own == stream.labels[place]), 1, True)
         is_coarse = policy.addition == "coarse"
         judged = noisy_oracle(result, 1.0, ERRORS, seed, task) if is_coarse else strict(result, 1.0)
         memory.record_uses(retrieved.tolist(), judged.utility)
         if policy.addition == "all" or (policy.addition != "fixed" and judged.good):
             memory.write([place], episode=place, own=judged.utility)
             held[place] = True
-        answers[place] = stream.labels[place] if policy.error_free else answer
+        answers[place] = own
         for gone in _delete(memory, policy):
             held[gone] = False
     return {
@@ -245,6 +248,13 @@ def play_stream(
         "output": sum(pair.output for pair in pairs) / len(pairs),
         "correlation": correlation(pairs),
     }
+
+
+def _vote(classes: NDArray[np.int64], near: Floats, guess: int, weight: float) -> int:
+    """The class with the largest sum of similarities; the agent's own guess counts `weight`."""
+    votes = np.bincount(classes, near, CLASSES)
+    votes[guess] += weight
+    return int(votes.argmax())
 
 
 def _delete(memory: ExecutionStore, policy: TrafficPolicy) -> list[int]:

@@ -14,11 +14,12 @@ from drift_agents.errors import EvidenceError
 from drift_envs.metrics import Estimate
 from research.__main__ import main
 from research.choices import model, pages, store, verdicts
-from research.choices.cells import ChoiceCell, measure, play_cell
+from research.choices.cells import ChoiceCell, make_cell, measure, play_cell
 from research.coverage import read_coverage
 
 STUDIES = model.read_studies()
 CLAIMS = store.claims_with_choices()
+TRAINED = {"setting": {"train": {"epochs": 4}}}
 PLAY = {"says": "more", "agents": {"a": {}, "b": {}}, "effects": ["after(a) - after(b)"]}
 
 
@@ -263,3 +264,28 @@ def test_the_command(words: list[str], status: int, text: str, capsys: pytest.Ca
     assert main(["choices", *words]) == status
     said = capsys.readouterr()
     assert text in said.out + said.err
+
+
+def test_an_agent_can_have_a_setting_of_its_own() -> None:
+    setting = {"schedule": "frozen_lake/explicit", "rounds": 2, "train": {"episodes": 2}}
+    plain, longer = (make_cell("experiment", {"memory": "vanilla", **own}, setting) for own in ({}, TRAINED))
+    assert plain.content["training"] | {"epochs": 4} == longer.content["training"]
+    assert plain.key == make_cell("experiment", {"memory": "vanilla", "setting": {}}, setting).key
+
+
+def test_cells_that_need_an_extra_are_left_out_without_it(
+    short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("research.choices.cells.EXTRAS", {"frozen_lake": "no_such_package"})
+    assert store.play_claims([short], n=2, folder=tmp_path, tell=said.append) == 0
+    assert re.fullmatch(r"\d+ instances are left out: they need the extra `frozen_lake`", said[0])
+    assert not list(tmp_path.iterdir())
+
+
+def test_how_often_a_teams_banks_are_retrieved_from() -> None:
+    setting = {"schedule": "webshop/null", "episodes": 2, "learning": "frozen", "train": {"episodes": 1}}
+    found = play_cell("hits", {"memory": "consensus", "team": {"edv": {"members": "planners"}}}, setting, 1002)
+    assert set(found) == {"shared", "private"}
+    assert found["private"] == 0, "planners that do not err agree"
+    assert found["shared"] in (0, 50, 100)

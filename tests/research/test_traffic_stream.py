@@ -26,7 +26,9 @@ POLICIES = (
     TrafficPolicy("strict"),
     TrafficPolicy("strict", "combined"),
     TrafficPolicy("strict", "combined", capacity=60),
+    TrafficPolicy("coarse"),
     TrafficPolicy("all", error_free=True),
+    TrafficPolicy("coarse", error_free=True),
     TrafficPolicy("fixed", noise=1.0),
 )
 
@@ -89,3 +91,13 @@ def test_a_stream_comes_again_and_differs_by_seed(rows: list[dict[str, Any]]) ->
     tables = stream_tables(rows)
     assert len(tables) == len(STREAMS)
     assert all(len(table.rows) == len(POLICIES) for table in tables)
+
+
+def test_an_error_free_twin_retrieves_the_same_examples(rows: list[dict[str, Any]]) -> None:
+    """Section 4.4: what is added and retrieved is as without, so that inputs and sizes are equal."""
+    by = {(row["stream"], row["policy"]): row for row in rows}
+    for kind in STREAMS:
+        for policy in ("all", "coarse"):
+            agent, twin = by[kind, policy], by[kind, f"{policy}, error-free"]
+            assert (agent["size"], agent["input"]) == (twin["size"], twin["input"])
+            assert agent["accuracy"] < twin["accuracy"]
