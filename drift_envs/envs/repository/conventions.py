@@ -166,12 +166,12 @@ def permute(project: int) -> tuple[tuple[int, ...], bool, bool]:
 
 
 class Statement(NamedTuple):
-    """What a line of a text says about a convention.
+    """What a statement of a text says about a convention.
 
     Args:
-        line: its number, from 0.
+        line: the number of the statement, from 0.
         convention: one of `NAMED`.
-        kind: `present`, `former`, `mixed` (the present value beside a former one), or `never` for a value that was
+        kind: `present`, `former`, `mixed` (the present value beside another one), or `never` for a value that was
             not in force so far.
     """
 
@@ -181,7 +181,7 @@ class Statement(NamedTuple):
 
 
 def read_statements(text: str, project: int, history: tuple[Conventions, ...]) -> Iterator[Statement]:
-    r"""What a text, such as what an agent has kept, says about the conventions.
+    r"""What a text, such as what an agent has kept, says about the conventions, by `drift_envs.metrics`.
 
     Args:
         text: the text.
@@ -193,19 +193,19 @@ def read_statements(text: str, project: int, history: tuple[Conventions, ...]) -
         >>> [one.kind for one in read_statements(text, 7, (Conventions(), Conventions(helper=1)))]
         ['former', 'mixed']
     """
+    # The metrics take longer to import than all of the environment, which does without them.
+    from drift_envs.metrics.statements import classify_statement, split_statements
+
     words = list_words(project)
-    for number, line in enumerate(text.splitlines()):
-        said: dict[str, set[int]] = {}
-        for word in read_words(line):
-            if word in words:
-                name, version = words[word]
-                said.setdefault(name, set()).add(version)
-        for name, versions in said.items():
+    for number, statement in enumerate(split_statements(text)):
+        named = dict.fromkeys(words[word][0] for word in read_words(statement) if word in words)
+        for name in named:
             present, before = getattr(history[-1], name), {getattr(one, name) for one in history}
-            if versions == {present}:
-                kind = "present"
-            elif present in versions:
-                kind = "mixed"
-            else:
-                kind = "former" if versions & before else "never"
-            yield Statement(number, name, kind)
+            values: dict[str, list[str]] = {"present": [], "stale": [], "never": []}
+            for word, (convention, version) in words.items():
+                if convention == name:
+                    kind = "present" if version == present else "stale" if version in before else "never"
+                    values[kind].append(word)
+            said = classify_statement(statement, **values)
+            if said is not None:
+                yield Statement(number, name, "former" if said == "stale" else said)
