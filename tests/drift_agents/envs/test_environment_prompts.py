@@ -73,6 +73,18 @@ Tools, called by JSON as {"tool": "finish", "arguments": {}}:
 cancel_order(order_id: O-0000) - Cancel an order.
 finish() - End the request."""
 
+FRAGMENT, SUBMIT = (
+    call("write_file", path="domika/6.md", text="Mend it.\n\nChecked: python daroku.py\n"),
+    call("submit"),
+)
+
+
+def in_repository(is_written: bool, **answer: object) -> str:
+    files = {"domika/6.md": "Mend it.\n\nChecked: python daroku.py\n"} if is_written else {}
+    shown = {"project": 7, "number": 6, "issue": "Please mend `a_fee`.", "written": files, "submitted": None}
+    return json.dumps({**shown, "corrections": 0, "reruns": 0, "log": "", "answer": answer})
+
+
 VIEWS = {
     "frozen_lake": LAKE_VIEW,
     "mountain_car": PromptView(
@@ -150,6 +162,32 @@ VIEWS = {
             ),
         ),
         ("A packed order can be cancelled.",),
+        step=9,
+        doubt_since=4,
+    ),
+    "repository": PromptView(
+        "Please mend `a_fee`.\n\nYou contribute to `ledger`.",
+        in_repository(False),
+        (FRAGMENT, SUBMIT),
+        (
+            Recollection(
+                in_repository(False),
+                FRAGMENT,
+                Outcome(in_repository(True, written="domika/6.md"), 0.0, False),
+                1.0,
+                5,
+            ),
+        ),
+        (
+            Recollection(
+                in_repository(True),
+                SUBMIT,
+                Outcome(in_repository(True, accepted=True, log="checks passed", attempts_left=0), 1.0, True),
+                1.0,
+                6,
+            ),
+        ),
+        ("Fragments stand in domika.",),
         step=9,
         doubt_since=4,
     ),
@@ -237,6 +275,7 @@ def test_long_trajectories_of_lessons_count_equal_actions() -> None:
         ("webshop", '{"html": "WebShop\nInstruction:\nFind me a sofa", "url": "http://shop/<se', "a page"),
         ("house", '{"house": 7, "task": "put a m', "a place"),
         ("tools", '{"shop": 7, "request": "I am B', "a state of the desk"),
+        ("repository", '{"project": 7, "number": 6, "iss', "a state of the repository"),
         ("minigrid", '{"pos": [1, 1], "facing": "ea', "a place"),
         ("miniwob", '{"page": "enter-te', "a page"),
     ],
