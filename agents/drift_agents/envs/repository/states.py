@@ -273,4 +273,4 @@ def _describe_answer(shown: ShownRepository) -> str:
     if "text" in answer or "files" in answer:
         return f"{answer.get('path', 'the paths of all files')} was read" + (f", with {says}" if says else "")
     done = next((word for word in ("written", "deleted") if word in answer), "")
-    return f"{answer[done]} was {done}" if done else json.dumps(dict(answer))
+    return f"{answer[done]} was {done}" if done else json.dumps(dict(answer)) if answer else "none"
