@@ -42,9 +42,9 @@ def schedule(tmp_path):
     return path
 
 
-def plans(schedule, episodes):
+def plans(schedule, episodes, env_id="DriftTools-v0"):
     """The calls of the oracle, an episode a list, from an instance with the server's seed."""
-    env = gym.make("DriftTools-v0", schedule=str(schedule), text=True)
+    env = gym.make(env_id, schedule=str(schedule), text=True)
     oracle, found = env.get_wrapper_attr("oracle"), []
     for tick in range(episodes):
         state, _ = env.reset(seed=0 if tick == 0 else None)
@@ -83,8 +83,8 @@ async def meet(session, calls):
     return data(result)
 
 
-def command(schedule, *more):
-    return ["-m", "drift_envs", "mcp", "DriftTools-v0", "--tools", "--schedule", str(schedule), *more]
+def command(schedule, *more, env_id="DriftTools-v0"):
+    return ["-m", "drift_envs", "mcp", env_id, "--tools", "--schedule", str(schedule), *more]
 
 
 def test_drifts_are_announced_over_stdio_if_they_can_be_seen(schedule, tmp_path):
@@ -263,6 +263,51 @@ def test_bad_calls_are_answered_over_http_and_large_ones_refused(schedule):
                     assert (await http.post(address, content=body)).status_code in (400, 500)
             assert (await httpx.AsyncClient(timeout=120).post(address, json=message)).status_code == 401
             await check_bad_calls(session, calls, make_wrong_calls())
+
+    anyio.run(client)
+
+
+def test_issues_of_a_repository_are_met_over_stdio(tmp_path):
+    path, heard = tmp_path / "issues.yaml", Heard()
+    path.write_text(
+        "version: 1\nname: issues\nenv: DriftRepository-v0\nclock: episode\ntasks: {pool: 6, order: fixed}\n"
+        "base: {project: 7}\ndrifts:\n  - {name: hidden, at: 1, set: {rounding: 1}}\n"
+        "  - {name: written, at: 2, set: {fragment: 1}}\n",
+        encoding="utf-8",
+    )
+    calls = plans(path, 3, "DriftRepository-v0")
+    server = StdioServerParameters(command=sys.executable, args=command(path, env_id="DriftRepository-v0"))
+
+    async def client():
+        async with stdio_client(server) as streams, ClientSession(*streams, message_handler=heard) as session:
+            await session.initialize()
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            assert set(tools) == {
+                *("next_request", "list_files", "read_file", "search", "write_file", "run_checks", "submit")
+            }
+            assert tools["read_file"].annotations.readOnlyHint
+            assert tools["write_file"].inputSchema["required"] == ["path"]
+            early = await session.call_tool("submit", {})
+            assert (early.isError, data(early)["error"]) == (True, "no_request")
+            await session.subscribe_resource(AnyUrl("desk://policy"))
+            scores, told = [], []
+            for episode in range(3):
+                heard.take()
+                issue = data(await session.call_tool("next_request", {}))
+                told.append("notifications/resources/updated desk://policy" in heard.take())
+                assert issue["number"] == episode
+                page = (await session.read_resource(AnyUrl("desk://policy"))).contents[0].text
+                read = data(await session.call_tool("read_file", {"path": "CONTRIBUTING.md"}))
+                assert read == {"path": "CONTRIBUTING.md", "text": page}
+                missing = await session.call_tool("read_file", {"path": "nowhere.py"})
+                assert (missing.isError, data(missing)["error"]) == (True, "not_found")
+                if episode == 1:
+                    refused = await session.call_tool("submit", {})
+                    assert (refused.isError, data(refused)["accepted"]) == (False, False)
+                    assert data(refused)["log"].startswith("checks failed")
+                scores.append((await meet(session, calls[episode]))["score"])
+            assert scores == [1.0, pytest.approx(2 / 3), 1.0]
+            assert told == [False, False, True]
 
     anyio.run(client)
 
