@@ -88,7 +88,7 @@ def _check_coder(
     from drift_agents.analysis.coder_table import LIMITS, describe_coders, measure, read_coders, tabulate_coders
     from drift_agents.cli.run import ProgressBars
     from drift_agents.errors import UnknownNameError
-    from drift_agents.experiment.coder.place import KEEP, CodingAgent, find_program, make_reference
+    from drift_agents.experiment.coder.place import KEEP, CodingAgent, check_placeholders, find_program, make_reference
     from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, run_coders
 
     for variable in env or ():
@@ -102,7 +102,13 @@ def _check_coder(
             raise UnknownNameError("reference agent", one, REFERENCES)
     agents = [make_reference(one) for one in names]
     if command:
-        wrapped = tuple(shlex.split(wrap))
+        check_placeholders(command)
+        if not any("{task" in word for word in command):
+            typer.echo("the command has neither {task} nor {task_file}: the agent is not told its issue", err=True)
+        try:
+            wrapped = tuple(shlex.split(wrap))
+        except ValueError as error:
+            raise refuse("--wrap", f"should be words of a command ({error})", wrap) from error
         words = tuple(command) if shell and not wrapped else find_program(command, wrapped)
         own = CodingAgent(
             name or _name_of(command), words, shell, wrapped, memory_command, tuple(env or ()), home == "mine", kept
@@ -142,9 +148,9 @@ def _check_coder(
 
 def _name_of(command: list[str]) -> str:
     """What the agent is called: its program, or the file that an interpreter runs."""
-    words = shlex.split(command[0]) if len(command) == 1 else command
+    words = command[0].split() if len(command) == 1 else command
     file = next((word for word in words if word.endswith((".py", ".js", ".sh"))), words[0])
-    return Path(file).stem
+    return Path(file.strip("'\"")).stem
 
 
 def _read_limits(given: list[str], known: tuple[str, ...]) -> dict[str, float]:

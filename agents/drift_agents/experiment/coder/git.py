@@ -7,6 +7,7 @@ equal commits. Git never runs in a folder that an agent could write to.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess  # nosec B404
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,14 @@ BRANCH = "main"
 _ADDRESS = "maintainers@example.org"
 _FIRST_DATE = 1_767_258_000  # 1 January 2026, 09:00 UTC
 _INTERVAL = 2 * 3600  # seconds between two commits
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tlogallrefupdates = true
+[user]
+\tname = Agent
+\temail = agent@example.org
+"""
 
 
 class RepositoryCommit(NamedTuple):
@@ -90,8 +99,7 @@ def _data(text: str) -> bytes:
 
 
 def clone(repository: Path, target: Path) -> None:
-    """Make a clone that shares no file with the repository and does not name its path."""
-    options = ("-c", "user.name=Agent", "-c", "user.email=agent@example.org", "--no-hardlinks", "--no-local")
-    where = (str(repository.resolve()), str(target.resolve()))
-    git("-c", "core.logAllRefUpdates=false", "clone", "--quiet", *options, *where, folder=repository)
-    git("remote", "remove", "origin", folder=target)
+    """Make a work tree with a copy of the repository, which shares no file with it and does not name its path."""
+    shutil.copytree(repository, target / ".git")
+    (target / ".git" / "config").write_text(_CONFIG, "utf-8")
+    git("reset", "--quiet", "--hard", folder=target)

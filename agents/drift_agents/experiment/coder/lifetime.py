@@ -161,7 +161,7 @@ def _play_episode(
                 ends[-1] = f"{ends[-1]}{', ' if ends[-1] else ''}left {end.left} processes behind"
             if ends[-1]:
                 note(f"{agent.name}, episode {episode}, attempt {len(ends)}: {ends[-1]}")
-            _add_usage(usage, place.read_usage())
+            add_usage(usage, place.read_usage())
             files, previous = place.read_submission(), files
             log = world.submit(files)
             shown = _diff(previous, files, agent.secrets)
@@ -273,7 +273,7 @@ _USAGE = {
 """What a usage file may have, by the names that clients give it."""
 
 
-def _add_usage(usage: dict[str, float], text: str) -> None:
+def add_usage(usage: dict[str, float], text: str) -> None:
     """Add what a usage file says: an object of JSON, or one a line, each with numbers or an object `usage`."""
     for part in [text, *text.splitlines()] if text.strip() else []:
         data = None

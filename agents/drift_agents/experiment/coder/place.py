@@ -14,12 +14,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.coder.files import copy_files, measure_size, read_files, remove_folder
 from drift_agents.experiment.coder.git import clone
 from drift_agents.experiment.coder.process import CommandEnd, CommandLimits, run_command
@@ -101,15 +102,22 @@ def find_program(command: Sequence[str], wrap: Sequence[str] = ()) -> tuple[str,
     Raises:
         ExperimentError: if there is no such program.
     """
-    words = command if wrap else [_locate(word) for word in command]
+    words = [os.path.abspath(one) if not one.endswith(".md") and os.path.isfile(one) else one for one in command]
     program = [*wrap, *words][0]
     if shutil.which(program) is None:
         raise ExperimentError(f"{program}: there is no such program in PATH")
     return tuple(words)
 
 
-def _locate(word: str) -> str:
-    return str(Path(word).absolute()) if not word.endswith(".md") and Path(word).is_file() else word
+def check_placeholders(command: Sequence[str]) -> None:
+    """Refuse a word in braces that is nearly a placeholder.
+
+    Raises:
+        UnknownNameError: if there is one.
+    """
+    for name in re.findall(r"(?<!\$)\{(\w+)\}", " ".join(command)):
+        if name not in PLACEHOLDERS and get_close_matches(name, PLACEHOLDERS):
+            raise UnknownNameError("placeholder", name, PLACEHOLDERS)
 
 
 class CoderPlace:
@@ -163,9 +171,10 @@ class CoderPlace:
             (self._told / f"{name}.md").write_text(told[name], "utf-8")
         values = {**told, "task_file": f"{self._told}/task.md", "log_file": f"{self._told}/log.md"}
         values["usage_file"] = f"{self._told}/usage.json"
-        return self._run(self._fill_in(values), output)
+        return self._run(self.fill_in(values), output)
 
-    def _fill_in(self, values: Mapping[str, str]) -> list[str]:
+    def fill_in(self, values: Mapping[str, str]) -> list[str]:
+        """The agent's command with these values of its placeholders."""
         agent = self._agent
         if agent.is_shell:
             # The values are variables of the shell, so that it reads none of them as a command.

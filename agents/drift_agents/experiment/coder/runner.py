@@ -72,6 +72,13 @@ class CoderRun:
                     "`name` of an agent should be up to 40 letters, digits and `.+-_`, another one for each agent. "
                     f"Received {name!r}"
                 )
+        for agent in self.agents:
+            for pattern in agent.keep:
+                if "/" in pattern or agent.keeps(".git"):
+                    raise ExperimentError(
+                        "`keep` should name files and folders at the top of the work tree, without `/`, and not .git. "
+                        f"Received {pattern!r}"
+                    )
         if self.seed_memory is not None:
             foreign = [file.path for file in walk(self.seed_memory) if not self.agents[0].keeps(file.path)]
             if not self.seed_memory.is_dir() or foreign:
@@ -132,12 +139,12 @@ def run_coders(
         ArgumentError: if the schedule is of another environment.
         ExperimentError: if the folder cannot be used, git is missing, or a command cannot be started.
     """
-    git("--version", folder=Path.cwd())
     schedule = load_schedule(run.schedule)
     if schedule.env != "DriftRepository-v0" or schedule.clock != "episode":
         raise ArgumentError(
             f"`schedule` should be a schedule of DriftRepository-v0 by episodes. Received {run.schedule!r}"
         )
+    git("--version", folder=Path.cwd())
     experiment = run.describe()
     manifest: dict[str, Any] = {
         "name": "check-coder", "config_hash": hash_content(experiment), "versions": versions(),

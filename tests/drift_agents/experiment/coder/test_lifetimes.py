@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.coder.place import CodingAgent, find_program, make_reference
+from drift_agents.experiment.coder.place import CodingAgent, make_reference
 from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, log_of, run_coders
 
 from tests.processes import children_of, is_alive, wait_until
@@ -176,18 +177,8 @@ def test_the_next_episode_starts_clean_whatever_an_agent_does(
 
 
 def test_a_command_that_is_not_there(tmp_path: Path, schedule: str) -> None:
-    with pytest.raises(ExperimentError, match="no-such-agent: there is no such program in PATH"):
-        find_program(["no-such-agent", "-p", "{task}"])
     with pytest.raises(ExperimentError, match="no-such-agent: cannot be started"):
         play(tmp_path / "run", schedule, CodingAgent("mine", ("no-such-agent",)))
-
-
-def test_files_of_the_users_folder_are_found_from_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("agent.py", "README.md"):
-        (tmp_path / name).write_text("")
-    assert find_program(["python3", "README.md"]) == ("python3", "README.md")
-    assert find_program(["python3", "agent.py", "{task}"]) == ("python3", f"{tmp_path}/agent.py", "{task}")
 
 
 def test_without_git(tmp_path: Path, schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +191,34 @@ def test_a_shell_reads_placeholders_as_variables(tmp_path: Path, schedule: str) 
     agent = CodingAgent("mine", ('printf "%s|" "{task}" | head -c 8; echo " $(basename {log_file})"',), is_shell=True)
     play(tmp_path / "run", schedule, agent, episodes=1)
     assert "Issue #6 log.md" in (tmp_path / "run/coder/mine/0/output/0.txt").read_text()
+
+
+def test_an_agent_in_a_box_sees_its_place_and_ends_with_it(tmp_path: Path, schedule: str) -> None:
+    """The command line of the page, with another file system around the place."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    box: tuple[str, ...] = (
+        "bwrap",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--bind",
+        "{place}",
+        "{place}",
+    )
+    box += ("--unshare-pid", "--die-with-parent")
+    program, outside = make_reference("verify").command, tmp_path / "outside"
+    text = f"touch {outside}; {' '.join(program[:3])} $1 $2; setsid sleep 1000 &"
+    before = children_of(os.getpid())
+    (lines,), _ = play(tmp_path / "run", schedule, script(text, wrap=box))
+    assert [line["success"] for line in lines] == [True, True]
+    assert lines[1]["present_statements"] >= 6
+    assert not outside.exists()
+    assert not children_of(os.getpid(), but=before)
 
 
 def test_usage_and_a_memory_service_are_read(tmp_path: Path, schedule: str) -> None:
@@ -226,7 +245,7 @@ def test_statements_of_what_is_kept_are_counted(tmp_path: Path, schedule: str) -
 def test_a_run_goes_on_where_it_was_stopped_and_equal_seeds_give_equal_bytes(tmp_path: Path, schedule: str) -> None:
     agents = [make_reference("newest")]
     play(tmp_path / "whole", schedule, *agents, episodes=4, attempts=3)
-    play(tmp_path / "stopped", schedule, *agents, episodes=4, attempts=3)
+    shutil.copytree(tmp_path / "whole", tmp_path / "stopped")
     log = log_of(tmp_path / "stopped", "newest")
     lines = log.read_text().splitlines(keepends=True)
     own = tmp_path / "stopped/coder/newest/0"
@@ -246,52 +265,26 @@ def test_a_run_goes_on_where_it_was_stopped_and_equal_seeds_give_equal_bytes(tmp
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
-def check_coder(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "drift_agents", "check-coder", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+def test_the_command_line(
+    tmp_path: Path, schedule: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--schedule", schedule, "--episodes", "3", "--out", "runs/tried", "--reference", "trust", "--control"]
 
+    def drift_agents(*words: str) -> tuple[int, str, str]:
+        return main(["check-coder", *options, *words]), *capsys.readouterr()
 
-def test_the_command_line(tmp_path: Path, schedule: str) -> None:
-    options = ["--schedule", schedule, "--episodes", "3", "--out", "runs/tried"]
-
-    def drift_agents(*words: str) -> subprocess.CompletedProcess[str]:
-        return check_coder(*words, cwd=tmp_path)
-
-    done = drift_agents("--reference", "trust", "--control", "--fail-below", "success=0.9", *options)
-    assert done.returncode == 1, done.stderr
-    assert "Before the first drift: 2 episodes" in done.stdout
-    assert "With memory minus without it" in done.stdout
-    assert done.stderr.endswith("trust: `success` should be at least 0.9. Received 0.667\n")
-    again = drift_agents("--reference", "trust", "--control", *options)
-    assert "holds a run already" in again.stderr
-    assert again.stderr.count("\n") == 1
-    data = json.loads(drift_agents("--reference", "trust", "--control", "--resume", "--json", *options).stdout)
+    status, output, error = drift_agents("--fail-below", "success=0.9")
+    assert status == 1, error
+    assert "Before the first drift: 2 episodes" in output
+    assert "With memory minus without it" in output
+    assert error.endswith("trust: `success` should be at least 0.9. Received 0.667\n")
+    again = drift_agents()[2]
+    assert "holds a run already" in again
+    assert again.count("\n") == 1
+    data = json.loads(drift_agents("--resume", "--json")[1])
     assert data["agents"]["trust"]["after"]["success"]["mean"] == 0
     assert data["worth"]["trust"]["after"]["success"]["mean"] == -100
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--", "no-such-agent"], "no-such-agent: there is no such program in PATH"),
-        ([], "should be given after `--`, or `--reference`"),
-        (["--reference", "lok"], "no reference agent is called 'lok', did you mean 'look'?"),
-        (["--fail-below", "winning=1", "--", "true"], "should be success, score"),
-        (["--shell", "--", "echo", "x"], "should stand with a command of one word"),
-        (["--home", "his", "--", "true"], "should be run or mine"),
-        (["--env", "NO_SUCH_KEY", "--", "true"], "should name a variable that is set"),
-        (["--wrap", "no-such-docker run", "--", "mine"], "no-such-docker: there is no such program in PATH"),
-        (["--seed-memory", ".", "--episodes", "0", "--", "true"], "0 is not in the range"),
-        (["--schedule", "repository/nothing", "--", "true"], "repository/nothing"),
-        (["--schedule", "frozen_lake/explicit", "--", "true"], "should be a schedule of DriftRepository-v0"),
-    ],
-)
-def test_wrong_usage_is_one_line(tmp_path: Path, words: Sequence[str], message: str) -> None:
-    done = check_coder(*words, cwd=tmp_path)
-    assert done.returncode in (1, 2)
-    assert message in " ".join(done.stderr.replace("│", "").split())
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_interruption_ends_the_agent_and_keeps_what_is_finished(tmp_path: Path, schedule: str) -> None:
