@@ -292,6 +292,33 @@ def test_the_desk_has_the_database_beside_the_calls_and_the_drift_marked(
     assert errors(browser) == []
 
 
+def test_an_issue_has_its_diff_and_the_log_of_the_checks(
+    browser: WebDriver, tmp_path: Path, contrasts: Contrasts
+) -> None:
+    experiment = load_experiment(
+        {
+            "name": "repository",
+            "schedules": ["repository/implicit:unit"],
+            "agents": {"memory": "vanilla", "verifier": "glove", "policy": "planner"},
+            "seeds": 1,
+            "rounds": 2,
+        }
+    )
+    run_experiment(experiment, tmp_path / "run", trace="all")
+    open_page(browser, f"{write_page(tmp_path / 'run').as_uri()}#0/2/0")
+    WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".frame .desk"))
+    assert texts(browser, ".frame .desk .drifted") == ["drift: unit is now 1, was 0"]
+    assert texts(browser, ".frame .desk .hint") == ["Nothing was written."]
+    assert texts(browser, ".decision dd")[0].startswith("write_file("), "the path stands for the call"
+    press(browser, Keys.END)
+    assert texts(browser, ".frame .desk pre.log") == ["checks passed"]
+    changed = [text.splitlines() for text in texts(browser, ".frame .desk pre.diff")]
+    assert any(line.startswith(("+", "-")) for lines in changed for line in lines)
+    assert texts(browser, ".frame .desk .refused"), "a line of the refused submission is gone"
+    assert [entry for entry in contrasts() if entry[0] < READABLE] == []
+    assert errors(browser) == []
+
+
 def test_a_fact_has_its_time_line(browser: WebDriver, tmp_path: Path, contrasts: Contrasts) -> None:
     experiment = load_experiment(
         {

@@ -17,6 +17,7 @@ function drawFrame(view) {
   if (state && typeof state.position === 'number' && 'goal_position' in view.knobs) return drawCar(state, view);
   const calls = state && (state.calls || state.made);
   if (Array.isArray(calls) && 'answer' in state) return drawDesk({ records: {}, request: (state.requests || []).at(-1), ...state, calls }, view);
+  if (state && state.written && 'submitted' in state) return drawRepository(state, view);
   if (state && Array.isArray(state.heard) && state.question) return drawFacts(state, view);
   return drawPage(view);
 }
@@ -136,10 +137,48 @@ function drawDesk(state, view) {
   for (const [id, fields] of Object.entries(state.records)) right.append(recordTable(id, fields, old[id]));
   if (!Object.keys(state.records).length) right.append(make('p', { class: 'hint' }, 'Nothing was looked up.'));
   desk.append(make('p', { class: 'request' }, state.request));
-  const drifted = Object.entries(view.knobs).filter(([name, value]) => view.before && JSON.stringify(view.before[name]) !== JSON.stringify(value));
-  for (const [name, value] of drifted) desk.append(make('p', { class: 'drifted' }, `drift: ${name} is now ${JSON.stringify(value)}, was ${JSON.stringify(view.before[name])}`));
+  for (const text of describeDrift(view)) desk.append(make('p', { class: 'drifted' }, text));
   desk.append(make('div', { class: 'columns' }, left, right));
   return desk;
+}
+
+/** An issue of a repository: the diff of what was written, the log of the checks, and what a drift has changed. */
+function drawRepository(state, view) {
+  const drawn = make('div', { class: 'desk', role: 'group', 'aria-label': 'repository', tabindex: 0 });
+  drawn.append(make('p', { class: 'request' }, `#${state.number} ${state.issue}`));
+  for (const text of describeDrift(view)) drawn.append(make('p', { class: 'drifted' }, text));
+  const known = textsBefore(view.trail, state.written);
+  for (const [path, text] of Object.entries(state.written)) drawn.append(make('h4', {}, text === null ? `${path} (deleted)` : path), diff(known.get(path), text ?? ''));
+  if (!Object.keys(state.written).length) drawn.append(make('p', { class: 'hint' }, 'Nothing was written.'));
+  const answer = state.answer || {}, read = answer.text ?? (answer.files || []).join('\n');
+  if (read) drawn.append(make('h4', {}, `Read: ${answer.path ?? 'the paths of all files'}`), make('pre', {}, read));
+  if (state.log) drawn.append(make('h4', {}, `Log of the checks, ${state.corrections} corrections, ${state.reruns} reruns`), make('pre', { class: state.log.startsWith('checks passed') ? 'log' : 'log refused' }, state.log));
+  return drawn;
+}
+
+/** Earlier texts of written files that differ from the present ones, where they were read or submitted in this episode. */
+function textsBefore(trail, written) {
+  const seen = new Map();
+  for (const state of trail.map(text => JSON.parse(text))) {
+    const { path, text } = state.answer || {};
+    if (text !== undefined && !(path in state.written)) seen.set(path, text);
+    for (const [one, content] of Object.entries(state.submitted || {})) if (content !== written[one]) seen.set(one, content ?? '');
+  }
+  return seen;
+}
+
+/** Lines that are new, and those of an earlier text that are gone, each with its sign; order within the text counts not. */
+function diff(before, after) {
+  const old = (before ?? '').split('\n').filter(Boolean), now = after.split('\n').filter(Boolean), block = make('pre', { class: 'diff' });
+  for (const line of old) if (!now.includes(line)) block.append(make('span', { class: 'refused' }, `- ${line}\n`));
+  for (const line of now) block.append(old.includes(line) ? `  ${line}\n` : make('span', { class: before === undefined ? '' : 'done' }, `+ ${line}\n`));
+  return block;
+}
+
+/** The knobs that a drift has changed, in words. */
+function describeDrift(view) {
+  const drifted = Object.entries(view.knobs).filter(([name, value]) => view.before && JSON.stringify(view.before[name]) !== JSON.stringify(value));
+  return drifted.map(([name, value]) => `drift: ${name} is now ${JSON.stringify(value)}, was ${JSON.stringify(view.before[name])}`);
 }
 
 const RENAMED = { workspace: 'office', orthodontist: 'dentist', cubby: 'locker', intolerance: 'allergy', supervisor: 'manager', residence: 'address' };

@@ -49,7 +49,7 @@ function whyMissing(cell, episode) {
 }
 
 function decision(step) {
-  const facts = [['action', step.action]];
+  const facts = [['action', briefAction(step.action)]];
   if (step.reply !== undefined) facts.push(['answered', step.reply]);
   facts.push(['led to', outcomeText(step.outcome)], ['reward', number(step.reward)]);
   return list(facts, 'decision');
@@ -76,10 +76,21 @@ function thoughtBlock(step) {
   return block;
 }
 
-/** A state in a few words: of a desk, whose states have all that was shown before, the number of calls and the last answer. */
+/** An action in a few words: of a call that writes a file, the path alone. */
+function briefAction(text) {
+  const call = callOf(text);
+  return call && call.tool === 'write_file' ? `write_file(${call.arguments.path})` : text;
+}
+
+/** A state in a few words: of a desk, the number of calls and the last answer; of a repository, the files that were written. */
 function brief(text) {
   let state = null;
   try { state = JSON.parse(text); } catch { return text; /* a page */ }
+  if (state && state.written && 'submitted' in state) {
+    const { accepted, log, path, files, ...rest } = state.answer || {};
+    const told = accepted !== undefined ? log : path ? `${path} was read` : files ? 'the paths of all files' : Object.entries(rest).map(one => one.join(': ')).join(', ');
+    return `#${state.number}, written: ${Object.keys(state.written).join(', ') || 'nothing'}; ${told || 'no answer yet'}`;
+  }
   const calls = state && (state.calls || state.made);
   return Array.isArray(calls) && 'answer' in state ? `after ${calls.length} calls: ${JSON.stringify(state.answer)}` : text;
 }
@@ -96,7 +107,7 @@ function list(facts, name) {
 
 function verdictBlock(title, verdict) {
   const facts = [];
-  if (verdict.about) facts.push(['about', `${brief(verdict.about[0])}, action ${verdict.about[1]}`]);
+  if (verdict.about) facts.push(['about', `${brief(verdict.about[0])}, action ${briefAction(verdict.about[1])}`]);
   facts.push(['surprise', verdict.surprise ? 'yes' : 'no']);
   if (verdict.statistic !== undefined) facts.push(['statistic', number(verdict.statistic)]);
   if (verdict.probed) facts.push(['probes', probeText(verdict.probed)]);
@@ -119,7 +130,7 @@ function probeText(probed) {
 
 function goneText(gone) {
   if (gone.state === undefined) return `record ${gone.id}`;
-  return `record ${gone.id}: ${brief(gone.state)}, action ${gone.action}, led to ${outcomeText(gone.outcome)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
+  return `record ${gone.id}: ${brief(gone.state)}, action ${briefAction(gone.action)}, led to ${outcomeText(gone.outcome)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
 }
 
 /** The records of a prompt as a table; a weight stands there where memory gave one below 1. */
@@ -134,7 +145,7 @@ function recalled(lines, ids) {
       if (!found) continue;
       const detail = /score ([^;]+); seen (once|\S+ times); last at step (-?\d+)(; verified)?(?:; recalled with weight ([^;]+))?/.exec(found[4]) || [];
       const times = detail[2] === 'once' ? '1' : (detail[2] || '').replace(' times', '');
-      rows.push([where, brief(found[1]), JSON.parse(found[2]), brief(found[3]), times, detail[3] || '', detail[5] || '1', detail[4] ? 'yes' : '']);
+      rows.push([where, brief(found[1]), briefAction(JSON.parse(found[2])), brief(found[3]), times, detail[3] || '', detail[5] || '1', detail[4] ? 'yes' : '']);
     }
   }
   if (!rows.length) return make('p', { class: 'hint' }, 'Memory had nothing to say.');
