@@ -71,6 +71,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["belief", "detectors", "experience", "injection", "verify_map"],
         ["readers"],
         [
+            "coders",
             "coverage",
             "glove_figures",
             "learned_reader",
