@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,8 @@ PAPERS, CHOICES = "docs/research/papers.md", "docs/research/choices.md"
 PICTURES = ROOT / "docs" / "pictures"
 ONE_SETTING, UNTESTABLE = "one setting", "untestable"
 LEVEL = 0.05
+MORE = 0.1
+"""So much more of the variance two choices have to explain than one, to be named."""
 
 
 class JudgedClaim(NamedTuple):
@@ -167,7 +170,7 @@ def _tabulate(judged: Sequence[JudgedClaim], verdict: str) -> str:
                 (_paper(paper, PAPERS), name, f"{claim.here}; {claim.no_choices}", MISSING, as_code(claim.command))
             )
         else:
-            link = f"[{len(found.results)}]({relative_to(CHOICES, PAPERS)}#{paper.name.lower()})"
+            link = f"[{_counts(found)}]({relative_to(CHOICES, PAPERS)}#{paper.name.lower()})"
             rows.append(
                 (
                     _paper(paper, PAPERS),
@@ -177,16 +180,14 @@ def _tabulate(judged: Sequence[JudgedClaim], verdict: str) -> str:
                     as_code(f"python -m research choices {claim.id}"),
                 )
             )
-    return tabulate_rows(("paper", "claim", "here", "combinations", "command"), rows)
+    return tabulate_rows(("paper", "claim", "here", "for / against / open", "command"), rows)
 
 
 def _describe(found: ClaimVerdict, p: float | None) -> str:
     """What a claim comes to, in words."""
     unit = found.play.unit
-    counts = ", ".join(f"{found.count(says)} {says}" for says in (FOR, AGAINST, OPEN) if found.count(says))
     text = f"{found.play.says}: {_span(found.middle.effect, unit)}{_corrected_p(p)} in the middle, "
-    text += f"{_number(found.results[0].effect.mean, unit)} to {_number(found.results[-1].effect.mean, unit)} {unit}; "
-    text += f"{counts}; n {found.n}"
+    text += f"{_number(found.results[0].effect.mean, unit)} to {_number(found.results[-1].effect.mean, unit)} {unit}"
     if found.verdict in (DEPENDS, UNDECIDED) and (deciding := _deciding(found)):
         text += f". On {deciding}"
     if found.verdict == DEPENDS:
@@ -194,25 +195,62 @@ def _describe(found: ClaimVerdict, p: float | None) -> str:
     return text
 
 
+def _counts(found: ClaimVerdict) -> str:
+    """How many combinations are for, against and open, of how many, and with how many instances."""
+    counts = " / ".join(str(found.count(says)) for says in (FOR, AGAINST, OPEN))
+    return f"{counts} of {found.planned}, n {found.n}"
+
+
 def _deciding(found: ClaimVerdict) -> str:
-    """The choice that explains most of the effects' variance, with the mean effect of its values."""
-    by_choice = {}
-    for choice in found.results[0].combination.values:
-        groups: dict[str, list[CombinationResult]] = {}
-        for result in found.results:
-            groups.setdefault(result.combination.values[choice], []).append(result)
-        means = {value: float(np.mean([one.effect.mean for one in own])) for value, own in groups.items()}
-        total = float(np.mean([one.effect.mean for one in found.results]))
-        spread = sum(len(own) * (means[value] - total) ** 2 for value, own in groups.items())
-        by_choice[choice] = (spread, means, groups)
-    choice, (spread, means, groups) = max(by_choice.items(), key=lambda item: item[1][0])
-    if spread == 0:
+    """The strongest choice with the mean effect of each of its values, and the strongest two where they say more."""
+    choices = list(found.results[0].combination.values)
+    one = max((_share(found, [choice]) for choice in choices), key=lambda group: group.share)
+    if one.share <= 0:
         return ""
-    parts = [
-        f"{value} {_number(means[value], found.play.unit)} ({sum(one.says == FOR for one in own)} of {len(own)} for)"
-        for value, own in groups.items()
-    ]
-    return f"*{choice}*: {', '.join(parts)}"
+    parts = [_tell(group, found.play.unit) for group in one.groups]
+    text = f"{one.label}: {', '.join(parts)}"
+    two = max((_share(found, pair) for pair in combinations(choices, 2)), key=lambda group: group.share, default=one)
+    if two.share >= one.share + MORE:
+        low, high = (_tell(two.groups[place], found.play.unit) for place in (0, -1))
+        text += f"; {two.label}: from {low} to {high}"
+    return text
+
+
+class _Grouping(NamedTuple):
+    """Combinations by the values of one choice or of two.
+
+    Args:
+        label: the choices, and how much they explain.
+        share: of the variance of the effects, as the adjusted R squared: more values explain more by chance.
+        groups: the results that have the same values, by their mean effect.
+    """
+
+    label: str
+    share: float
+    groups: list[tuple[str, list[CombinationResult]]]
+
+
+def _share(found: ClaimVerdict, choices: Sequence[str]) -> _Grouping:
+    """How much of the effects' variance choices explain."""
+    groups: dict[str, list[CombinationResult]] = {}
+    for result in found.results:
+        groups.setdefault(" with ".join(result.combination.values[one] for one in choices), []).append(result)
+    effects = np.array([one.effect.mean for one in found.results])
+    total = float(((effects - effects.mean()) ** 2).sum())
+    rest = sum((one.effect.mean - _mean_effect(own)) ** 2 for own in groups.values() for one in own)
+    freedom = len(effects) - len(groups)
+    share = 1 - rest * (len(effects) - 1) / (total * freedom) if total and freedom and len(groups) > 1 else 0.0
+    label = f"{' with '.join(f'*{one}*' for one in choices)} ({share:.0%} of the variance)"
+    return _Grouping(label, share, sorted(groups.items(), key=lambda group: _mean_effect(group[1])))
+
+
+def _mean_effect(results: Sequence[CombinationResult]) -> float:
+    return float(np.mean([one.effect.mean for one in results]))
+
+
+def _tell(group: tuple[str, Sequence[CombinationResult]], unit: str) -> str:
+    values, own = group
+    return f"{values} {_number(_mean_effect(own), unit)} ({sum(one.says == FOR for one in own)} of {len(own)} for)"
 
 
 def _tabulate_one_setting(judged: Sequence[JudgedClaim]) -> str:
@@ -223,12 +261,20 @@ def _tabulate_one_setting(judged: Sequence[JudgedClaim]) -> str:
             HOLDS if one.claim.holds == "yes" else REFUTED,
             one.claim.here,
             f"{one.claim.environment}; n {one.claim.n}",
+            MISSING if one.found is None else _played(one.found),
             as_code(one.claim.command),
         )
         for one in judged
         if one.verdict == ONE_SETTING
     ]
-    return tabulate_rows(("paper", "claim", "in one setting", "here", "environment", "command"), rows)
+    return tabulate_rows(
+        ("paper", "claim", "in one setting", "here", "environment", "combinations played", "command"), rows
+    )
+
+
+def _played(found: ClaimVerdict) -> str:
+    """How many combinations are played, with how many instances."""
+    return f"{len(found.results)} of {found.planned}" + (f", n {found.n}" if found.results else "")
 
 
 def _tabulate_untestable(judged: Sequence[JudgedClaim]) -> str:
@@ -247,17 +293,16 @@ def _tabulate_curves(judged: Sequence[JudgedClaim]) -> str:
         if found is None or not found.results:
             continue
         unit, first, last = found.play.unit, found.results[0].effect.mean, found.results[-1].effect.mean
-        played = f"{len(found.results)}" if found.verdict is not None else f"{len(found.results)} of {found.planned}"
         rows.append(
             (
                 f"`{claim.id}`: {claim.claim}",
                 found.play.says,
                 f"**{verdict}**" if found.verdict is not None else "not all played",
-                "/".join(str(found.count(says)) for says in (FOR, AGAINST, OPEN)),
+                " / ".join(str(found.count(says)) for says in (FOR, AGAINST, OPEN)),
                 f"{_span(found.middle.effect, unit)}{_corrected_p(p)}",
                 f"{_number(first, unit)} to {_number(last, unit)} {unit}",
                 _deciding(found) or MISSING,
-                f"{played}, n {found.n}" + (f" ({found.play.fewer})" if found.play.fewer else ""),
+                _played(found) + (f" ({found.play.fewer})" if found.play.fewer else ""),
             )
         )
     picture = ""
@@ -268,11 +313,11 @@ def _tabulate_curves(judged: Sequence[JudgedClaim]) -> str:
         "claim",
         "effect",
         "verdict",
-        "for/against/open",
+        "for / against / open",
         "middle",
         "range",
-        "widest choice, mean effect by value",
-        "combinations",
+        "strongest choice, mean effect by value",
+        "combinations played",
     )
     return picture + tabulate_rows(head, rows)
 

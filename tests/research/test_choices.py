@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -155,10 +156,34 @@ def test_p_values_are_corrected_for_the_claims_of_a_paper() -> None:
     assert pages._corrected(judged("a", oldest=5.0), family["a"]) == verdicts.HOLDS
 
 
-def test_the_middle_of_two_is_the_lower_one_and_the_widest_choice_has_the_mean_of_each_value() -> None:
-    found = judged("a", oldest=5.0, newest=9.0)
-    assert found.middle.effect.mean == 5.0
-    assert pages._deciding(found) == "*order*: oldest 5 (1 of 1 for), newest 9 (1 of 1 for)"
+def test_the_middle_of_two_is_the_lower_one() -> None:
+    assert judged("a", oldest=5.0, newest=9.0).middle.effect.mean == 5.0
+
+
+def test_the_strongest_choice_has_the_mean_of_each_value() -> None:
+    """Here `order` moves the effect by 4 and `records` by 1; beside them nothing does."""
+    found = crossed(lambda order, records, matching: 4 * order + records)
+    assert pages._deciding(found).startswith("*order* (93% of the variance): a 0 (4 of 4 for), b 4 (4 of 4 for)")
+
+
+def test_two_choices_are_named_where_only_both_together_matter() -> None:
+    found = crossed(lambda order, records, matching: 9 * order * records)
+    assert pages._deciding(found).endswith(
+        "*order* with *records* (100% of the variance): from a with a 0 (2 of 2 for) to b with b 9 (2 of 2 for)"
+    )
+    assert pages._deciding(crossed(lambda *_: 7.0)) == ""
+
+
+def crossed(effect: Callable[[int, int, int], float]) -> verdicts.ClaimVerdict:
+    """A claim with all combinations of three choices of two values."""
+    results = []
+    for places in product((0, 1), repeat=3):
+        values = dict(zip(("order", "records", "matching"), ("ab"[place] for place in places), strict=True))
+        mean = effect(*places)
+        estimate = Estimate(mean, mean, mean, 30)
+        results.append(verdicts.CombinationResult(model.Combination(values, {}), estimate, "for", (mean,) * 30))
+    results.sort(key=lambda one: one.effect.mean)
+    return verdicts.ClaimVerdict("a", model.ClaimPlay.model_validate(PLAY), tuple(results), 8, verdicts.HOLDS)
 
 
 def row(phase: str, number: int, score: float, probes: int) -> dict[str, Any]:
