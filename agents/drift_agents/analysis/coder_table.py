@@ -6,11 +6,10 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from rich.table import Table
+from typing import Any, NamedTuple
 
 from drift_agents.analysis.runs import describe_interval, estimate
+from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.coder.runner import CONTROL, log_of
 from drift_agents.experiment.folder import read_manifest
@@ -38,24 +37,37 @@ def stale_share(lines: Sequence[Line]) -> float:
     return 100 * (said - present) / said if said else math.nan
 
 
-MEASURES: Mapping[str, tuple[str, Callable[[Sequence[Line]], float]]] = {
-    "first_try": ("first\ntry %", mean_of_field("first_try", 100)),
-    "one_rerun": ("one\nrerun %", mean_of_field("one_rerun", 100)),
-    "success": ("solved\n%", mean_of_field("success", 100)),
-    "score": ("score\n%", mean_of_field("score", 100)),
-    "corrections": ("correc-\ntions", mean_of_field("corrections")),
-    "reruns": ("reruns", mean_of_field("reruns")),
-    "stale": ("stale\n%", stale_share),
-    "still_believed": ("be-\nlieved %", mean_of_field("still_believed", 100)),
-    "seconds": ("seconds", mean_of_field("seconds")),
-    "tokens_in": ("tokens\nin", mean_of_field("tokens_in")),
-    "tokens_out": ("tokens\nout", mean_of_field("tokens_out")),
-    "cost": ("cost", mean_of_field("cost")),
-}
-"""Figures an episode, by name: the head of the column, and the mean of lines."""
+class Figure(NamedTuple):
+    """A figure of episodes.
 
-_WITH_INTERVALS = ("first_try", "score")
-"""Figures whose intervals stand in the table; those of the others would make it too wide, and stand in the data."""
+    Args:
+        head: of its column.
+        measure: its mean over lines.
+        digits: after the point.
+        has_interval: whether the table shows its interval; those of all would make it too wide, and stand in the data.
+    """
+
+    head: str
+    measure: Callable[[Sequence[Line]], float]
+    digits: int = 0
+    has_interval: bool = False
+
+
+MEASURES: Mapping[str, Figure] = {
+    "first_try": Figure("first\ntry %", mean_of_field("first_try", 100), 0, True),
+    "one_rerun": Figure("one\nrerun %", mean_of_field("one_rerun", 100)),
+    "success": Figure("solved\n%", mean_of_field("success", 100)),
+    "score": Figure("score\n%", mean_of_field("score", 100), 0, True),
+    "corrections": Figure("correc-\ntions", mean_of_field("corrections"), 2),
+    "reruns": Figure("reruns", mean_of_field("reruns"), 2),
+    "stale": Figure("stale\n%", stale_share),
+    "still_believed": Figure("be-\nlieved %", mean_of_field("still_believed", 100)),
+    "seconds": Figure("seconds", mean_of_field("seconds"), 1),
+    "tokens_in": Figure("tokens\nin", mean_of_field("tokens_in")),
+    "tokens_out": Figure("tokens\nout", mean_of_field("tokens_out")),
+    "cost": Figure("cost", mean_of_field("cost"), 3),
+}
+"""Figures an episode, by name."""
 
 LIMITS = ("success", "score", "first_try", "one_rerun")
 """What `--fail-below` takes, as shares of 1."""
@@ -87,7 +99,7 @@ def measure(lines: Sequence[Line], name: str) -> Estimate:
         lines: of an agent.
         name: one of `MEASURES`.
     """
-    return estimate([MEASURES[name][1](some) for some in _by_seed(lines).values()])
+    return estimate([MEASURES[name].measure(some) for some in _by_seed(lines).values()])
 
 
 def _by_seed(lines: Sequence[Line]) -> dict[int, list[Line]]:
@@ -108,7 +120,7 @@ def split_lines(lines: Sequence[Line]) -> dict[str, list[Line]]:
 def compare_control(lines: Sequence[Line], control: Sequence[Line], name: str) -> Estimate:
     """A figure with memory minus the one without it, in pairs of repositories, with its interval."""
     ours, theirs = (
-        {seed: MEASURES[name][1](some) for seed, some in _by_seed(played).items()} for played in (lines, control)
+        {seed: MEASURES[name].measure(some) for seed, some in _by_seed(played).items()} for played in (lines, control)
     )
     return estimate([value - theirs[seed] for seed, value in ours.items() if seed in theirs])
 
@@ -136,40 +148,25 @@ def describe_coders(coders: Mapping[str, Sequence[Line]]) -> dict[str, Any]:
 def tabulate_coders(coders: Mapping[str, Sequence[Line]]) -> list[Table]:
     """A table for each part of the lifetime, and one of what memory is worth where there is a control."""
     tables = []
-    shown = [name for name in MEASURES if any(measure(lines, name).n for lines in coders.values())]
+    shown = {name: MEASURES[name] for name in MEASURES if any(measure(lines, name).n for lines in coders.values())}
+    parts = {name: split_lines(lines) for name, lines in coders.items()}
     for part in (BEFORE, AFTER):
-        parts = {name: split_lines(lines).get(part, []) for name, lines in coders.items()}
-        if not any(parts.values()):
-            continue
-        first = next(iter(filter(None, parts.values())))
-        episodes = len(first) // len(_by_seed(first))
-        table = _start_table(
-            f"{part.title()} the first drift: {episodes} episodes", [MEASURES[one][0] for one in shown]
-        )
-        for name, lines in parts.items():
-            table.add_row(name, *(_write(measure(lines, one), one in _WITH_INTERVALS) for one in shown))
-        tables.append(table)
-    if worth := describe_coders(coders)["worth"]:
-        table = _start_table("With memory minus without it", ["solved %", "score %"])
-        for name, found in worth.items():
-            for part in found:
-                other = split_lines(coders[f"{name}{CONTROL}"])[part]
-                values = [compare_control(split_lines(coders[name])[part], other, one) for one in ("success", "score")]
-                table.add_row(f"{name}, {part}", *map(_write, values))
-        tables.append(table)
-    return tables
+        found = {name: lines[part] for name, lines in parts.items() if part in lines}
+        if found:
+            episodes = max(len(some) // len(_by_seed(some)) for some in found.values())
+            title = f"{part.title()} the first drift: {episodes} episodes"
+            tables.append(Table(title, ("agent", *(one.head for one in shown.values()))))
+            for name, some in found.items():
+                tables[-1].add(name, *(_write(measure(some, key), one) for key, one in shown.items()))
+    worth = Table("With memory minus without it", ("agent", "solved %", "score %"))
+    for name, lines in parts.items():
+        for part, others in parts.get(f"{name}{CONTROL}", {}).items():
+            gains = [compare_control(lines.get(part, []), others, one) for one in ("success", "score")]
+            worth.add(f"{name}, {part}", *(format_difference(one) for one in gains))
+    return [*tables, worth] if worth.rows else tables
 
 
-def _start_table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", padding=(0, 0, 0, 1), box=None)
-    table.add_column("agent", overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
-def _write(value: Estimate, has_interval: bool = True) -> str:
-    if not value.n:
-        return "-"
-    mean, low, high = (f"{one:.0f}" if abs(one) >= 10 else f"{one:.2g}" for one in value[:3])
-    return f"{mean} [{low}, {high}]" if has_interval and value.n > 1 else mean
+def _write(value: Estimate, figure: Figure) -> str:
+    if figure.has_interval:
+        return format_estimate(value, figure.digits)
+    return format_plain(value.mean, figure.digits) if value.n else MISSING

@@ -86,6 +86,7 @@ def _check_coder(
     if shell and len(command or ()) != 1:
         raise refuse("--shell", "should stand with a command of one word, in quotes", command)
     from drift_agents.analysis.coder_table import LIMITS, describe_coders, measure, read_coders, tabulate_coders
+    from drift_agents.analysis.table import print_table
     from drift_agents.cli.run import ProgressBars
     from drift_agents.errors import UnknownNameError
     from drift_agents.experiment.coder.place import KEEP, CodingAgent, check_placeholders, find_program, make_reference
@@ -138,7 +139,7 @@ def _check_coder(
     else:
         console = make_console()
         for table in tabulate_coders(coders):
-            console.print(table)
+            print_table(console, table)
         print(f"next: drift-agents report {out} --html; drift-agents inspect {out}")
     for line in below:
         typer.echo(line, err=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.coder_table import compare_control, describe_coders, measure, tabulate_coders
+from drift_agents.analysis.table import print_table
 from rich.console import Console
 
 
@@ -45,8 +46,10 @@ def test_the_table_fits_a_terminal() -> None:
     console = Console(width=100)
     with console.capture() as capture:
         for table in tabulate_coders({"mine": MINE, "mine without memory": CONTROL}):
-            console.print(table)
+            print_table(console, table)
     text = capture.get()
     assert "Before the first drift: 2 episodes" in text
     assert "With memory minus without it" in text
-    assert "…" not in text
+    assert "continued" not in text, "in one part"
+    assert "100 (all 2)" in text
+    assert "mine, after" in text

@@ -16,6 +16,7 @@ from drift_agents.experiment.coder.git import make_repository
 from drift_agents.experiment.coder.place import CoderPlace, CodingAgent
 from drift_agents.experiment.coder.process import CommandLimits
 from drift_agents.experiment.coder.world import CoderWorld
+from drift_agents.experiment.folder import write_parts
 from drift_envs.checks import is_number
 
 _SHOWN = 20_000
@@ -65,8 +66,8 @@ class LifetimeFolder:
         (self._own / "output").mkdir(parents=True, exist_ok=True)
         lines = list(_whole_lines(self.lines))
         done = [json.loads(line)["seed"] for line in lines].count(self._seed)
-        _write(self.lines, lines)
-        _write(self.steps, list(_whole_lines(self.steps))[:done])
+        write_parts(self.lines, lines)
+        write_parts(self.steps, list(_whole_lines(self.steps))[:done])
         if not done:
             remove_folder(self.memory(0))
             (self.memory(0)).mkdir(parents=True)
@@ -95,11 +96,6 @@ def _whole_lines(path: Path) -> Iterator[str]:
     if path.exists():
         with open(path, encoding="utf-8", newline="\n") as file:
             yield from (line for line in file if line.endswith("\n"))
-
-
-def _write(path: Path, lines: Sequence[str]) -> None:
-    path.with_suffix(".part").write_text("".join(lines), "utf-8")
-    os.replace(path.with_suffix(".part"), path)
 
 
 def play_lifetime(
