@@ -363,17 +363,19 @@ def _evidence(
     epilog=f"Example: {PROGRAM} tables",
 )
 def _tables() -> None:
-    """Compute the numbers of README, board, map and tools from the lines in results; fill the papers' tables.
+    """Compute the numbers of README, board, map, tools and coders from the lines in results; fill the papers' tables.
 
-    Draws the pictures of README, the map, GLOVE's results and the specification curves.
+    Draws the pictures of README, the map, GLOVE's results, check-coder and the specification curves.
     """
     from research.choices.pages import write_choices
+    from research.coders.page import write_coders
     from research.coverage import write_coverage
     from research.glove_figures import write_page
     from research.tools_results import write_results
     from research.verify_map.pages import write_tables
 
-    for path in dict.fromkeys((*write_tables(), *write_results(), *write_coverage(), *write_choices(), write_page())):
+    written = (*write_tables(), *write_results(), *write_coverage(), *write_choices(), *write_coders(), write_page())
+    for path in dict.fromkeys(written):
         print(f"wrote {path}")
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -25,15 +26,11 @@ from research.coders.play import CONDITIONS, EPISODES, RESULTS, read_lines
 from research.pictures import PlotFile, make_folder, mark_drifts, style_of, write_panels
 from research.verify_map.pages import ROOT, fill_page
 
-PAGES: Mapping[str, Sequence[str]] = {
-    "docs/research/coders.md": (),
-    "docs/check_coder.md": (),
-    "docs/research/when_to_verify.md": ("map-picture", "map", "winners", "curves-picture", "curves", "ranks"),
-}
-"""By page, its tables that other modules fill."""
+PAGES = ("docs/research/coders.md", "docs/check_coder.md", "docs/research/when_to_verify.md")
+"""Pages with tables whose names begin with `coders-`; other modules fill the others."""
 PICTURES = ROOT / "docs" / "pictures"
 
-DRIFTS = (20, 40)
+DRIFT = 20
 PRICE = 1 / 12
 """Of a rerun, where a table does not say it."""
 PRICES = {"0": 0.0, "1/12": PRICE, "1/3": 1 / 3}
@@ -79,13 +76,13 @@ def by_seed(lines: pd.DataFrame, agent: str, measure: Measure) -> pd.Series:
         agent: whose.
         measure: what.
     """
-    some = lines[(lines["agent"] == agent) & (lines["episode"] >= DRIFTS[0])]
+    some = lines[(lines["agent"] == agent) & (lines["episode"] >= DRIFT)]
     return measure(some).groupby(some["seed"]).mean().dropna()
 
 
 def stale_by_seed(lines: pd.DataFrame, agent: str) -> pd.Series:
     """The percentage of statements that are not the present convention alone, of each repository."""
-    some = lines[(lines["agent"] == agent) & (lines["episode"] >= DRIFTS[0])].groupby("seed")
+    some = lines[(lines["agent"] == agent) & (lines["episode"] >= DRIFT)].groupby("seed")
     said = some["memory_size"].sum()
     return (100 * (said - some["present_statements"].sum()) / said).dropna()
 
@@ -216,9 +213,12 @@ def _tabulate_condition(lines: pd.DataFrame) -> Table:
 def render_coders(root: Path = ROOT) -> dict[Path, str]:
     """The pages with the tables that the lines give."""
     tables = make_tables(read_all(root / RESULTS.relative_to(ROOT)))
-    return {
-        root / page: fill_page((root / page).read_text("utf-8"), tables, page, kept) for page, kept in PAGES.items()
-    }
+    pages = {}
+    for page in PAGES:
+        text = (root / page).read_text("utf-8")
+        others = re.findall(r"<!-- table ((?!coders-)[a-z0-9-]+) -->", text)
+        pages[root / page] = fill_page(text, tables, page, others)
+    return pages
 
 
 def write_coders(root: Path = ROOT) -> list[Path]:
@@ -240,7 +240,7 @@ def _draw(lines: Lines, folder: Path) -> list[PlotFile]:
     score_title, stale_title = "Score, %", "Statements that are not the present convention, %"
     first = [(lines["explicit"], score_title, score()), (lines["explicit"], stale_title, _stale)]
     later = [(lines[name], NAMES[name], score()) for name in ("both", "flaky-30", "lag-10")]
-    titles = ("Conventions that the files show change after issues 20 and 40", "Score in percent")
+    titles = ("Conventions that the files show change after issue 20", "Score in percent")
     return [
         write_panels(titles[0], _panels(first), 2, folder, "check_coder", columns=2),
         write_panels(titles[1], _panels(later), 3, folder, "coders"),
@@ -266,6 +266,6 @@ def _panels(shown: Sequence[tuple[pd.DataFrame, str, Measure]]) -> Callable[[Seq
                         marker=style.mark, markevery=(number, 8), markersize=4, linewidth=1.4, label=agent,
                     )  # fmt: skip
             axis.set(title=title, xlabel="issue", ylim=(-4, 104))
-            mark_drifts(axis, [(at, f"drift-{place}") for place, at in enumerate(DRIFTS, 1)])
+            mark_drifts(axis, [(DRIFT, "drift")])
 
     return draw

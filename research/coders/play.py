@@ -38,8 +38,8 @@ from drift_envs.schedule.model import Schedule
 from research.verify_map.pages import ROOT
 
 RESULTS = ROOT / "research" / "results" / "coders"
-EPISODES, ATTEMPTS = 60, 3
-SEEDS = 30
+EPISODES, ATTEMPTS = 40, 3
+"""As `check-coder` has them: conventions change after 20 episodes."""
 COUNTS = (
     "first_try", "one_rerun", "success", "corrections", "reruns", "memory_size", "present_statements",
     "mixed_statements",
@@ -185,14 +185,15 @@ def read_lines(condition: str, folder: Path = RESULTS) -> pd.DataFrame:
         raise EvidenceError(f"{path}: cannot be read: {error}") from error
 
 
-def _store(condition: str, lines: list[dict[str, Any]], folder: Path) -> None:
+def store(condition: str, lines: list[dict[str, Any]], folder: Path) -> None:
     """Add lines to the file of a condition, which is replaced at once; those of other content are dropped."""
     content = describe_content(condition)
     stored = read_lines(condition, folder)
     found = pd.concat([stored[stored["content"] == content], pd.DataFrame(lines).assign(content=content)])
     counts = dict.fromkeys(("seed", "episode", *COUNTS), "int16")
     found = found.astype({**counts, "still_believed": "float32", "agent": str, "content": str})
-    found = found.sort_values(["agent", "seed", "episode"], kind="stable", ignore_index=True)
+    key = ["agent", "seed", "episode"]
+    found = found.drop_duplicates(key).sort_values(key, kind="stable", ignore_index=True)
     part = folder / f"{condition}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -211,6 +212,12 @@ def _play(job: tuple[str, int]) -> tuple[str, list[dict[str, Any]]]:
     return job[0], play_instance(*job)
 
 
+def list_missing(seeds: int, folder: Path = RESULTS) -> list[tuple[str, int]]:
+    """The conditions and seeds that are not stored, by seed."""
+    stored = {name: _list_stored(name, folder) for name in CONDITIONS}
+    return [(name, seed) for seed in range(seeds) for name in CONDITIONS if seed not in stored[name]]
+
+
 def play_missing(seeds: int, jobs: int, tell: Callable[[str], None], folder: Path = RESULTS) -> None:
     """Play what is not stored. It can be stopped at any time, and goes on where it was.
 
@@ -220,11 +227,10 @@ def play_missing(seeds: int, jobs: int, tell: Callable[[str], None], folder: Pat
         tell: receives progress.
         folder: of the lines.
     """
-    stored = {name: _list_stored(name, folder) for name in CONDITIONS}
-    missing = [(name, seed) for seed in range(seeds) for name in CONDITIONS if seed not in stored[name]]
+    missing = list_missing(seeds, folder)
     with get_context("spawn").Pool(jobs) as pool:
         # The conditions of a seed stay in one process, which checks equal submissions once.
         played = pool.imap_unordered(_play, missing, chunksize=len(CONDITIONS))
         for done, (condition, lines) in enumerate(played, 1):
-            _store(condition, lines, folder)
+            store(condition, lines, folder)
             tell(f"{done} of {len(missing)} instances")

@@ -54,7 +54,7 @@ OF_NETWORK = ("newest 5", "newest one", "overwrite", "forget(2)", "GLOVE(1)")
 """The rules that it was played with; the last one probes."""
 MEMORIES = "belief"
 """The family of `rules.yaml` with the memories of papers."""
-OF_OTHERS = ("tools-board", "tau2-evidence", "tau2-board", "tau2-schedules")
+OF_OTHERS = ("tools-board", "tau2-evidence", "tau2-board", "tau2-schedules", "coders-row")
 """Tables on these pages that other modules fill."""
 
 SECTIONS = {
