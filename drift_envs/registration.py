@@ -282,7 +282,6 @@ IDS: dict[str, EnvParts] = {
         ".conventions:REPOSITORY_KNOBS",
         30,
         arguments={"held_out": None},
-        build=".env:build",
     ),
     "DriftBfcl-v0": _with_tasks("bfcl", ".env:BfclTools", ".interface:BFCL_KNOBS", 50, extra="bfcl"),
     "DriftTau2-v0": _with_tasks("tau2", ".env:Tau2Tools", ".interface:TAU2_KNOBS", 50, extra="tau2"),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from drift_envs.checks import check_integer
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
-from drift_envs.recurring_tasks import TaskEpisode
+from drift_envs.recurring_tasks import MOST_TASKS, TaskEpisode
 
 Setting = TypeVar("Setting", bound=Hashable)
 Task = TypeVar("Task", bound=Hashable)
@@ -69,6 +69,8 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
     """Whether responses to the same state can have different scores."""
     repeats_lost: ClassVar[bool] = False
     """Whether the score of carried plans counts lost actions."""
+    loses_all: ClassVar[bool] = False
+    """Whether another probability of lost actions counts as another response to all of them."""
 
     def __init__(self, source: KnobSource, limit: int) -> None:
         self._source = source
@@ -191,7 +193,10 @@ class RecurringTasksOracle(ABC, Generic[Setting, Task]):
             found.append(self._carried[key])
         carried = _mean([self._score(one, *lost) for one in found])
         differing, compared = sum(one.differing for one in found), sum(one.compared for one in found)
-        return ChangeEffect(differing / compared if compared else 0.0, before, carried, after, carried)
+        magnitude = differing / compared if compared else 0.0
+        if self.loses_all and lost[0] != lost[1]:
+            magnitude = 1.0
+        return ChangeEffect(magnitude, before, carried, after, carried)
 
     def _lost(self, tick: int) -> float:
         """The probability that an action is lost."""
@@ -261,6 +266,11 @@ class CommandOracle(EpisodeOracle[Setting, Task]):
     @abstractmethod
     def _make_setting(self, place: int, knobs: Mapping[str, Value]) -> Setting:
         """A place under knob values."""
+
+    def _positions(self, place: int, count: int) -> list[int]:
+        """The positions of the recurring tasks in a place that has `count`."""
+        pool = self._pool(place)
+        return list(range(count)) if pool is None else [number % MOST_TASKS for number in pool]
 
     def setting(self, tick: int) -> Setting:
         """The place at a tick, under its knobs.

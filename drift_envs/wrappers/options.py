@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -101,7 +102,8 @@ def build_with_tasks(parts: EnvParts, schedule: Source, options: WrapperOptions,
     """Build an environment whose recurring tasks can all be done for a reward of 1.0 in every phase.
 
     Args:
-        parts: the declaration of the environment, whose class takes `pool`, `order`, `conditions` and `affected`.
+        parts: the declaration of the environment, whose class takes `pool` and `order`; also `conditions` and
+            `affected`, unless every task can be done under all knobs.
         schedule: the schedule, or `None`.
         options: the shared options.
         arguments: those of the environment's class.
@@ -114,10 +116,12 @@ def build_with_tasks(parts: EnvParts, schedule: Source, options: WrapperOptions,
     if schedule is None:
         return options.wrap(env_class(options.base_mode(None), **arguments), None)
     checked, conditions = load_with_conditions(schedule, parts, arguments)
+    own = dict(arguments)
+    if "conditions" in signature(env_class).parameters:
+        own |= {"conditions": conditions, "affected": not checked.control}
     tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
-    own = {**tasks, **arguments, "conditions": conditions, "affected": not checked.control}
     try:
-        return options.wrap(env_class(options.base_mode(checked), **own), checked)
+        return options.wrap(env_class(options.base_mode(checked), **{**tasks, **own}), checked)
     except KnobError as error:  # of a name that only the environment knows
         raise ScheduleError([Problem(checked.name, None, "drifts", str(error))]) from error
 

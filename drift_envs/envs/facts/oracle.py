@@ -22,7 +22,6 @@ from drift_envs.invented_words import read_words
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
-from drift_envs.recurring_tasks import MOST_TASKS
 
 
 class FactsOracle(CommandOracle[FactsModel, int]):
@@ -121,8 +120,7 @@ class FactsOracle(CommandOracle[FactsModel, int]):
         return setting.world
 
     def _tasks(self, setting: FactsModel) -> list[int]:
-        pool = self._pool(setting.world)
-        return list(range(FACTS_OF_A_WORLD)) if pool is None else [number % MOST_TASKS for number in pool]
+        return self._positions(setting.world, FACTS_OF_A_WORLD)
 
     def _task_value(self, setting: FactsModel, task: int, lost: float) -> float:
         return 1.0

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,8 +31,6 @@ from drift_envs.knobs import KnobTable
 from drift_envs.recurring_tasks import CommandEnv, NumberedTasks, TaskSequence, take_turns
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.tool_calls import CHARACTERS
-from drift_envs.wrappers.drift import Source
-from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
 
 MAX_LENGTH = 400_000
 """No observation is longer: everything that can be written and submitted, and one answer."""
@@ -313,26 +310,6 @@ def draw_issues(project: int, count: int, seed: int, without: tuple[int, ...] = 
     if len(left) < count:
         raise ArgumentError(f"`pool` should be at most {len(left)}, the issues of a project. Received {count}")
     return tuple(left[:count])
-
-
-def build(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
-    """Build the environment.
-
-    Args:
-        parts: the declaration of the environment.
-        schedule: the schedule, or `None`.
-        options: the shared options.
-        arguments: those of `Repository`.
-
-    Raises:
-        ArgumentError: if the schedule sets the same as an argument.
-        ScheduleError: if the schedule cannot be used.
-    """
-    if schedule is None:
-        return options.wrap(Repository(options.base_mode(None), **arguments), None)
-    checked, _ = load_with_conditions(schedule, parts, arguments)
-    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
-    return options.wrap(Repository(options.base_mode(checked), **{**tasks, **arguments}), checked)
 
 
 WIDTH, HEIGHT = 960, 720

@@ -13,9 +13,8 @@ from drift_envs.envs.repository.episode import ATTEMPTS, SUBMIT, RepositoryEpiso
 from drift_envs.envs.repository.issues import ISSUES_OF_A_PROJECT, kind_of
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, Response
+from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
-from drift_envs.recurring_tasks import MOST_TASKS
 
 Setting = tuple[int, Conventions, float, float]
 """The number of the project, its conventions, `flaky` and `rerun_price`."""
@@ -50,6 +49,7 @@ class RepositoryOracle(CommandOracle[Setting, int]):
     place_knob = "project"
     read_by = ()
     compares_scores = True
+    loses_all = True
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class RepositoryOracle(CommandOracle[Setting, int]):
             action: the action.
             tick: the tick.
         """
-        true, flaky = self._respond(state, action, tick), self.setting(tick)[2]
+        true, flaky = self._respond(state, action, tick), self._lost(tick)
         if not flaky or not is_submission(str(action)):
             return (Response(*true, 1.0),)
         episode = self._restore(state, tick)
@@ -124,22 +124,11 @@ class RepositoryOracle(CommandOracle[Setting, int]):
             state, action, t1
         )
 
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does; another `flaky` changes the response to all submissions.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        found = super().effect(t0, t1)
-        return found if self.setting(t0)[2] == self.setting(t1)[2] else found._replace(magnitude=1.0)
-
     def _place(self, setting: Setting) -> int:
         return setting[0]
 
     def _tasks(self, setting: Setting) -> list[int]:
-        pool = self._pool(setting[0])
-        return list(range(ISSUES_OF_A_PROJECT)) if pool is None else [number % MOST_TASKS for number in pool]
+        return self._positions(setting[0], ISSUES_OF_A_PROJECT)
 
     def _task_value(self, setting: Setting, task: int, lost: float) -> float:
         _, _, flaky, price = setting
@@ -150,6 +139,10 @@ class RepositoryOracle(CommandOracle[Setting, int]):
         survives, is_same = is_right(old[1], new[1], kind_of(task)), old[1] == new[1]
         score = self._task_value(new, task, 0.0) if old[2] else 1.0 - new[2]
         return Carried(score if survives else 0.0, STEPS, 0 if is_same else 1, STEPS)
+
+    def _lost(self, tick: int) -> float:
+        """The probability that a right submission is refused."""
+        return self.setting(tick)[2]
 
     def _restore(self, state: Any, tick: int) -> RepositoryEpisode:
         """An episode at a state, under the conventions of the tick."""

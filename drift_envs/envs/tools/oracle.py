@@ -22,7 +22,7 @@ from drift_envs.envs.tools.episode import (
 from drift_envs.envs.tools.requests import ServiceRequest, find_goal, list_requests, score
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, completion_probability
+from drift_envs.oracle.base import completion_probability
 from drift_envs.oracle.recurring import Carried, CommandOracle
 
 SAMPLE = 30
@@ -50,6 +50,7 @@ class DeskOracle(CommandOracle[Desk, ServiceRequest]):
 
     compares_scores = True
     repeats_lost = True
+    loses_all = True
     place_knob = "shop"
     read_by = DESK_KNOBS
 
@@ -90,16 +91,6 @@ class DeskOracle(CommandOracle[Desk, ServiceRequest]):
         for call in shown.calls:
             episode.act(call)
         return (episode.calls, episode.records) == (shown.calls, shown.records)
-
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does; another probability of lost calls changes all responses.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        found = super().effect(t0, t1)
-        return found if self._lost(t0) == self._lost(t1) else found._replace(magnitude=1.0)
 
     def _place(self, setting: Desk) -> int:
         return setting.database.number
