@@ -1,4 +1,4 @@
-"""Tables of stored lines of the experiments whose agents call tools: `tools` and `edv-tau2`.
+"""Tables of stored lines of the experiments whose agents call tools: `tools`, `edv-tau2` and that of the repository.
 
 * `STUDIES` - where the lines stand, and how agents are called
 * `write_results` - fills the tables of the pages
@@ -83,6 +83,28 @@ STUDIES: Mapping[str, ToolStudy] = {
             ("consensus", "glove", "direct", "edv", "planner"): "EDV's team, GLOVE",
         },
     ),
+    "repository": ToolStudy(
+        "research/results/repository",
+        {
+            ("none", "none", "direct", "solo", "planner"): "no memory",
+            **{
+                (memory, verifier, "direct", "solo", "planner"): f"{name}{rule}"
+                for memory, name in (
+                    ("vanilla", "oldest five"),
+                    ("vanilla(k=1, order=newest)", "newest one"),
+                    ("memory_bank", "MemoryBank"),
+                    ("voyager", "Voyager"),
+                    ("generative_agents", "Generative Agents"),
+                )
+                for verifier, rule in (
+                    ("none", ""),
+                    ("overwrite", ", overwrite"),
+                    ("forget", ", forget(2)"),
+                    ("glove", ", GLOVE"),
+                )
+            },
+        },
+    ),
 }
 """By the name with which those of its tables begin."""
 
@@ -145,13 +167,17 @@ def make_tables(evidence: EvidenceTable, study: str) -> dict[str, str]:
 def tabulate_schedules(evidence: EvidenceTable, rows: Mapping[Key, str]) -> Table:
     """By agent and schedule, the mean score after the first drift in percent, with a 95 % interval over instances.
 
+    Schedules without a drift have the mean over all episodes.
+
     Args:
         evidence: the lines.
         rows: names of agents, in their order.
     """
+    cells = _cells_of(evidence)
     is_after = evidence.episodes["phase"].to_numpy() > 0
+    is_after |= (np.bincount(cells, is_after) == 0)[cells]
     scores = 100 * evidence.episodes["score"][is_after]
-    return _tabulate(evidence, scores.groupby(_cells_of(evidence)[is_after]).mean(), rows)
+    return _tabulate(evidence, scores.groupby(cells[is_after]).mean(), rows)
 
 
 def tabulate_calls(evidence: EvidenceTable, rows: Mapping[Key, str]) -> Table:
@@ -173,7 +199,7 @@ def _cells_of(evidence: EvidenceTable) -> np.ndarray:
 def _tabulate(evidence: EvidenceTable, values: pd.Series, rows: Mapping[Key, str]) -> Table:
     frame = evidence.cells.assign(agent=evidence.keys, value=values)
     schedules = sorted(set(frame["schedule"]))
-    table = Table("", ("agent", *(name.removeprefix("tools/") for name in schedules)))
+    table = Table("", ("agent", *(name.removeprefix("tools/").removeprefix("repository/") for name in schedules)))
     order = {key: place for place, key in enumerate(rows)}
     agents = sorted(
         set(frame["agent"]),

@@ -48,7 +48,11 @@ def table_of(page: str, name: str) -> str:
     return page.partition(f"<!-- table {name} -->")[2].partition("<!-- end -->")[0]
 
 
-@pytest.mark.parametrize(("experiment", "study"), [("tools", "tools"), ("edv-tau2", "tau2")])
+@pytest.mark.parametrize(
+    ("experiment", "study"),
+    [("tools", "tools"), ("edv-tau2", "tau2"), (str(ROOT / "research/experiments/repository.yaml"), "repository")],
+    ids=["tools", "tau2", "repository"],
+)
 def test_every_agent_of_the_experiment_has_a_name(experiment: str, study: str) -> None:
     cells = [cell for cell in plan_cells(load_experiment(experiment)) if cell.reference is None]
     keys = {(*cell.labels[:2], *cell.decision.labels, cell.labels[2]) for cell in cells}
