@@ -144,7 +144,11 @@ def _play_episode(
     place.prepare(stored.repository, start)
     task, log, usage = write_task(world.issue, agent.keep), "", dict[str, float]()
     files = before = place.read_submission()
-    remembered = _hide(_join(place.read_memory()), agent.secrets)
+
+    def note_here(text: str) -> None:
+        note(f"{agent.name}, episode {episode}: {text}")
+
+    remembered = _hide(_join(place.read_memory(note_here)), agent.secrets)
     seconds, ends, steps = 0.0, list[str](), list[dict[str, Any]]()
     with stored.open_output(episode) as output:
         while not world.is_over:
@@ -156,13 +160,13 @@ def _play_episode(
             if end.left and not end.stopped:
                 ends[-1] = f"{ends[-1]}{', ' if ends[-1] else ''}left {end.left} processes behind"
             if ends[-1]:
-                note(f"{agent.name}, episode {episode}, attempt {len(ends)}: {ends[-1]}")
+                note_here(f"attempt {len(ends)}: {ends[-1]}")
             add_usage(usage, place.read_usage())
             files, previous = place.read_submission(), files
             log = world.submit(files)
             shown = _diff(previous, files, agent.secrets)
             steps.append(_step(world, len(ends), told, shown, log, remembered))
-    texts = place.read_memory()
+    texts = place.read_memory(note_here)
     line = {
         **world.describe(), "steps": len(ends), "ended": "terminated" if world.success else "truncated",
         "success": world.success, "score": world.score, **world.counts, "seconds": round(seconds, 3),
@@ -170,7 +174,7 @@ def _play_episode(
     }  # fmt: skip
     target = stored.memory(episode + 1)
     if not rules.is_control and not _keep(place, start, target):
-        note(f"{agent.name}, episode {episode}: what it keeps is too large; memory stays as it was")
+        note_here("what it keeps is too large; memory stays as it was")
     stored.add(line, {"episode": episode, "seed": world.seed, "task": world.issue, "steps": steps, "closing": []})
     if not rules.is_control and episode:
         remove_folder(start)

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import resources
@@ -39,6 +39,7 @@ _HOMES = {
 """Where programs keep files of a user: variables, and the folders of the run's home."""
 _HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
 _NOT_SUBMITTED = (".git", "__pycache__")
+_SHORTEST_KEY = 6
 _MOST_SUBMITTED, _MOST_MEMORY = 2**21, 2**22
 """Bytes of the files that are submitted, and of those in which statements are counted; what comes after is left out."""
 
@@ -78,8 +79,8 @@ class CodingAgent(NamedTuple):
 
     @property
     def secrets(self) -> list[str]:
-        """The values of the variables that are handed on."""
-        return [os.environ[name] for name in self.env if os.environ.get(name)]
+        """The values of the variables that are handed on; shorter ones, as `1`, are no keys."""
+        return [os.environ[name] for name in self.env if len(os.environ.get(name, "")) >= _SHORTEST_KEY]
 
 
 def make_reference(name: str) -> CodingAgent:
@@ -208,15 +209,21 @@ class CoderPlace:
 
         return read_files(self.work, is_submitted, _MOST_SUBMITTED)
 
-    def read_memory(self) -> dict[str, str]:
-        """The texts of what is kept: files of the work tree, Markdown of the home, what the memory's command prints."""
+    def read_memory(self, note: Callable[[str], None]) -> dict[str, str]:
+        """The texts of what is kept: files of the work tree, Markdown of the home, what the memory's command prints.
+
+        Args:
+            note: receives how the memory's command failed, if it did.
+        """
         found = read_files(self.work, self._agent.keeps, _MOST_MEMORY)
         if not self._agent.has_own_home:
             at_home = read_files(self._home, lambda path: "node_modules" not in path, _MOST_MEMORY, ending=".md")
             found |= {f"~/{path}": text for path, text in at_home.items()}
         if self._agent.memory_command:
             with tempfile.TemporaryFile() as output:
-                self._run([*self._wrap(), "sh", "-c", self._agent.memory_command], output)
+                end = self._run([*self._wrap(), "sh", "-c", self._agent.memory_command], output)
+                if end.stopped or end.status:
+                    note(f"the memory's command: {end.stopped or f'exit status {end.status}'}")
                 output.seek(0)
                 found["memory command"] = output.read().decode(errors="replace")
         return found

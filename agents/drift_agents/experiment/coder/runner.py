@@ -10,8 +10,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import math
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,6 +67,8 @@ class CoderRun:
     seed_memory: Path | None = None
 
     def __post_init__(self) -> None:
+        if not 0 < self.time_limit < math.inf:
+            raise ArgumentError(f"`time_limit` should be above 0. Received {self.time_limit:g}")
         names = [agent.name for agent in self.agents]
         for name in names:
             if not _NAME.fullmatch(name) or names.count(name) > 1:
@@ -167,7 +171,8 @@ def run_coders(
                         play_lifetime(agent, world, rules, stored, progress.note, partial(progress.advance, agent.name))
                     _write_trace(folder, agent.name, world, stored)
         except OSError as error:
-            raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
+            where = error.filename or f"{folder} or {tempfile.gettempdir()}"
+            raise ExperimentError(f"{where}: cannot be used: {error.strerror or error}") from error
         rows: list[dict[str, Any]] = []
         for agent, _ in run.players:
             read = {"schedules": {}, "players": []} if not rows else {**manifest, "players": []}

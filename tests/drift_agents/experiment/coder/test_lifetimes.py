@@ -232,6 +232,12 @@ def test_usage_and_a_memory_service_are_read(tmp_path: Path, schedule: str) -> N
     assert lines[0]["present_statements"] >= 6
 
 
+def test_a_memory_service_that_fails_is_noted(tmp_path: Path, schedule: str) -> None:
+    agent = CodingAgent("mine", ("true",), memory_command="echo none; exit 3")
+    _, notes = play(tmp_path / "run", schedule, agent, episodes=1)
+    assert notes == ["mine, episode 0: the memory's command: exit status 3"] * 2
+
+
 def test_statements_of_what_is_kept_are_counted(tmp_path: Path, schedule: str) -> None:
     (lines,), _ = play(tmp_path / "run", schedule, script("cat CONTRIBUTING.md >> MEMORY.md"), episodes=3)
     assert lines[0]["former_statements"] == lines[0]["mixed_statements"] == 0

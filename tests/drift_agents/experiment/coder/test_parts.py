@@ -34,6 +34,7 @@ LIMITS = CommandLimits(1.0, 2**20)
         (["--wrap", "docker run 'x", "--", "true"], "--wrap: should be words of a command (No closing quotation)"),
         (["--", "true", "{tsk}"], "no placeholder is called 'tsk', did you mean 'task'?"),
         (["--keep", "notes/memory.md", "--", "true"], "at the top of the work tree, without `/`, and not .git"),
+        (["--time-limit", "nan", "--", "true"], "`time_limit` should be above 0. Received nan"),
         (["--keep", "*", "--", "true"], "Received '*'"),
         (["--seed-memory", "file", "--", "true"], "file: should be a folder of files that --keep names"),
         (["--seed-memory", ".", "--episodes", "0", "--", "true"], "0 is not in the range"),
@@ -148,6 +149,12 @@ def test_the_last_statement_about_a_convention_is_what_is_believed() -> None:
     found = count_statements(world, {"MEMORY.md": "use fegege\nno: use fitunu"})
     assert (found["present_statements"], found["still_believed"]) == (1, 0.0)
     assert count_statements(world, {})["still_believed"] is None
+
+
+def test_short_values_that_are_handed_on_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-12345")
+    monkeypatch.setenv("USE_BEDROCK", "1")
+    assert CodingAgent("mine", ("true",), env=("MY_KEY", "USE_BEDROCK", "NOT_SET")).secrets == ["sesame-12345"]
 
 
 def test_reference_agents_are_programs() -> None:
