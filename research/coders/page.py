@@ -21,6 +21,7 @@ from drift_agents.cli.check_coder import REFERENCES
 from drift_agents.errors import EvidenceError
 from drift_agents.experiment.folder import write_text
 
+from drift_envs.envs.repository.episode import CORRECTION
 from drift_envs.metrics import Estimate
 from research.coders.play import CONDITIONS, EPISODES, RESULTS, read_lines
 from research.pictures import PlotFile, make_folder, mark_drifts, style_of, write_panels
@@ -58,7 +59,7 @@ def score(price: float = PRICE) -> Measure:
     """The score in percent, for a price of reruns."""
 
     def measure(lines: pd.DataFrame) -> pd.Series:
-        return 100 * lines["success"] * (1 - lines["corrections"] / 3 - price * lines["reruns"]).clip(lower=0)
+        return 100 * lines["success"] * (1 - CORRECTION * lines["corrections"] - price * lines["reruns"]).clip(lower=0)
 
     return measure
 

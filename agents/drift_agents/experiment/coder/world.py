@@ -15,14 +15,13 @@ from drift_agents.experiment.coder.git import RepositoryCommit
 from drift_agents.experiment.environments import make_env
 from drift_envs.envs.repository.checks import CheckResult, check, refuse_falsely
 from drift_envs.envs.repository.conventions import NAMED, Statement, read_statements
+from drift_envs.envs.repository.episode import CORRECTION
 from drift_envs.envs.repository.issues import Issue, apply_change
 from drift_envs.envs.repository.lifetime import ProjectLifetime
 from drift_envs.errors import StateError
 from drift_envs.schedule.model import Schedule
 
 _STREAM = 0xC0DE
-_CORRECTION = 1 / 3
-"""What a changed submission after a refused one costs."""
 
 
 class CoderWorld:
@@ -159,7 +158,7 @@ class CoderWorld:
         counts = self.counts
         if not self.success:
             return 0.0
-        return max(0.0, 1.0 - _CORRECTION * int(counts["corrections"]) - self._price * int(counts["reruns"]))
+        return max(0.0, 1.0 - CORRECTION * int(counts["corrections"]) - self._price * int(counts["reruns"]))
 
     def describe(self) -> dict[str, Any]:
         """Where the lifetime is, as a line of a log has it."""
