@@ -143,12 +143,13 @@ def _play_episode(
     make_repository(stored.repository, world.commits)
     place.prepare(stored.repository, start)
     task, log, usage = write_task(world.issue, agent.keep), "", dict[str, float]()
-    files = before = place.read_submission()
+    files = place.read_submission()
 
     def note_here(text: str) -> None:
         note(f"{agent.name}, episode {episode}: {text}")
 
-    remembered = _hide(_join(place.read_memory(note_here)), agent.secrets)
+    remembered = "\n".join(f"{path}:\n{text}" for path, text in place.read_memory(note_here).items())
+    remembered = _hide(remembered, agent.secrets)
     seconds, ends, steps = 0.0, list[str](), list[dict[str, Any]]()
     with stored.open_output(episode) as output:
         while not world.is_over:
@@ -170,7 +171,7 @@ def _play_episode(
     line = {
         **world.describe(), "steps": len(ends), "ended": "terminated" if world.success else "truncated",
         "success": world.success, "score": world.score, **world.counts, "seconds": round(seconds, 3),
-        **usage, **count_statements(world, texts), "stopped": ends, "changed_files": _count_changes(before, files),
+        **usage, **count_statements(world, texts), "stopped": ends,
     }  # fmt: skip
     target = stored.memory(episode + 1)
     if not rules.is_control and not _keep(place, start, target):
@@ -236,14 +237,6 @@ def _hide(text: str, secrets: Sequence[str]) -> str:
 def _cut(text: str) -> str:
     text = _UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\n[cut here]"
-
-
-def _join(texts: Mapping[str, str]) -> str:
-    return "\n".join(f"{path}:\n{text}" for path, text in texts.items())
-
-
-def _count_changes(before: Mapping[str, str], after: Mapping[str, str]) -> int:
-    return sum(before.get(path) != after.get(path) for path in {*before, *after})
 
 
 def count_statements(world: CoderWorld, texts: Mapping[str, str]) -> dict[str, Any]:

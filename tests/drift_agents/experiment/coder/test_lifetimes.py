@@ -195,8 +195,11 @@ def test_a_shell_reads_placeholders_as_variables(tmp_path: Path, schedule: str) 
 
 def test_an_agent_in_a_box_sees_its_place_and_ends_with_it(tmp_path: Path, schedule: str) -> None:
     """The command line of the page, with another file system around the place."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
+    if (
+        shutil.which("bwrap") is None
+        or subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False).returncode
+    ):
+        pytest.skip("bubblewrap is not installed, or not permitted")
     box: tuple[str, ...] = (
         "bwrap",
         "--ro-bind",
