@@ -269,7 +269,7 @@ def _look(shown: ShownRepository, actions: tuple[str, ...]) -> str:
         return reads.get(HISTORY, "")
     path = str(answer.get("path", ""))
     if path == HISTORY:
-        for line in str(answer["text"]).splitlines()[1:]:
+        for line in str(answer.get("text", "")).splitlines()[1:]:
             words = f" {line.rpartition(' (')[0]} "
             for one, call in reads.items():
                 stem = one.rpartition("/")[2].removesuffix(".py").replace("_", " ")
