@@ -127,7 +127,11 @@ def _check_coder(
                 bars.begin(agent, seeds * episodes)
             bars.advance(agent, 1)
 
-        run_coders(run, out, resume=resume, fresh=fresh, progress=CoderProgress(bars.note, advance))
+        try:
+            run_coders(run, out, resume=resume, fresh=fresh, progress=CoderProgress(bars.note, advance))
+        except KeyboardInterrupt:
+            bars.note(f"what is finished stands in {out}: the same words with --resume go on")
+            raise
     coders = read_coders(out)
     below = [
         f"{agents[0].name}: `{rate}` should be at least {least:g}. Received {found:.3g}"

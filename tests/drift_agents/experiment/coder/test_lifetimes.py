@@ -309,5 +309,6 @@ def test_an_interruption_ends_the_agent_and_keeps_what_is_finished(tmp_path: Pat
         _, error = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in error
+    assert "the same words with --resume go on" in " ".join(error.split())
     assert not is_alive(int(pid.read_text()))
     assert len(log_of(tmp_path / "run", "mine").read_text().splitlines()) == 1
