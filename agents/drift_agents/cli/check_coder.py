@@ -89,7 +89,15 @@ def _check_coder(
     from drift_agents.analysis.table import print_table
     from drift_agents.cli.run import ProgressBars
     from drift_agents.errors import UnknownNameError
-    from drift_agents.experiment.coder.place import KEEP, CodingAgent, check_placeholders, find_program, make_reference
+    from drift_agents.experiment.coder.place import (
+        KEEP,
+        PLACEHOLDERS,
+        WRAP_PLACEHOLDERS,
+        CodingAgent,
+        check_placeholders,
+        find_program,
+        make_reference,
+    )
     from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, run_coders
 
     for variable in env or ():
@@ -103,13 +111,14 @@ def _check_coder(
             raise UnknownNameError("reference agent", one, REFERENCES)
     agents = [make_reference(one) for one in names]
     if command:
-        check_placeholders(command)
+        check_placeholders(command, PLACEHOLDERS)
         if not any("{task" in word for word in command):
             typer.echo("the command has neither {task} nor {task_file}: the agent is not told its issue", err=True)
         try:
             wrapped = tuple(shlex.split(wrap))
         except ValueError as error:
             raise refuse("--wrap", f"should be words of a command ({error})", wrap) from error
+        check_placeholders(wrapped, WRAP_PLACEHOLDERS)
         words = tuple(command) if shell and not wrapped else find_program(command, wrapped)
         own = CodingAgent(
             name or _name_of(command), words, shell, wrapped, memory_command, tuple(env or ()), home == "mine", kept

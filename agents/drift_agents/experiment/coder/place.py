@@ -29,9 +29,10 @@ KEEP = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".claude", ".codex",
 """What stays of the work tree, by default."""
 
 PLACEHOLDERS = ("task", "task_file", "log", "log_file", "usage_file")
+WRAP_PLACEHOLDERS = ("place", "work", "home")
 
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
-_WRAP_PLACEHOLDER = re.compile(r"\{(place|work|home)\}")
+_WRAP_PLACEHOLDER = re.compile(r"\{(" + "|".join(WRAP_PLACEHOLDERS) + r")\}")
 _HOMES = {
     "HOME": "", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state",
     "XDG_CACHE_HOME": ".cache", "XDG_RUNTIME_DIR": ".run", "CLAUDE_CONFIG_DIR": ".claude", "CODEX_HOME": ".codex",
@@ -110,15 +111,19 @@ def find_program(command: Sequence[str], wrap: Sequence[str] = ()) -> tuple[str,
     return tuple(words)
 
 
-def check_placeholders(command: Sequence[str]) -> None:
+def check_placeholders(words: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a word in braces that is nearly a placeholder.
+
+    Args:
+        words: of a command.
+        known: the placeholders that it can have.
 
     Raises:
         UnknownNameError: if there is one.
     """
-    for name in re.findall(r"(?<!\$)\{(\w+)\}", " ".join(command)):
-        if name not in PLACEHOLDERS and get_close_matches(name, PLACEHOLDERS):
-            raise UnknownNameError("placeholder", name, PLACEHOLDERS)
+    for name in re.findall(r"(?<!\$)\{(\w+)\}", " ".join(words)):
+        if name not in known and get_close_matches(name, known):
+            raise UnknownNameError("placeholder", name, known)
 
 
 class CoderPlace:

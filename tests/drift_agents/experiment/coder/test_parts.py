@@ -33,6 +33,7 @@ LIMITS = CommandLimits(1.0, 2**20)
         (["--wrap", "no-such-docker run", "--", "mine"], "no-such-docker: there is no such program in PATH"),
         (["--wrap", "docker run 'x", "--", "true"], "--wrap: should be words of a command (No closing quotation)"),
         (["--", "true", "{tsk}"], "no placeholder is called 'tsk', did you mean 'task'?"),
+        (["--wrap", "sh {wrok}", "--", "true"], "no placeholder is called 'wrok', did you mean 'work'?"),
         (["--keep", "notes/memory.md", "--", "true"], "at the top of the work tree, without `/`, and not .git"),
         (["--time-limit", "nan", "--", "true"], "`time_limit` should be above 0. Received nan"),
         (["--keep", "*", "--", "true"], "Received '*'"),
