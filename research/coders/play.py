@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -228,7 +229,8 @@ def play_missing(seeds: int, jobs: int, tell: Callable[[str], None], folder: Pat
         folder: of the lines.
     """
     missing = list_missing(seeds, folder)
-    with get_context("spawn").Pool(jobs) as pool:
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends them
+    with get_context("spawn").Pool(jobs, signal.signal, ignore) as pool:
         # The conditions of a seed stay in one process, which checks equal submissions once.
         played = pool.imap_unordered(_play, missing, chunksize=len(CONDITIONS))
         for done, (condition, lines) in enumerate(played, 1):
