@@ -106,7 +106,7 @@ def test_one_error_names_all_that_is_missing(
         monkeypatch.delitem(sys.modules, module)
     assert main(["record", "DriftHopper-v0", "--out", str(tmp_path / "a.mp4")]) == 1
     assert capsys.readouterr().err == (
-        "drift-envs: `imageio`, `imageio_ffmpeg`, `mujoco` are not installed, run "
+        "drift-envs: `imageio`, `imageio-ffmpeg`, `mujoco` are not installed, run "
         '`pip install ".[video,mujoco]"` in a checkout of drift-envs\n'
     )
 
