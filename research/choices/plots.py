@@ -9,17 +9,19 @@ from typing import Any, NamedTuple
 
 from research.choices.model import ChoiceStudy
 from research.choices.verdicts import AGAINST, FOR, OPEN, ClaimVerdict
-from research.pictures import PlotFile, write_panels
+from research.pictures import WIDTH, PlotFile, write_panels
 
 LOOKS = {FOR: ("#0072b2", "o"), AGAINST: ("#d55e00", "s"), OPEN: ("#4b5560", "D")}
 """Colour and mark of a combination by what it says."""
 _LABELS = 0.36
 """The share of a panel's width that the labels take."""
-_TITLE, _CURVE, _SPACE, _ROW, _GAP = 0.5, 1.7, 0.08, 0.125, 0.5
+_TITLE, _CURVE, _SPACE, _ROW, _GAP = 0.55, 1.9, 0.08, 0.16, 0.4
 """Inches of a panel's title, of its curve, between the curve and the choices, and of a choice's value; the gap between
 two choices, in values."""
 _LONGEST = 30
 """Characters of a label."""
+_SMALL, _LARGE = 6.5, 9.0
+"""Points of a label: in the narrow picture, and in the wide one, which pages show at two thirds of its size."""
 
 
 def picture_of(paper: str) -> str:
@@ -51,7 +53,7 @@ def draw_curves(paper: str, claims: Sequence[tuple[str, ClaimVerdict, ChoiceStud
         for panel, (name, found, _), own in zip(panels, claims, labels, strict=True):
             _draw_claim(panel, name, found, own, plot)
 
-    return write_panels(title_of(paper), draw, len(claims), folder, picture_of(paper), columns=3, height=plot + _TITLE)
+    return write_panels(title_of(paper), draw, len(claims), folder, picture_of(paper), columns=2, height=plot + _TITLE)
 
 
 class _Row(NamedTuple):
@@ -81,10 +83,11 @@ def _label_rows(found: ClaimVerdict, study: ChoiceStudy) -> list[_Row]:
 def _draw_claim(panel: Any, name: str, found: ClaimVerdict, rows: Sequence[_Row], plot: float) -> None:
     """A panel whose axes are `plot` inches high."""
     panel.set_axis_off()
+    size = _LARGE if panel.figure.get_figwidth() == WIDTH else _SMALL
     for says, (colour, mark) in LOOKS.items():  # for the legend, which is made of what is labelled in panels
         panel.plot([], [], color=colour, marker=mark, linestyle="none", label=says)
     counts = " / ".join(str(found.count(says)) for says in LOOKS)
-    panel.set_title(f"{fill(name, 58)}\n{found.verdict}: {counts}, n {found.n}", loc="left", fontsize=9)
+    panel.set_title(f"{fill(name, 58)}\n{found.verdict}: {counts}, n {found.n}", loc="left", fontsize=size + 1.5)
     curve = panel.inset_axes((_LABELS, 1 - _CURVE / plot, 1 - _LABELS, _CURVE / plot))
     curve.axhline(0, color="#4b5560", linewidth=0.8)
     for says, (colour, mark) in LOOKS.items():
@@ -101,7 +104,7 @@ def _draw_claim(panel: Any, name: str, found: ClaimVerdict, rows: Sequence[_Row]
     below = panel.inset_axes((_LABELS, 1 - (_CURVE + _SPACE) / plot - high, 1 - _LABELS, high), sharex=curve)
     for level, _, places in rows:
         below.plot(places, [level] * len(places), linestyle="none", marker="s", markersize=2.6, color="#000000")
-    below.set_yticks([row.level for row in rows], [row.label for row in rows], fontsize=6.5)
+    below.set_yticks([row.level for row in rows], [row.label for row in rows], fontsize=size)
     below.set_ylim(rows[-1].level + 0.5, -0.5)
     below.set_xticks([])
     below.tick_params(length=0)
