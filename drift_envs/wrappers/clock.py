@@ -181,20 +181,22 @@ class DriftClock:
         self.held = False
 
     def continue_time(self) -> bool:
-        """Begin an episode when time was not stopped and neither jumps nor restarts.
+        """Begin an episode when time is not held and does not jump; with `episode_step` do nothing.
 
         Returns:
             Whether the present values still hold.
         """
-        until = self.until
-        if self.unit == "episode":
+        until, unit = self.until, self.unit
+        if unit == "episode":
             self.start = self.resume
             self.resume += 1
-        else:
+        elif unit == "step":
             if self.stop < NEVER:
                 until = self.start + self.stop
             self.start += self.steps
             self.stop = until - self.start if until < NEVER else NEVER
+        else:
+            return False
         self.earlier += self.steps
         self.steps = 0
         self.episode += 1

@@ -39,7 +39,7 @@ from drift_envs.wrappers.effects import (
     permute_masks,
     wrong_action,
 )
-from drift_envs.wrappers.internal import layers, refuse_autoreset, restore_time_limits
+from drift_envs.wrappers.internal import is_own, layers, refuse_autoreset, restore_time_limits
 from drift_envs.wrappers.progress import ResumableWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -168,13 +168,12 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         self._oracle: Any = None
         self._notify = notify
         self._lost: set[tuple[int, str]] = set()  # ticks at which a knob was not what the schedule says
-        keeps, has_effects, notifies = binder.keeps, binder.effects is not None, notify != "none"
-        self._check_action = ActionCheck(env.action_space, not binder.is_foreign) if keeps else None
-        # Environments and wrappers of this package check actions themselves.
-        is_own = not keeps and all(type(layer).__module__.startswith("drift_envs.") for layer in layers(env))
-        # Otherwise a step has to apply the values that are due and nothing else, and a reset to advance the clock.
-        self._is_watched = not is_own or notifies or has_effects
-        self._is_plain = not (keeps or notifies or has_effects)
+        self._check_action = ActionCheck(env.action_space, not binder.is_foreign) if binder.keeps else None
+        self._shows_more = binder.effects is not None or notify != "none"
+        # Otherwise a step applies the values that are due and nothing else. Own environments check actions themselves.
+        self._is_watched = binder.keeps or self._shows_more or not is_own(env)
+        # Whether a reset without seed and options advances the clock and nothing else.
+        self._goes_on = False
         self._notified: Mapping[str, Value] | None = None
         self._time_warnings = TimeWarnings()
         self._move: TimeMove | None = None
@@ -210,11 +209,11 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         Raises:
             ArgumentError: if the seed or an option breaks a rule; the state is unchanged then.
         """
-        clock = self._clock
-        if seed is None and options is None and self._is_plain and clock.stop != NOT_RESET:
-            self._continue_time()
+        if self._goes_on and seed is None and options is None:
+            if not self._clock.continue_time():
+                self._begin_segment()
             return self.env.reset()
-        steps = clock.steps
+        steps = self._clock.steps
         try:
             return self._begin(seed, options)
         except Exception:
@@ -257,6 +256,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         if self._move is not None and (move is None or not move.hold):
             self.time_move = None
         clock.begin(jump)
+        self._find_what_goes_on()
         self._apply_first_values()
         if seed is not None and isinstance(self.unwrapped, TunableEnv):
             self.unwrapped.keep_tasks(not rewinds)  # if time continues, recurring tasks still recur
@@ -363,7 +363,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             leader: a wrapper with the same schedule.
         """
         self._leader = leader
-        self._is_plain = False
+        self._find_what_goes_on()
 
     def move_time(self, tick: int | None = None, phase: str | None = None, hold: bool = False) -> None:
         """Move time from the next episode on, whoever begins it: a program, or the autoreset of a vector environment.
@@ -391,9 +391,14 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
     @time_move.setter
     def time_move(self, move: TimeMove | None) -> None:
         self._move = move
-        binder = self._binder
-        is_special = binder.keeps or binder.effects is not None or self._notify != "none" or self._leader is not None
-        self._is_plain = move is None and not is_special
+        self._find_what_goes_on()
+
+    def _find_what_goes_on(self) -> None:
+        """Find whether the next reset has to look at anything, so that no reset looks for it."""
+        clock = self._clock
+        is_led = self._move is not None or self._leader is not None
+        is_special = self._binder.keeps or self._shows_more or is_led
+        self._goes_on = clock.episode >= 0 and not (is_special or clock.held)
 
     def save_own_progress(self) -> dict[str, Any]:
         """Seed of the timeline, clock, visited ticks and warnings.
@@ -489,7 +494,12 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         else:
             clock.stop = clock.until = NEVER
         if values is not clock.values:
-            self._set_values(values)
+            try:
+                self._set_knobs(values)
+            except (KnobError, DrivenKnobError) as error:
+                self._lose(values, error)
+                raise
+            clock.values = values
 
     def _start_walk(self) -> Iterator[tuple[int, Mapping[str, Value]]]:
         """Iterate over the segments from the next tick on.
@@ -518,13 +528,17 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         """Set the knobs to the values of the next transition."""
         try:
             self._set_knobs(values)
-        except KnobError:
-            self._lost.update((self._clock.next_tick, name) for name in values)
-            raise
-        except DrivenKnobError:
-            self._check_knobs()  # names the tick
+        except (KnobError, DrivenKnobError) as error:
+            self._lose(values, error)
             raise
         self._clock.values = values
+
+    def _lose(self, values: Mapping[str, Value], error: DriftEnvsError) -> None:
+        """Record that values could not be set, or raise an error that names the tick at which a knob was lost."""
+        if isinstance(error, DrivenKnobError):
+            self._check_knobs()  # names the tick
+        else:
+            self._lost.update((self._clock.next_tick, name) for name in values)
 
     def _reset_following(
         self, leader: DriftWrapper, seed: int | None, options: dict[str, Any] | None
@@ -568,7 +582,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             "_lost",
             "_time_warnings",
             "_move",
-            "_is_plain",
+            "_goes_on",
         )
         kept = {name: copy.copy(getattr(self, name)) for name in names}
         kept["_visited"] = VisitedTicks(list(self._visited.spans))
@@ -602,18 +616,16 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
             self._lost.update((tick, name) for name in self._timeline.names)
             raise
 
-    def _continue_time(self) -> None:
-        """Begin an episode without seed and options, at the cost of a few comparisons."""
+    def _begin_segment(self) -> None:
+        """Begin an episode whose first tick has other values, or follows the one before in no order."""
         clock = self._clock
-        if clock.held or clock.unit == "episode_step":
+        if clock.unit == "step":
+            self._apply_values()
+            return
+        if clock.unit == "episode_step":
             self._record_visits()
             clock.begin(NO_JUMP)
-            self._apply_first_values()
-        elif not clock.continue_time():
-            if clock.unit == "step":
-                self._apply_values()
-            else:
-                self._apply_first_values()
+        self._apply_first_values()
 
     def _key_after(self, seed: int | None) -> int:
         """The seed of the timeline: the new one, the present one, or the one that the environment drew."""
@@ -679,14 +691,15 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": copied(state.knobs)}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything except the oracle and the iterator over segments, which are made again when needed."""
+        """Everything except the oracle, the iterator over segments and the setter of knobs, which are made again."""
         shared = shared_arrays(self.unwrapped) if self._binder.drives_parts(self._timeline.names) else []
-        return {**self.__dict__, "_oracle": None, "_walk": None, "_shared": shared}
+        return {**self.__dict__, "_oracle": None, "_walk": None, "_set_knobs": None, "_shared": shared}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the attributes, and set again what the environment has lost where its constructor made the copy."""
         shared = state.pop("_shared")
         self.__dict__.update(state)
+        self._set_knobs = self._binder.set_knobs
         if self._binder.is_foreign:
             join_arrays(self.unwrapped, shared)
             self._binder.settle()

@@ -72,6 +72,11 @@ def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
         yield env
 
 
+def is_own(env: gym.Env[Any, Any]) -> bool:
+    """Whether an environment and all its wrappers are of this package, and so check actions and pay plain numbers."""
+    return all(type(layer).__module__.startswith("drift_envs.") for layer in layers(env))
+
+
 def refuse_autoreset(env: gym.Env[Any, Any]) -> None:
     """Refuse Gymnasium's `Autoreset` inside of what counts or holds time: its resets do not pass the outer wrapper.
 

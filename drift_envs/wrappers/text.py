@@ -22,7 +22,7 @@ from drift_envs.checks import check_reward, check_single
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Tunable, Value
 from drift_envs.registration import parts_of
-from drift_envs.wrappers.internal import InternalWrapper
+from drift_envs.wrappers.internal import InternalWrapper, is_own
 
 MOST_NUMBERS = 64
 """Observations with more numbers, such as pictures, have no text form."""
@@ -140,6 +140,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._describer = describer
+        self._read_reward: Callable[[Any], float] = float if is_own(env) else check_reward
         self._score = 0.0
         self._best: float | None = None
         self.observation_space = spaces.Text(describer.max_length, min_length=1, charset=describer.characters)
@@ -155,11 +156,11 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
             The state as text and `info`.
         """
         observation, info = self.env.reset(seed=seed, options=options)
-        if self._is_unchecked:
-            check_actions(self.env.action_space, self._describer.actions)
-            self._is_unchecked = False
         self._score = 0.0
         if self._best is None or seed is not None:
+            if self._is_unchecked:
+                check_actions(self.env.action_space, self._describer.actions)
+                self._is_unchecked = False
             self._best = self._describer.best_score(self._knobs_at_first())
         return self._describe(observation, info)
 
@@ -178,7 +179,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         if isinstance(action, str):
             action = read_action(self.env.action_space, action)
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._score = self._describer.score(self._score, check_reward(reward), terminated)
+        self._score = self._describer.score(self._score, self._read_reward(reward), terminated)
         text, extended = self._describe(observation, info)
         return text, reward, terminated, truncated, extended
 

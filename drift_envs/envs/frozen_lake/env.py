@@ -411,7 +411,7 @@ class LakeDescriber:
             score: the gold collected in this episode.
         """
         row, column = divmod(observation, self.env.ncol)
-        tile = self.env.map[row][column]
+        tile = self.env._map[row][column]
         return f'{{"cur_pos": [{row}, {column}], "tile_type": "{tile}", "gold_collected": {write_number(score)}}}'
 
     def task(self, best: float | None) -> str:
@@ -420,7 +420,7 @@ class LakeDescriber:
         Args:
             best: the highest score there is.
         """
-        lake = self.env.map
+        lake = self.env._map
         if self._cached_task[0] is not lake or self._cached_task[1] != best:
             starts, goals = _places(lake, "S"), _places(lake, "G")
             text = (
