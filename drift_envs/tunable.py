@@ -5,7 +5,8 @@ Places can turn bad when they are visited too often (`PoisonedEnv`), so that pro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from types import MethodType
 from typing import Any, ClassVar
 
 from drift_envs.errors import DrivenKnobError, KnobError
@@ -75,12 +76,27 @@ class TunableEnv:
         return {name: getattr(self, name) for name in self.knobs}
 
     def hold(self, names: Iterable[str]) -> None:
-        """Refuse from now on that these knobs are set as attributes; `set_knobs` still sets them.
+        """Refuse from now on that these knobs are set, as attributes or by `set_knobs`; `knob_setter` still sets them.
 
         Args:
             names: the knobs that a schedule drives.
         """
+        if self._held:
+            del self.set_knobs
         self._held = frozenset(names)
+        if self._held:  # in front of the method of the class, which a schedule calls at each step, unchecked
+            self.set_knobs = self._set_undriven  # type: ignore[method-assign]
+
+    @property
+    def knob_setter(self) -> Callable[[Mapping[str, Value]], None]:
+        """`set_knobs` for what drives the environment: sets driven knobs too."""
+        return MethodType(type(self).set_knobs, self)
+
+    def _set_undriven(self, values: Mapping[str, Value]) -> None:
+        """Set knobs from outside, none of which is driven."""
+        for name, value in values.items():
+            DrivenKnobError.refuse(self._held, name, value)
+        self.knob_setter(values)
 
     def set_knob(self, name: str, value: Any) -> None:
         """Set one knob by hand.

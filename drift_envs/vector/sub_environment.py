@@ -236,7 +236,7 @@ class SubEnvironmentAccess(Dynamics):
     def _frame(self, index: int) -> np.ndarray:
         """The frame of a sub-environment, by the single environment with its knobs and its state."""
         env: Any = self.single_env.unwrapped
-        env.set_knobs(self.envs[index].read_knobs())
+        env.knob_setter(self.envs[index].read_knobs())
         self.pose(env, index)
         frame: np.ndarray = env.render()
         return frame

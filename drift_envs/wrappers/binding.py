@@ -18,6 +18,7 @@ from drift_envs.errors import ArgumentError, DeclaredKnobsError, DrivenKnobError
 from drift_envs.knobs import KnobTable, Tunable, Value, freeze
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Knobs
+from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.effects import Effects, effect_knobs
 
 
@@ -134,18 +135,18 @@ class KnobBinder:
     @property
     def set_knobs(self) -> Callable[[Mapping[str, Value]], None]:
         """Sets knobs to canonical values, all at once: the environment's own `set_knobs` where it has all of them."""
-        return self._setter.set_knobs if self._effects is None else self._set_both
+        return self._setter if self._effects is None else self._set_both
 
     @property
-    def _setter(self) -> Any:
-        """What sets the environment's own knobs."""
-        return self._keeper if isinstance(self._keeper, DeclaredKnobs) else self._tunable
+    def _setter(self) -> Callable[[Mapping[str, Value]], None]:
+        """Sets the environment's own knobs."""
+        return knob_setter(self._keeper if isinstance(self._keeper, DeclaredKnobs) else self._tunable)
 
     def _set_both(self, values: Mapping[str, Value]) -> None:
         """Set knobs of the environment and of the effects."""
         own = {name: value for name, value in values.items() if name in self._own}
         if own:
-            self._setter.set_knobs(own)
+            self._setter(own)
         if self._effects is not None:
             self._effects.set_knobs({name: value for name, value in values.items() if name not in self._own})
 
@@ -153,6 +154,14 @@ class KnobBinder:
         """The value of every knob that is at work, read back."""
         own = self._tunable.read_knobs()
         return own if self._effects is None else {**own, **self._effects.read_knobs()}
+
+
+def knob_setter(tunable: Any) -> Callable[[Mapping[str, Value]], None]:
+    """What sets the knobs of an environment, driven ones too."""
+    setter: Callable[[Mapping[str, Value]], None] = (
+        tunable.knob_setter if isinstance(tunable, TunableEnv) else tunable.set_knobs
+    )
+    return setter
 
 
 def knob_table(env: gym.Env[Any, Any], schedule: Schedule | None = None) -> KnobTable:
@@ -263,7 +272,7 @@ class DeclaredKnobs:
         Args:
             values: canonical values, by knob.
         """
-        self._env.set_knobs(values)
+        knob_setter(self._env)(values)
         self._set.update(values)
 
     def has_changed(self) -> bool:
@@ -286,7 +295,7 @@ class DeclaredKnobs:
         """Set again what the environment has lost by a reset, or by being a copy that its constructor made."""
         lost = self._lost()
         if lost:
-            self._env.set_knobs({name: value for name, (value, _) in lost.items()})
+            knob_setter(self._env)({name: value for name, (value, _) in lost.items()})
         return False
 
     def settle(self) -> None:
@@ -300,7 +309,7 @@ class DeclaredKnobs:
         try:
             yield
         finally:
-            self._env.set_knobs(kept)
+            knob_setter(self._env)(kept)
 
     def _lost(self) -> dict[str, tuple[Value, Value]]:
         """The value that was set and the present one of each knob that does not have it."""

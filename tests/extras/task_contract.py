@@ -103,7 +103,7 @@ class TaskContract(RegisteredContract):
         oracle = env.get_wrapper_attr("oracle")
         state, *_ = env.step(oracle.action(state, tick))
         restored = gym.make(self.env_id, schedule=None, text=True)
-        restored.unwrapped.set_knobs(env.unwrapped.read_knobs())
+        restored.unwrapped.knob_setter(env.unwrapped.read_knobs())
         restored.reset(seed=0)
         restored.unwrapped.load_state(env.unwrapped.save_state())
         others = [copy.deepcopy(env), pickle.loads(pickle.dumps(env)), restored]

@@ -120,11 +120,11 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         self.reset()
         for kind, value in events:
             if kind == "set_knobs":
-                self.set_knobs(value)
+                self.knob_setter(value)
             else:
                 self.step(value)
         self._np_random, self.render_mode = random, mode
-        self.set_knobs(present)
+        self.knob_setter(present)
         self._start = copy.deepcopy(start)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -148,4 +148,4 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
         self.action_space, self.observation_space = state["spaces"]
         if state["episode"] is not None:
             self.load_state(state["episode"])
-        self._held = state["held"]
+        self.hold(state["held"])

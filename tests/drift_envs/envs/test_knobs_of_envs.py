@@ -33,8 +33,10 @@ def test_held_knobs_refuse_to_be_set_and_can_be_changed(kind):
     env.hold([name])
     with pytest.raises(DrivenKnobError, match=f"`{name}` is driven by the schedule"):
         setattr(env, name, kind.knobs[name].default)
+    with pytest.raises(DrivenKnobError, match=f"`{name}` is driven by the schedule"):
+        env.set_knobs({name: kind.knobs[name].default})
     env.transient = 0.5
-    env.set_knobs({name: kind.knobs[name].default})
+    env.knob_setter({name: kind.knobs[name].default})
     assert env.read_knobs()["transient"] == 0.5
 
 

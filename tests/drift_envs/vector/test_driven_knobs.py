@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from drift_envs.errors import DrivenKnobError
 from drift_envs.wrappers import PhaseReturns
@@ -29,6 +32,7 @@ def single(env_id, schedule):
     return env, {
         "wrapper": lambda name, value: setattr(inner, name, value),
         "unwrapped": lambda name, value: setattr(env.unwrapped, name, value),
+        "unwrapped.set_knobs": lambda name, value: env.unwrapped.set_knobs({name: value}),
         "set_wrapper_attr": env.set_wrapper_attr,
         "set_knob": env.get_wrapper_attr("set_knob"),
         "set_knobs": lambda name, value: env.get_wrapper_attr("set_knobs")({name: value}),
@@ -59,6 +63,7 @@ def synchronous(env_id, schedule):
         "call set_wrapper_attr": lambda name, value: envs.call("set_wrapper_attr", name, value),
         "call set_knobs": lambda name, value: envs.call("set_knobs", {name: value}),
         "sub-environment": lambda name, value: setattr(envs.envs[1].unwrapped, name, value),
+        "set_knobs of a sub-environment": lambda name, value: envs.envs[1].unwrapped.set_knobs({name: value}),
     }
 
 
@@ -82,6 +87,42 @@ def test_a_driven_knob_cannot_be_moved_from_outside(form, env_id):
             ways[way](free, other)
             assert read(envs, free) == other, way
             ways[way](free, start)
+
+
+@pytest.mark.parametrize(
+    "copy", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copied", "pickled"]
+)
+@pytest.mark.parametrize("env_id", [*CASES, "DriftCartPole-v0"])
+def test_a_copy_refuses_too_and_drifts(copy, env_id):
+    driven, value = CASES[env_id][:2] if env_id in CASES else ("gravity", 12.0)
+    schedule = {"version": 1, "name": "s", "clock": "step", "drifts": [{"at": 2, "set": {driven: value}}]}
+    env = gym.make(env_id, schedule=schedule)
+    env.reset(seed=0)
+    made = copy(env)
+    with pytest.raises(DrivenKnobError, match=f"`{driven}`"):
+        made.unwrapped.set_knobs({driven: value})
+    for _ in range(3):
+        made.step(made.action_space.sample())
+    assert made.get_wrapper_attr("drift_state").knobs[driven] == value
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium reports the error of each process by warnings
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda envs: envs.set_attr("gravity", 0.002),
+        lambda envs: envs.call("set_wrapper_attr", "gravity", 0.002),
+        lambda envs: envs.call("set_knobs", {"gravity": 0.002}),
+    ],
+    ids=["set_attr", "call set_wrapper_attr", "call set_knobs"],
+)
+def test_processes_refuse_too(act):
+    envs = AsyncVectorEnv([lambda: gym.make("DriftMountainCar-v0", schedule=schedule_of("gravity", 0.002))] * 2)
+    envs.reset(seed=0)
+    with pytest.raises(DrivenKnobError, match="`gravity` is driven by the schedule"):
+        act(envs)
+    envs.close(terminate=True)
 
 
 def test_several_knobs_are_set_together_or_not_at_all():

@@ -66,7 +66,7 @@ class TestLunarLander(PhysicsContract):
                 env.reset()
         saved, knobs = snapshot(env), env.unwrapped.read_knobs()
         saved.restore(other)
-        other.unwrapped.set_knobs(knobs)
+        other.unwrapped.knob_setter(knobs)
         other.unwrapped.np_random.bit_generator.state = env.unwrapped.np_random.bit_generator.state
         plain = env.unwrapped  # without the schedule, whose clock goes on
         for _ in range(200):
