@@ -116,7 +116,7 @@ def test_the_rules_for_the_search_are_those_of_the_environment(env_id):
         if number % 4 == 0:
             knobs |= {"opens": {"red": "blue", "blue": "red", "yellow": "grey"}}
         env = make(env_id, **knobs).unwrapped
-        env.set_knobs(knobs)
+        env.knob_setter(knobs)
         env.reset(seed=0)
         check_walk(env, number)
 

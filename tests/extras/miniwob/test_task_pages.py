@@ -50,7 +50,7 @@ def solve(env: Any) -> tuple[float, list[str]]:
 def turn(env: Any, knobs: dict[str, Any]) -> None:
     base = env.unwrapped
     checked = {name: base.knobs[name].check(value) for name, value in knobs.items()}
-    base.set_knobs({**base.knobs.defaults(), **checked})
+    base.knob_setter({**base.knobs.defaults(), **checked})
 
 
 def state_of(observation: str) -> list[dict[str, Any]]:
