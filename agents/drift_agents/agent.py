@@ -19,7 +19,8 @@ from drift_agents.memory.base import Memory, NoMemory, StepObserver, check_memor
 from drift_agents.memory.views import NO_ID, EpisodeView, MemoryAndEpisode
 from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, check_policy, history_length
-from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, PromptSource, Recall
+from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
+from drift_agents.prompt.retrieval import PromptSource
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import (
     NO_USAGE,

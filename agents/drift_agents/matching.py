@@ -16,6 +16,9 @@ from drift_agents.types import Experience, Record, Transition
 from drift_envs.checks import check_interval
 from drift_envs.lazy import load_object
 
+MOST_KEYS = 1 << 16
+"""The number of states at which a table of keys is cleared."""
+
 
 @runtime_checkable
 class Matching(Protocol):
@@ -37,6 +40,34 @@ class Matching(Protocol):
 
     def learn(self, experience: Experience) -> None:
         """Update a fitted model with a transition, for rules that have one."""
+
+
+class StateKeys(dict[str, Hashable]):
+    """The keys of states by their text, each computed once.
+
+    Args:
+        matching: the rule.
+
+    Example:
+        >>> keys = StateKeys(Exact())
+        >>> keys["a"], dict(keys)
+        ('a', {'a': 'a'})
+    """
+
+    def __init__(self, matching: Matching) -> None:
+        super().__init__()
+        self._matching = matching
+
+    def __missing__(self, state: str) -> Hashable:
+        """The key of a state that was not looked up since the table was full.
+
+        Raises:
+            ArgumentError: if the rule refuses the text.
+        """
+        if len(self) >= MOST_KEYS:
+            self.clear()
+        key = self[state] = self._matching.state_key(state)
+        return key
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ from drift_agents.memory.belief import Belief, BeliefAttribute, BeliefRule, Even
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.relevance import AttributeColumns, Relevance
 from drift_agents.memory.transcript import render_statement
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.memory.transitions import AnswerCache, TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count, check_interval
 
@@ -125,8 +125,7 @@ class BeliefMem(TransitionStoreMemory):
         self._attributes: dict[RecordId, BeliefAttribute] = {}
         self._index: dict[Hashable, dict[RecordId, BeliefAttribute]] = {}
         self._cited: dict[RecordId, RecordId] = {}
-        # Results by state and k: most states do not change from step to step.
-        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        self._cache = AnswerCache()
         self._bank: AttributeColumns | None = None
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
@@ -135,13 +134,13 @@ class BeliefMem(TransitionStoreMemory):
         The present time is a common factor of all alphas, so the result does not depend on it.
         """
         k = self.k if k is None else k
-        key = self.transitions.matching.state_key(state)
+        key = self.transitions.keys[state]
         if key not in self._index:
             return self._retrieve_uncached(state, k) if self.per == "bank" else Retrieved()
-        results = self._cache.setdefault(key, {})
-        if k not in results:
-            results[k] = self._retrieve_uncached(state, k)
-        return results[k]
+        answers = self._cache[k]
+        if key not in answers:
+            answers[key] = self._retrieve_uncached(state, k)
+        return answers[key]
 
     def in_mind(self) -> Iterator[str]:
         """No further state for a bank, which one query reads; else every known state."""
@@ -181,7 +180,7 @@ class BeliefMem(TransitionStoreMemory):
 
     def _compare(self, state: str) -> tuple[AttributeColumns, NDArray[np.float64]]:
         """The candidate attributes for a state, and the similarity of each."""
-        own = self._index.get(self.transitions.matching.state_key(state), {})
+        own = self._index.get(self.transitions.keys[state], {})
         if self.per == "state":
             return self._relevance.columns(list(own.values())), np.ones(len(own))
         if self._bank is None:
@@ -214,7 +213,7 @@ class BeliefMem(TransitionStoreMemory):
 
     def _attributes_of(self, state: str, action: str) -> list[BeliefAttribute]:
         """The attributes of a state and an action: one, or with `without="merge"` one for each record."""
-        own = self._index.get(self.transitions.matching.state_key(state), {})
+        own = self._index.get(self.transitions.keys[state], {})
         return [attribute for attribute in own.values() if attribute.action == action]
 
     @property
@@ -262,14 +261,14 @@ class BeliefMem(TransitionStoreMemory):
         attribute = attributes[0] if attributes else BeliefAttribute(self.transitions.new_id())
         attribute.learn(Event(record, strength, adds, extracted), self.rule, self.transitions.matching.same_outcome)
         self._attributes[attribute.id] = attribute
-        self._index.setdefault(self.transitions.matching.state_key(attribute.state), {})[attribute.id] = attribute
+        self._index.setdefault(self.transitions.keys[attribute.state], {})[attribute.id] = attribute
         self._cited[record_id] = attribute.id
         self._relevance.add_words(attribute, [record])
         self._bank = None
         if self.per == "bank":
             self._cache.clear()
         else:
-            self._cache.pop(self.transitions.matching.state_key(record.state), None)
+            self._cache.forget(self.transitions.keys[record.state])
         return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
@@ -296,7 +295,7 @@ class BeliefMem(TransitionStoreMemory):
 
     def _relearn(self, attribute: BeliefAttribute, lost: set[RecordId]) -> bool:
         """Recompute an attribute without lost evidence; returns whether any conclusion remains."""
-        key = self.transitions.matching.state_key(attribute.state)
+        key = self.transitions.keys[attribute.state]
         refuted = [held for held in attribute.candidates if self._is_removed(held, lost)]
         remaining = {item for held in attribute.candidates if held not in refuted for item in held.evidence}
         dropped = lost.union(item for held in refuted for item in held.evidence if item not in remaining)

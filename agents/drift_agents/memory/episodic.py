@@ -107,7 +107,7 @@ class EpisodicMemory(TransitionStoreMemory):
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records shown for this state; the first query at a time is about the present one, and chooses."""
         self._update_choice(state, k, now)
-        records = self._shown_by_state().get(self.transitions.matching.state_key(state), ())
+        records = self._shown_by_state().get(self.transitions.keys[state], ())
         return Retrieved(records, (1.0,) * len(records))
 
     def in_mind(self) -> Iterator[str]:
@@ -129,7 +129,7 @@ class EpisodicMemory(TransitionStoreMemory):
             ids = {*self._written, *verified, *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
             for record in self.transitions.select(sorted(ids)):
-                groups.setdefault(self.transitions.matching.state_key(record.state), []).append(record)
+                groups.setdefault(self.transitions.keys[record.state], []).append(record)
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
 

@@ -144,6 +144,12 @@ class GenerativeAgents(TransitionStoreMemory):
         self._stream.refresh((note.id for note in notes), self._hour(now))
         return retrieved._replace(notes=notes)
 
+    def retrieve_many(self, states: Sequence[str], k: int | None, now: AgentClock) -> list[Retrieved]:
+        """What `retrieve` returns for each of these states."""
+        if self.recalls == "here" and self._queried_at == now:
+            return self._stream.retrieve_many(states, self.k if k is None else k)
+        return [self.retrieve(state, k, now) for state in states]
+
     def peek(self, state: str, now: AgentClock) -> Retrieved:
         """The observations that `retrieve` would return, which recalls none of them."""
         return self._stream.retrieve(state, self.k)

@@ -31,6 +31,7 @@ from drift_agents.memory.executions import (
     strict,
 )
 from drift_agents.parts import read_named
+from drift_agents.prompt.retrieval import retrieve_many
 from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
@@ -210,6 +211,10 @@ class Managed:
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """Records and notes of the store."""
         return self.store.retrieve(state, k, now)
+
+    def retrieve_many(self, states: Sequence[str], k: int | None, now: AgentClock) -> Sequence[Retrieved]:
+        """Records and notes of the store for each of these states."""
+        return retrieve_many(self.store, states, k, now)
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Write an experience of the present episode; of an earlier one only if that was added."""

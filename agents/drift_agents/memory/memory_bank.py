@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
@@ -18,7 +18,7 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, count_runs, read_steps, render_steps, truncate
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.memory.transitions import AnswerCache, TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
@@ -105,8 +105,8 @@ class MemoryBank(TransitionStoreMemory):
         # What was written in the present episode, and the time of the last query.
         self._written: list[RecordId] = []
         self._queried_at: AgentClock | None = None
-        # Results by state and k, for one unit of time: most states do not change from step to step.
-        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        # Answers for one unit of time.
+        self._cache = AnswerCache()
         # All records by state and then by action, by retention, for the same unit of time: within it,
         # only records that are written or recalled move, to the front.
         self._orders: dict[Hashable, dict[str, list[_Ranked]]] = {}
@@ -121,22 +121,34 @@ class MemoryBank(TransitionStoreMemory):
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` records of this state with the highest retention; the first query at a time recalls them."""
-        k = self.k if k is None else k
-        time = now[self._unit]
-        if self._cached_at != time:
-            self._clear_cache()
-            self._cached_at = time
-        key = self.transitions.matching.state_key(state)
-        results = self._cache.setdefault(key, {})
-        if k not in results:
-            if key not in self._orders:
-                self._orders[key] = self._rank_actions(state, now)
-            results[k] = self._choose(self._orders[key], k)._replace(notes=self._notes(now))
-        retrieved = results[k]
+        key = self.transitions.keys[state]
+        retrieved = self._cached(now, k).get(key) or self._answer(state, k, now)
         if self.recalls == "all" or self._queried_at != now:
             self._recall(key, retrieved.records, now)
         self._queried_at = now
         return retrieved
+
+    def retrieve_many(self, states: Sequence[str], k: int | None, now: AgentClock) -> list[Retrieved]:
+        """What `retrieve` returns for each of these states."""
+        if self.recalls == "all" or self._queried_at != now:
+            return [self.retrieve(state, k, now) for state in states]
+        keys, cache = self.transitions.keys, self._cached(now, k)
+        return [cache.get(keys[state]) or self._answer(state, k, now) for state in states]
+
+    def _cached(self, now: AgentClock, k: int | None) -> dict[Hashable, Retrieved]:
+        """The answers with that `k` at that time."""
+        if self._cached_at != now[self._unit]:
+            self._clear_cache()
+            self._cached_at = now[self._unit]
+        return self._cache[self.k if k is None else k]
+
+    def _answer(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        key = self.transitions.keys[state]
+        if key not in self._orders:
+            self._orders[key] = self._rank_actions(state, now)
+        answer = self._choose(self._orders[key], self.k if k is None else k)._replace(notes=self._notes(now))
+        self._cached(now, k)[key] = answer
+        return answer
 
     def _choose(self, orders: Mapping[str, list[_Ranked]], k: int) -> Retrieved:
         best = sorted(entry for order in orders.values() for entry in order[:k])
@@ -197,15 +209,15 @@ class MemoryBank(TransitionStoreMemory):
             if since[self._recall_unit] < now[self._recall_unit]:
                 strength += GAIN
             self._strengths[record.id] = MemoryStrength(strength, now)
-            self._cache.pop(key, None)
+            self._cache.forget(key)
             if faded > 0 and key in self._orders:
                 order = self._orders[key][record.action]
                 del order[bisect_left(order, (faded, -record.id))]
                 insort(order, (0.0, -record.id, record))
 
     def _note_written(self, record: Record) -> None:
-        key = self.transitions.matching.state_key(record.state)
-        self._cache.pop(key, None)
+        key = self.transitions.keys[record.state]
+        self._cache.forget(key)
         if record.now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
         elif key in self._orders:

@@ -18,7 +18,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import render_statement
-from drift_agents.memory.transitions import TransitionStore
+from drift_agents.memory.transitions import AnswerCache, TransitionStore
 from drift_agents.types import Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_interval, is_number
 
@@ -80,7 +80,7 @@ class MemoryStream:
         self._unreflected_at: dict[Hashable, dict[RecordId, None]] = {}
         self._ids: dict[str, RecordId] = {}
         # Results by state and k: most states do not change from step to step.
-        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        self._cache = AnswerCache()
         self._columns: ObservationColumns | None = None
         self._state_columns: dict[Hashable, StateColumns] = {}
         # By state: the insights that depend on its observations with their relevance; and results by state and number.
@@ -92,7 +92,7 @@ class MemoryStream:
         self.traces[record_id] = trace
         self.unreflected[record_id] = None
         record = self.transitions[record_id]
-        key = self.transitions.matching.state_key(record.state)
+        key = self.transitions.keys[record.state]
         self._unreflected_at.setdefault(key, {})[record_id] = None
         if key in self._state_columns:
             self._state_columns[key].append(record, *trace)
@@ -100,7 +100,7 @@ class MemoryStream:
 
     def unreflected_at(self, state: str) -> list[RecordId]:
         """The observations of a state that no reflection has used, oldest first."""
-        return list(self._unreflected_at.get(self.transitions.matching.state_key(state), ()))
+        return list(self._unreflected_at.get(self.transitions.keys[state], ()))
 
     def mark_reflected(self, items: Iterable[RecordId]) -> None:
         """Mark observations as used by a reflection."""
@@ -111,7 +111,7 @@ class MemoryStream:
     def _index_unreflected(self) -> None:
         self._unreflected_at.clear()
         for item in sorted(self.unreflected):
-            key = self.transitions.matching.state_key(self.transitions[item].state)
+            key = self.transitions.keys[self.transitions[item].state]
             self._unreflected_at.setdefault(key, {})[item] = None
 
     def write_insight(self, text: str, cited: Iterable[RecordId], trace: AccessRecord) -> None:
@@ -142,7 +142,7 @@ class MemoryStream:
                 if item in self.insights:
                     self._notes.clear()
                     continue
-                key = self.transitions.matching.state_key(self.transitions[item].state)
+                key = self.transitions.keys[self.transitions[item].state]
                 if key in self._state_columns:
                     self._state_columns[key].refresh(item, hour)
                 self._clear_cache_of(key)
@@ -181,15 +181,21 @@ class MemoryStream:
 
     def retrieve(self, state: str, k: int) -> Retrieved:
         """The most salient observations, the best first; `k` of what `per` names."""
-        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
-        if k not in results:
-            records = self._choose(state, k)
-            results[k] = Retrieved(records, (1.0,) * len(records))
-        return results[k]
+        return self.retrieve_many((state,), k)[0]
+
+    def retrieve_many(self, states: Sequence[str], k: int) -> list[Retrieved]:
+        """What `retrieve` returns for each of these states."""
+        keys, cache = self.transitions.keys, self._cache[k]
+        return [cache.get(keys[state]) or self._answer(state, k) for state in states]
+
+    def _answer(self, state: str, k: int) -> Retrieved:
+        records = self._choose(state, k)
+        answer = self._cache[k][self.transitions.keys[state]] = Retrieved(records, (1.0,) * len(records))
+        return answer
 
     def choose_insights(self, state: str, number: int) -> tuple[Note, ...]:
         """The most salient insights: of the whole stream, or of those that depend on observations of this state."""
-        key = self.transitions.matching.state_key(state)
+        key = self.transitions.keys[state]
         notes = self._notes.get((key, number))
         if notes is None:
             items, relevance = self._insights_about(state, key)
@@ -225,12 +231,12 @@ class MemoryStream:
         if self.per == "stream":
             columns = self._read_columns()
             similar = cosine(self.embedding.embed([state])[0], columns.vectors)
-            own = columns.row_of.get(self.transitions.matching.state_key(state))
+            own = columns.row_of.get(self.transitions.keys[state])
             if own is not None:
                 similar[own] = 1.0
             best = self._rank(columns.traces, similar[columns.rows])
             return tuple(columns.records[place] for place in best[:k])
-        key = self.transitions.matching.state_key(state)
+        key = self.transitions.keys[state]
         here = self._state_columns.get(key)
         if here is None:
             here = self._state_columns[key] = StateColumns()
@@ -288,7 +294,7 @@ class MemoryStream:
         if self.per == "stream":
             self._cache.clear()
         else:
-            self._cache.pop(key, None)
+            self._cache.forget(key)
 
     def _clear_cache(self) -> None:
         for cache in (self._cache, self._state_columns, self._dependent, self._notes):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
+from drift_agents.matching import Exact, Matching, StateKeys
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 
@@ -31,6 +31,7 @@ class TransitionStore:
 
     def __init__(self, matching: Matching | None = None) -> None:
         self.matching: Matching = Exact() if matching is None else matching
+        self.keys = StateKeys(self.matching)
         self._records: dict[RecordId, Record] = {}
         self._index: dict[Hashable, dict[str, dict[RecordId, Record]]] = {}
         self._oldest: dict[Hashable, Record] = {}
@@ -80,7 +81,7 @@ class TransitionStore:
 
     def insert(self, record: Record) -> RecordId:
         """Insert a record whose id is a number of `new_id`; returns the id."""
-        key = self.matching.state_key(record.state)
+        key = self.keys[record.state]
         self._records[record.id] = record
         self._oldest.setdefault(key, record)
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
@@ -92,12 +93,12 @@ class TransitionStore:
 
     def same_transitions(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
-        by_action = self._index.get(self.matching.state_key(state))
+        by_action = self._index.get(self.keys[state])
         return list(by_action[action].values()) if by_action and action in by_action else []
 
     def by_action(self, state: str) -> dict[str, list[Record]]:
         """All records of this state, by action in the order of their oldest record, each oldest first."""
-        by_action = self._index.get(self.matching.state_key(state), {})
+        by_action = self._index.get(self.keys[state], {})
         groups = [(action, list(records.values())) for action, records in by_action.items()]
         return dict(sorted(groups, key=lambda group: group[1][0].id))
 
@@ -116,7 +117,7 @@ class TransitionStore:
             if record is None:
                 continue
             removed.append(record_id)
-            key = self.matching.state_key(record.state)
+            key = self.keys[record.state]
             by_action = self._index[key]
             del by_action[record.action][record.id]
             if not by_action[record.action]:
@@ -128,6 +129,28 @@ class TransitionStore:
                 self._oldest[key] = min(heads, key=lambda head: head.id)
                 self._in_order = False
         return tuple(removed)
+
+
+class AnswerCache(dict[int, dict[Hashable, Retrieved]]):
+    """The answers of a memory by k and by the key of the state: most do not change from step to step.
+
+    Example:
+        >>> cache = AnswerCache()
+        >>> cache[5]["a"] = Retrieved()
+        >>> cache.forget("a")
+        >>> cache
+        {5: {}}
+    """
+
+    def __missing__(self, k: int) -> dict[Hashable, Retrieved]:
+        """The answers with a k for which there are none yet."""
+        answers = self[k] = {}
+        return answers
+
+    def forget(self, key: Hashable) -> None:
+        """Remove the answers about a state."""
+        for answers in self.values():
+            answers.pop(key, None)
 
 
 class TransitionStoreMemory(ABC):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from drift_agents.matching import Matching
-from drift_agents.memory.transitions import TransitionStoreMemory
+from drift_agents.memory.transitions import AnswerCache, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Note, Record, RecordId, Removed, Retrieved
@@ -49,28 +49,35 @@ class VanillaMemory(TransitionStoreMemory):
         self.k = check_count("k", k)
         self.order = check_choice("order", order, ORDERS)
         super().__init__(matching=matching)
-        # Results by state and k: most states do not change from step to step.
-        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        self._cache = AnswerCache()
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
-        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
-        if len(self._cache) > MOST_CACHED:
-            del self._cache[next(iter(self._cache))]
-        if k not in results:
-            chosen: list[Record] = []
-            for records in self.transitions.by_action(state).values():
-                chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
-            results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
-        return results[k]
+        return self._cache[k].get(self.transitions.keys[state]) or self._choose(state, k)
+
+    def retrieve_many(self, states: Sequence[str], k: int | None, now: AgentClock) -> list[Retrieved]:
+        """What `retrieve` returns for each of these states."""
+        k = self.k if k is None else k
+        keys, cache = self.transitions.keys, self._cache[k]
+        return [cache.get(keys[state]) or self._choose(state, k) for state in states]
+
+    def _choose(self, state: str, k: int) -> Retrieved:
+        chosen: list[Record] = []
+        cache = self._cache[k]
+        for records in self.transitions.by_action(state).values():
+            chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
+        if len(cache) >= MOST_CACHED:
+            del cache[next(iter(cache))]
+        answer = cache[self.transitions.keys[state]] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
+        return answer
 
     def peek(self, state: str, now: AgentClock) -> Retrieved:
         """What `retrieve` returns."""
         return self.retrieve(state, None, now)
 
     def _note_written(self, record: Record) -> None:
-        self._cache.pop(self.transitions.matching.state_key(record.state), None)
+        self._cache.forget(self.transitions.keys[record.state])
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; no item depends on them."""

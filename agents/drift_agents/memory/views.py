@@ -9,6 +9,7 @@ from typing import Any
 
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
+from drift_agents.prompt.retrieval import retrieve_many
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 NO_ID: RecordId = -1
@@ -57,6 +58,11 @@ class FrozenMemory:
         """Records and notes for this state, as without freezing."""
         self._queried, self._accepts = None, False
         return self.inner.retrieve(state, k, now)
+
+    def retrieve_many(self, states: Sequence[str], k: int | None, now: AgentClock) -> Sequence[Retrieved]:
+        """Records and notes for each of these states, as without freezing."""
+        self._queried, self._accepts = None, False
+        return retrieve_many(self.inner, states, k, now)
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Write nothing, except in place of records that were just removed."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from drift_agents.memory.transcript import (
     split_attempt,
     truncate,
 )
-from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
+from drift_agents.memory.transitions import AnswerCache, TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count, check_interval
 
@@ -117,8 +117,7 @@ class Voyager(TransitionStoreMemory):
         # The time and state of the first query, and the skills retrieved for it, the best first.
         self._focus: tuple[AgentClock, str] | None = None
         self._active: tuple[RecordId, ...] = ()
-        # Results by state and k: most states do not change from step to step.
-        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        self._cache = AnswerCache()
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of this state, and the critique.
@@ -134,10 +133,10 @@ class Voyager(TransitionStoreMemory):
                 self._activate(skill.id for skill in self._library.nearest(state, k))
             if self._focus[1] == state:
                 notes = (*(self._library[skill_id].note() for skill_id in self._active), *notes)
-        results = self._cache.setdefault(self.transitions.matching.state_key(state), {})
-        if k not in results:
-            results[k] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
-        return results[k] if not notes else results[k]._replace(notes=notes)
+        answers, key = self._cache[k], self.transitions.keys[state]
+        if key not in answers:
+            answers[key] = self._marked_records(state, k) if self.mode == "glove" else self._skill_records(state)
+        return answers[key] if not notes else answers[key]._replace(notes=notes)
 
     def peek(self, state: str, now: AgentClock) -> Retrieved:
         """The records that `retrieve` would return; of skills, those that are chosen now."""
@@ -182,7 +181,7 @@ class Voyager(TransitionStoreMemory):
         return tuple(self._library)
 
     def _note_written(self, record: Record) -> None:
-        self._cache.pop(self.transitions.matching.state_key(record.state), None)
+        self._cache.forget(self.transitions.keys[record.state])
         self._written[record.id] = None
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.matching import Matching, PathMatching, RelatedStates
-from drift_agents.parts import check_result, refuse_result
+from drift_agents.matching import Matching, PathMatching, RelatedStates, StateKeys
+from drift_agents.prompt.retrieval import PromptSource, check_retrieved, is_of_this_package, retrieve_many
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
-from drift_envs.checks import check_count, check_flag, is_number
+from drift_envs.checks import check_count, check_flag
 
 MOVES = 6
 """How many of the newest steps of an episode a prompt with history shows by default."""
@@ -79,18 +78,6 @@ class FocusedMemory(Protocol):
         ...
 
 
-class PromptSource(Protocol):
-    """What a prompt is made from: a memory, or a part of one (`drift_agents.memory.views`)."""
-
-    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """The records and items recalled in this state."""
-        ...
-
-    def records(self) -> Iterator[Record]:
-        """All records about transitions, oldest first."""
-        ...
-
-
 @dataclass(frozen=True)
 class EpisodeHistory:
     """The steps of the present episode, for prompts that show them.
@@ -129,10 +116,9 @@ class EpisodeHistory:
 
 
 class _Block(NamedTuple):
-    """The records that memory retrieved for one state, and what the view shows of them."""
+    """What memory retrieved for one state, and what the view shows of it."""
 
-    records: tuple[Record, ...]
-    weights: tuple[float, ...]
+    answer: Retrieved
     ids: list[RecordId]
     items: tuple[Recollection, ...]
     own: bool
@@ -153,6 +139,7 @@ class PromptBuilder:
     def __init__(self, matching: Matching, recall: Recall) -> None:
         self.matching, self.recall = matching, recall
         self._related = matching.related if isinstance(matching, RelatedStates) else None
+        self._keys = StateKeys(matching)
         self._blocks: dict[str, _Block] = {}
         path_key = matching.path_key if isinstance(matching, PathMatching) else matching.state_key
         self._paths = PathEstimate(recall.outlook or CONFLICTS[0], path_key)
@@ -181,30 +168,29 @@ class PromptBuilder:
             strategy: a text that precedes the memory's own items.
             history: the steps of the present episode, if the prompt shows them.
         """
-        state_key, related, k = self.matching.state_key, self._related, self.recall.k
-        key = state_key(state)
+        k = self.recall.k
+        key = self._keys[state]
         is_new = memory is not self._source
         if is_new:
             # `isinstance` of a protocol checks attribute by attribute, so this is done once for each memory.
             self._source, self._focused = memory, memory if isinstance(memory, FocusedMemory) else None
-            self._is_trusted = _is_of_this_package(memory)
-        retrieve = memory.retrieve if self._is_trusted else partial(_retrieve_checked, memory)
-        recalled = _retrieve_checked(memory, state, k, now) if is_new else retrieve(state, k, now)
+            self._is_trusted = is_of_this_package(memory)
+        recalled = memory.retrieve(state, k, now)
+        if is_new or not self._is_trusted:
+            check_retrieved(memory, recalled)
         here, associated = self._split(key, recalled)
-        notes: dict[RecordId, Note] = {note.id: note for note in recalled.notes}
-        blocks: list[_Block] = []
-        others = (
-            other
-            for other in self._others(memory)
-            if other != state and state_key(other) != key and (related is None or related(state, other))
-        )
+        others = self._others(memory, state, key)
+        answers = retrieve_many(memory, others, k, now)
+        if not self._is_trusted:
+            for answer in answers:
+                check_retrieved(memory, answer)
         kept, newest = self._blocks.get, recalled.notes
-        for other in islice(others, self.recall.states):
-            answer = retrieve(other, k, now)
-            block = kept(other)
-            if block is None or block.records is not answer.records or block.weights is not answer.weights:
-                block = self._block(other, answer)
-            blocks.append(block)
+        notes: dict[RecordId, Note] = {note.id: note for note in newest}
+        blocks = [
+            block if (block := kept(other)) is not None and block.answer is answer else self._block(other, answer)
+            for other, answer in zip(others, answers, strict=True)
+        ]
+        for answer in answers:
             if answer.notes is not newest:
                 newest = answer.notes
                 notes.update((note.id, note) for note in newest)
@@ -214,7 +200,7 @@ class PromptBuilder:
             values, steps_to_go = self._paths.value, self._paths.steps_to_go
             visits = history.arrivals(self.matching)
         elif self.recall.outlook is not None and here.records:
-            values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
+            values = ValueEstimate(memory.records(), self.recall.outlook, self._keys.__getitem__)
         items = (
             self._block(state, here).items
             if values is None
@@ -228,7 +214,7 @@ class PromptBuilder:
             ids = [
                 record.id
                 for record in {
-                    one.id: one for one in chain(*recalled[:1], *(block.records for block in blocks))
+                    one.id: one for one in chain(*recalled[:1], *(block.answer.records for block in blocks))
                 }.values()
                 if any((record.state, record.action, outcome) in shown for outcome, _ in record.outcomes)
             ]
@@ -248,25 +234,31 @@ class PromptBuilder:
         )
         return view, (*sorted(ids), *notes)
 
-    def _others(self, memory: PromptSource) -> list[str]:
-        """The states that are queried beside the present one: those listed, or all in order of first mention."""
+    def _others(self, memory: PromptSource, state: str, key: Hashable) -> list[str]:
+        """The states that are queried beside the present one: of those listed, or all in order of first mention."""
+        keys, related = self._keys, self._related
         if self._focused is not None:
-            found = list(self._focused.in_mind())
+            found = self._focused.in_mind()
         else:
             states: dict[Hashable, str] = {}
             for record in memory.records():
-                states.setdefault(self.matching.state_key(record.state), record.state)
-            found = list(states.values())
-        return found[::-1] if self.recall.newest else found
+                states.setdefault(keys[record.state], record.state)
+            found = iter(states.values())
+        if self.recall.newest:
+            found = reversed(list(found))
+        others = (other for other in found if keys[other] != key)
+        if related is not None:
+            others = (other for other in others if related(state, other))
+        return list(islice(others, self.recall.states))
 
     def _split(self, key: Hashable, recalled: Retrieved) -> tuple[Retrieved, Retrieved]:
         """The records of the present state, and those of other states that a memory recalled with them."""
-        state_key = self.matching.state_key
-        if all(state_key(state) == key for state in {record.state for record in recalled.records}):
+        keys = self._keys
+        if all(keys[record.state] == key for record in recalled.records):
             return recalled, Retrieved()
         pairs = list(zip(recalled.records, recalled.weights, strict=True))
-        here = [pair for pair in pairs if state_key(pair[0].state) == key]
-        associated = [pair for pair in pairs if state_key(pair[0].state) != key]
+        here = [pair for pair in pairs if keys[pair[0].state] == key]
+        associated = [pair for pair in pairs if keys[pair[0].state] != key]
         return _retrieved(here), _retrieved(associated)
 
     def _elsewhere(
@@ -274,10 +266,10 @@ class PromptBuilder:
     ) -> tuple[tuple[Recollection, ...], list[RecordId]]:
         """The recollections of other states, and the ids of all records, those of this state included."""
         ids = [record.id for record in here.records]
-        if not associated.records and all(block.own for block in blocks):
-            elsewhere = tuple(chain.from_iterable(block.items for block in blocks))
-            for block in blocks:
-                ids += block.ids
+        _, numbers, items, own = zip(*blocks, strict=True) if blocks else ((),) * 4
+        if not associated.records and all(own):
+            elsewhere = tuple(chain.from_iterable(items))
+            ids += chain.from_iterable(numbers)
         else:
             # A memory that recalls records of other states may recall one twice; it is shown once, as the query for
             # the present state recalled it, or else as it was recalled last.
@@ -286,7 +278,7 @@ class PromptBuilder:
             fresh |= {
                 record.id: (record, weight)
                 for block in blocks
-                for record, weight in zip(block.records, block.weights, strict=True)
+                for record, weight in zip(*block.answer[:2], strict=True)
                 if record.id not in seen
             }
             records, weights = zip(*fresh.values(), strict=True) if fresh else ((), ())
@@ -295,52 +287,20 @@ class PromptBuilder:
         return elsewhere, ids
 
     def _block(self, state: str, answer: Retrieved) -> _Block:
+        """What the view shows of an answer, kept until memory retrieves other records."""
         block = self._blocks.get(state)
-        if block is None or not (
-            (block.records is answer.records or block.records == answer.records)
-            and (block.weights is answer.weights or block.weights == answer.weights)
-        ):
+        if block is not None and block.answer[:2] == answer[:2]:
+            block = block._replace(answer=answer)
+        else:
             items = fold(answer.records, weights=answer.weights)
-            ids = [record.id for record in answer.records]
-            block = _Block(answer.records, answer.weights, ids, items, _is_own(self.matching, state, answer.records))
+            is_own = {self._keys[record.state] for record in answer.records} <= {self._keys[state]}
+            block = _Block(answer, [record.id for record in answer.records], items, is_own)
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
-            self._blocks[state] = block
+        self._blocks[state] = block
         return block
 
 
 def _retrieved(pairs: list[tuple[Record, float]]) -> Retrieved:
     """Records with their weights, without notes."""
     return Retrieved(tuple(record for record, _ in pairs), tuple(weight for _, weight in pairs))
-
-
-def _is_of_this_package(memory: object) -> bool:
-    """Whether a memory and those that it reads are this package's, whose answers are checked once.
-
-    Checks of every answer take 12 to 34 % of an agent's time.
-    """
-    inner = (getattr(memory, name, None) for name in ("inner", "store"))
-    return type(memory).__module__.startswith("drift_agents.memory.") and all(
-        one is None or _is_of_this_package(one) for one in inner
-    )
-
-
-def _retrieve_checked(memory: PromptSource, state: str, k: int | None, now: AgentClock) -> Retrieved:
-    """What a memory retrieves.
-
-    Raises:
-        PartError: if it is something else than records with their weights.
-    """
-    found: Retrieved = check_result("memory", memory, "retrieve", memory.retrieve(state, k, now), Retrieved)
-    if not all(isinstance(one, Record) for one in found.records) or not all(isinstance(n, Note) for n in found.notes):
-        raise refuse_result("memory", memory, "retrieve", "a Retrieved of Record and Note", found)
-    are_weights = all(is_number(weight) and 0 < weight <= 1 for weight in found.weights)
-    if not are_weights or len(found.weights) != len(found.records):
-        raise refuse_result("memory", memory, "retrieve", "a weight in (0, 1] for each record", found.weights)
-    return found
-
-
-def _is_own(matching: Matching, state: str, records: tuple[Record, ...]) -> bool:
-    """Whether all records are about that state."""
-    others = {record.state for record in records} - {state}
-    return not others or {matching.state_key(other) for other in others} == {matching.state_key(state)}

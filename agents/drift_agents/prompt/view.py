@@ -91,6 +91,19 @@ def _line(item: Recollection) -> str:
     return f"- in {item.state} action {_encode(item.action)} led to {item.outcome.state} ({'; '.join(parts)})"
 
 
+# Consecutive prompts share recollection objects, and hashing one costs more than looking up its id. Each is kept
+# together with its line, so that its id is not used again.
+_lines: dict[int, tuple[Recollection, str]] = {}
+_KEPT = 1 << 16
+
+
+def _keep_line(item: Recollection) -> tuple[Recollection, str]:
+    if len(_lines) >= _KEPT:
+        _lines.clear()
+    kept = _lines[id(item)] = item, _line(item)
+    return kept
+
+
 def _number(x: float) -> str:
     """The shortest text that reads back as the same number, whole numbers without a point."""
     whole = float(x).is_integer() and abs(x) < 1e15
@@ -158,7 +171,7 @@ class PromptView:
             lines.append(VISITS + _encode(dict(self.visits)))
         for title, recollections in ((MOVES, self.moves), (HERE, self.here), (ELSEWHERE, self.elsewhere)):
             if recollections:
-                lines += ["", title, *map(_line, recollections)]
+                lines += ["", title, *((_lines.get(id(one)) or _keep_line(one))[1] for one in recollections)]
         if self.lessons:
             lines += ["", LESSONS, *(f"- {_encode(text)}" for text in self.lessons)]
         lines += ["", ANSWER]

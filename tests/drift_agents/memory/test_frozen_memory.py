@@ -9,6 +9,7 @@ import pytest
 from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory, NoMemory, make_memory
 from drift_agents.memory.views import FrozenMemory, freeze
+from drift_agents.prompt.retrieval import retrieve_many
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.base import NoVerifier, make_verifier
 
@@ -49,6 +50,7 @@ def test_retrieval_is_unchanged(name: str) -> None:
     now = AgentClock(1, 3)
     assert ours.retrieve("a", None, now) == theirs.retrieve("a", None, now)
     assert contents(ours) == contents(theirs), "with the side effects that belong to reading"
+    assert retrieve_many(ours, ["b", "a"], 1, now) == retrieve_many(theirs, ["b", "a"], 1, now)
     assert (ours.name, ours.supervision) == (theirs.name, theirs.supervision)
     assert contents(copy.deepcopy(ours)) == contents(theirs)
 
@@ -81,6 +83,10 @@ def test_only_replacements_of_removed_records_are_written() -> None:
     frozen.remove([first.id])
     assert frozen.observe(make_experience(HOLE, 3, "elsewhere"), AgentClock(1, 3)) is None
     frozen.retrieve("a", None, AgentClock(1, 4))  # the next decision: the moment is over
+    assert frozen.observe(make_experience(HOLE, 4), AgentClock(1, 4)) is None
+    (known, *_) = frozen.same_transitions("a", "1")
+    frozen.remove([known.id])
+    retrieve_many(frozen, ["a"], None, AgentClock(1, 4))
     assert frozen.observe(make_experience(HOLE, 4), AgentClock(1, 4)) is None
     frozen.same_transitions("a", "1")
     frozen.remove([99])

@@ -16,6 +16,7 @@ from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.prompt.builder import FocusedMemory
+from drift_agents.prompt.retrieval import retrieve_many
 from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record
 from hypothesis import given
@@ -120,6 +121,36 @@ def test_retrieved_records_are_stored(name: str, history: list[Any]) -> None:
             assert all(0 < weight <= 1 for weight in answer.weights)
             assert all(known[record.id] == record for record in answer.records)
             assert len(set(answer.ids)) == len(answer.ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in MEMORIES.names()),
+        ("memory_bank", {"recalls": "all"}),
+        ("generative_agents", {"recalls": "all"}),
+        ("vanilla", {"order": "newest"}),
+        ("managed", {"store": "memory_bank"}),
+    ],
+)
+@given(
+    history=histories,
+    asked=st.lists(st.sampled_from(STATES), max_size=6),
+    k=st.sampled_from([None, 1, 3]),
+    first=st.sampled_from([None, *STATES]),
+)
+def test_many_states_are_answered_as_one_by_one(
+    name: str, options: dict[str, Any], history: list[Any], asked: list[str], k: int | None, first: str | None
+) -> None:
+    memory, other = make_memory(name, **options), make_memory(name, **options)
+    known = [("observe", state, "0", OUTCOMES[0]) for state in STATES]
+    replay(memory, [*known, *history])
+    replay(other, [*known, *history])
+    for now in (AgentClock(9, 99), AgentClock(9, 100), AgentClock(10, 101)):
+        if first is not None:
+            assert memory.retrieve(first, None, now) == other.retrieve(first, None, now)
+        assert list(retrieve_many(memory, asked, k, now)) == [other.retrieve(state, k, now) for state in asked]
+    assert contents(memory) == contents(other)
 
 
 @every_memory
