@@ -123,9 +123,12 @@ def test_a_killed_generate_continues_in_the_middle(tmp_path, monkeypatch):
 def test_an_index_of_another_catalogue_is_made_again(path):
     expected = open_index(Catalogue(path)).text.search("shirt")
     mark = get_index_path(path) / "mark.json"
+    own = mark.read_text()
     for text in (json.dumps({"version": 1, "fingerprint": "other", "size": 3}), "{", "[]"):
         mark.write_text(text)
         assert open_index(Catalogue(path)).text.search("shirt") == expected
+        assert mark.read_text() == own, "the one beside the catalogue, for the next process too"
+        assert sorted(file.name for file in path.parent.iterdir()) == ["a.sqlite", "a.sqlite.index"]
 
 
 @pytest.mark.parametrize("name", ["norms.npy", "vocabulary.json", "starts.npy", "listings.npy", "goals_human_ends.npy"])

@@ -20,7 +20,7 @@ from drift_agents.analysis.evidence import read_evidence
 from drift_agents.analysis.runs import read_run
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.folder import RunFolder, read_manifest
+from drift_agents.experiment.folder import RunFolder, check_merged, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
 from drift_agents.experiment.runner import Progress, run_experiment
@@ -132,6 +132,30 @@ def test_a_damaged_cell_is_refused_until_it_is_deleted(
         run_experiment(experiment, tmp_path / "whole", resume=True)
     file.unlink()
     assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
+
+
+def test_a_run_describes_each_player_once(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    names = ("memory", "verifier", "policy", "seed")
+    played = {tuple(row[name] for name in names) for row in read_rows(tmp_path / "whole" / "episodes.jsonl")}
+    players = read_manifest(tmp_path / "whole")["players"]
+    assert len({json.dumps(player) for player in players}) == len(players) == 6
+    assert {tuple(player[name] for name in names[:3]) for player in players} == {one[:3] for one in played}
+    assert len({one[3] for one in played}) == 2, "each played more than one seed"
+
+
+def test_a_file_that_cannot_be_read_is_named(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    for file, read in (
+        (cell_files(folder)[2], lambda: run_experiment(experiment, folder, resume=True)),
+        (folder / "episodes.jsonl", lambda: check_merged(folder, read_manifest(folder))),
+    ):
+        content = file.read_bytes()
+        file.unlink()
+        file.mkdir()
+        with pytest.raises(ExperimentError, match=f"{re.escape(file.name)}: cannot be read: Is a directory"):
+            read()
+        file.rmdir()
+        file.write_bytes(content)
 
 
 def test_changed_lines_are_not_reported(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:

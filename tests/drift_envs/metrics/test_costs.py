@@ -56,3 +56,16 @@ def test_the_interval_of_the_ratio_contains_the_true_value() -> None:
     assert found is not None
     assert found.low < 0.75 < found.high
     assert found.high - found.low < 0.1
+
+
+@pytest.mark.parametrize("constant", ["gain", "ceiling"])
+def test_where_gain_or_ceiling_alone_varies_the_ratio_has_an_interval(constant: str) -> None:
+    base, varied = np.full(20, 0.2), np.linspace(0.3, 0.5, 20)
+    gain, ceiling = (np.full(20, 0.4), varied) if constant == "gain" else (varied, np.full(20, 0.4))
+    found = recovery_ratio(base + gain, base, base + ceiling)
+    assert found is not None
+    assert found.n == 20
+    assert found.low < found.mean < found.high
+    fixed = recovery_ratio(base + 0.3, base, base + 0.4)
+    assert fixed is not None
+    assert fixed.low == fixed.mean == fixed.high == pytest.approx(0.75)

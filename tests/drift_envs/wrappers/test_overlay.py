@@ -8,7 +8,7 @@ import pytest
 
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers import DriftOverlay
-from drift_envs.wrappers.overlay import FORCE, GHOST, PRESENT, REACH, STRIP, draw_strip
+from drift_envs.wrappers.overlay import BAR, FORCE, GHOST, INK, MARGIN, NEEDLE, PRESENT, REACH, STRIP, draw_strip
 from tests.core_ids import CORE_IDS
 
 
@@ -176,6 +176,28 @@ def test_a_short_phase_is_wide_enough_for_its_name():
         assert len(present) >= least
 
 
+def columns(strip, colour):
+    """Where a colour stands in the strip's bar, from left to right."""
+    return np.flatnonzero((strip[-BAR - MARGIN : -MARGIN] == colour).all(axis=2).any(axis=0))
+
+
+def test_the_needle_stands_at_the_tick_and_each_phase_has_its_name():
+    env = gym.make(
+        "DriftFrozenLake-v0", schedule={"version": 1, "name": "n", "drifts": [{"at": 10, "set": {"slip": 0.5}}]}
+    )
+    env.reset(seed=0)
+    timeline, needles = env.get_wrapper_attr("timeline"), []
+    for tick in range(10):
+        strip = draw_strip(600, ("", ""), timeline, tick)
+        present = np.union1d(columns(strip, PRESENT), columns(strip, NEEDLE))
+        needles.append(columns(strip, NEEDLE).mean())
+        assert needles[-1] == pytest.approx(present[0] + (present[-1] - present[0]) * (tick + 0.5) / 10, abs=3)
+        names = columns(strip, INK)
+        assert (names < present[-1]).any(), "source"
+        assert (names > present[-1]).any(), "the drift after it"
+    assert needles == sorted(set(needles))
+
+
 def test_a_flag_that_moved_leaves_a_ghost():
     schedule = {"version": 1, "name": "g", "drifts": [{"at": 1, "set": {"goal_position": 0.3}}]}
     env = gym.make("DriftMountainCar-v0", schedule=schedule, render_mode="rgb_array", overlay=True)
@@ -197,6 +219,9 @@ def test_the_score_is_told():
     env.reset(seed=0)
     env.step(0)
     assert env.get_wrapper_attr("lines")()[0].endswith(", score 0"), "a car's score is its flag, not its rewards"
+    env.unwrapped.state = np.array([0.49, 0.06])
+    assert env.step(2)[2]
+    assert env.get_wrapper_attr("lines")()[0].endswith(", score 1")
     env.close()
 
 

@@ -253,3 +253,11 @@ def test_the_archive_holds_the_beliefs_at_any_time(history: list[str]) -> None:
 def test_other_values_than_probabilities_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         BeliefRule(**options)
+
+
+def test_a_conclusion_in_words_has_the_newest_record_that_supports_it() -> None:
+    attribute = BeliefAttribute(99)
+    for number, after in enumerate(("a", "b")):
+        attribute.learn(Event(written(number, after), 0.8, extracted=(("It leads on.", 0.8),)), BeliefRule(), same)
+    (conclusion,) = attribute.candidates
+    assert (conclusion.words, conclusion.record.id, conclusion.evidence) == ("It leads on.", 1, [0, 1])

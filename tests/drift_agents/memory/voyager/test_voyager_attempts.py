@@ -32,6 +32,13 @@ def test_marks_are_weights(walk) -> None:
     assert retrieve_weights(with_options(memory, failed=0.2), "b", 2)[3] == 0.2
 
 
+def test_a_removed_record_has_no_mark(walk) -> None:
+    memory = Voyager()
+    walk(memory, 0, "a1b2c", score=1.0)
+    memory.remove([0])
+    assert [memory.mark(number) for number in (0, 1)] == [None, True]
+
+
 def with_options(memory: Voyager, **options: Any) -> Voyager:
     """The same content under other options."""
     other = copy.deepcopy(memory)

@@ -64,6 +64,11 @@ def test_it_gives_up_after_so_many_misses(corridor, TableEnv) -> None:
     assert probed.cost == ProbeCost(steps=6, resets=3), "three replays of the whole way, no fall"
 
 
+def test_by_default_it_gives_up_after_twenty_misses(corridor, TableEnv) -> None:
+    probed = ReplayProber(TableEnv(corridor)).probe('"nowhere"', "1", ("0", "0"), 4)
+    assert probed.cost == ProbeCost(steps=40, resets=20)
+
+
 def test_running_out_of_time_is_neither_fall_nor_purchase(corridor, TableEnv) -> None:
     probed = ReplayProber(TableEnv(corridor, limit=2), attempts=1).probe('"b"', "1", ("0", "1", "1"), 1)
     assert probed.cost.falls == 0

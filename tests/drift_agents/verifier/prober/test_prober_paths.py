@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.verifier.paths import FADING, ROOM, TransitionGraph
+from drift_agents.verifier.paths import FADING, ROOM, ProbeTarget, TransitionGraph, TwinPosition, is_blind
 
 
 @pytest.fixture
@@ -43,3 +43,9 @@ class TestTransitionGraph:
         assert graph.path("s0", "s2") is None
         assert graph.path("new", "s6") == [("new", "1"), ("s5", "1")]
         assert graph.path("s1", "s2") == [("s1", "1")]
+
+
+@pytest.mark.parametrize(("states", "expected"), [(["a", "b"], False), (["b", "a"], True), ([], False)])
+def test_states_cannot_be_compared_where_the_episodes_began_apart(states, expected):
+    target = ProbeTarget("c", "1", ("0", "0"), states, 1)
+    assert is_blind(TwinPosition("x", ("0",), "a"), target) is expected
