@@ -17,6 +17,7 @@ from drift_agents.llm.budget import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, NoMemory, StepObserver, check_memory
 from drift_agents.memory.views import NO_ID, EpisodeView, MemoryAndEpisode
+from drift_agents.part_file import show_class
 from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, check_policy, history_length
 from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
@@ -92,13 +93,13 @@ class Agent:
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
         self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
-        check_memory(type(self.memory).__name__, self.memory)
+        check_memory(show_class(self.memory), self.memory)
         for kind, part, protocol in (
             ("verifier", self.verifier, Verifier),
             ("controller", self.controller, Controller),
             ("matching", self.matching, Matching),
         ):
-            check_protocol(kind, type(part).__name__, part, protocol)
+            check_protocol(kind, show_class(part), part, protocol)
         self.recall = Recall() if recall is None else recall
         self.environment = environment
         self.keep_trace = keep_trace

@@ -8,12 +8,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, PartError
 
 _PART_FILE = re.compile(r"(?P<path>.+\.py):(?P<attribute>\w+)(?:@(?P<sha256>[0-9a-f]{64}))?", re.ASCII | re.DOTALL)
+
+_MODULE = "drift_agents_part_"
+"""How the names of the files' modules begin."""
 
 
 class PartFile(NamedTuple):
@@ -68,7 +72,7 @@ class PartFile(NamedTuple):
         found = hashlib.sha256(content).hexdigest()
         if found != self.sha256:
             raise PartError(f"{self.path}: was changed: its SHA-256 should be {self.sha256}. Received {found}")
-        name = f"drift_agents_part_{found}"
+        name = f"{_MODULE}{found}"
         if name not in sys.modules:
             sys.modules[name] = self._execute(name, content)
         module = sys.modules[name]
@@ -148,3 +152,32 @@ def describe_error(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - foreign code too
         text = "its text cannot be read"
     return text if isinstance(error, ArgumentError) else f"{type(error).__name__}: {text}"
+
+
+def describe_failure(error: BaseException) -> str:
+    """An exception that was caught, in one line, with its kind if it is not one of ours.
+
+    If it comes from a part's file, the last line that ran there stands behind it, as in `(mine.py:6)`.
+
+    Example:
+        >>> describe_failure(KeyError("office"))
+        "KeyError: 'office'"
+    """
+    own = [
+        f" ({frame.f_code.co_filename}:{line})"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(_MODULE)
+    ]
+    return describe_error(error) + ("" if isinstance(error, ArgumentError) or not own else own[-1])
+
+
+def show_class(part: Any) -> str:
+    """The class of a part for a message, with its file: `mine.py:Memory`.
+
+    Example:
+        >>> show_class("a text")
+        'str'
+    """
+    kind = type(part)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) if kind.__module__.startswith(_MODULE) else None
+    return kind.__name__ if file is None else f"{file}:{kind.__name__}"

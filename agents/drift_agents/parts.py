@@ -16,7 +16,7 @@ from inspect import Parameter, iscoroutinefunction, isfunction, signature
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError, UnknownNameError
-from drift_agents.part_file import PartFile, describe_error, is_interruption
+from drift_agents.part_file import PartFile, describe_error, describe_failure, is_interruption, show_class
 from drift_agents.types import SUPERVISION
 from drift_envs.lazy import load_object
 
@@ -181,7 +181,7 @@ def refuse_result(kind: str, part: Any, method: str, rule: str, result: Any) -> 
         rule: what it should return.
     """
     shown = reprlib.repr(result)
-    return PartError(f"`{method}` of the {kind} {type(part).__name__!r} should return {rule}. Received {shown}")
+    return PartError(f"`{method}` of the {kind} {show_class(part)!r} should return {rule}. Received {shown}")
 
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -394,4 +394,4 @@ class Registry:
             part = (
                 _describe_point(self.kind, self._others()[name]) if file is None else f"{file.path}: {file.attribute!r}"
             )
-            raise PartError(f"{part} cannot be made: {describe_error(error)}") from error
+            raise PartError(f"{part} cannot be made: {describe_failure(error)}") from error

@@ -18,7 +18,7 @@ import numpy as np
 from drift_agents.analysis.withdrawn import Withdrawals
 from drift_agents.envs.facts.planner import mentions_end
 from drift_agents.errors import ArgumentError, PartError
-from drift_agents.part_file import describe_error, is_interruption
+from drift_agents.part_file import describe_failure, is_interruption
 from drift_agents.stores.base import check_call, check_service, read_texts, takes
 from drift_envs.checks import check_choice, check_count, check_integer, check_interval
 from drift_envs.envs.facts.model import (
@@ -349,7 +349,7 @@ class _Calls:
         if error is not None:
             if is_interruption(error):
                 raise error
-            described = str(error) if isinstance(error, PartError) else f"`{name}` raises {describe_error(error)}"
+            described = str(error) if isinstance(error, PartError) else f"`{name}` raises {describe_failure(error)}"
             raise PartError(f"{self.name}: {described}") from error
         self._times.setdefault(name, []).append(time.perf_counter() - start)
         return result

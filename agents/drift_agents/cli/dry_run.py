@@ -1,11 +1,12 @@
-"""The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost."""
+"""The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
+
+One without is `drift_agents.cli.playing_time`'s.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,14 +15,14 @@ import numpy as np
 from rich.console import Console
 
 from drift_agents.analysis.table import Table, print_table
-from drift_agents.cli.run import ProgressBars
+from drift_agents.cli.playing_time import print_playing_time
 from drift_agents.errors import ContextLengthError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells, read_members
 from drift_agents.experiment.players import needs_model, prices_of, takes_model
-from drift_agents.experiment.runner import Progress
-from drift_agents.experiment.workers import count_cores
+from drift_agents.experiment.runner import name_failures
+from drift_agents.interruption import one_process
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
 from drift_agents.llm.service import Service
@@ -30,116 +31,6 @@ from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.prompt.view import PromptView
 from drift_agents.registry import POLICIES
 from drift_envs.command_line import Verbosity
-from drift_envs.schedule.yaml import split_suffix
-
-
-class PlayingTime(NamedTuple):
-    """What the schedules of one file would take.
-
-    Args:
-        schedule: the file's name; in a sweep the schedule with the swept value.
-        cells: how many.
-        episodes: of all these cells.
-        seconds: processor time of all these cells.
-    """
-
-    schedule: str
-    cells: int
-    episodes: int
-    seconds: float
-
-
-def measure(experiment: Experiment, progress: Progress | None = None) -> list[PlayingTime]:
-    """Play one cell of every agent and reference on one schedule of each file; the lines are thrown away.
-
-    All of it takes about `MEASURED_SECONDS`: of longer cells the first episodes are played, and the others counted.
-
-    Args:
-        experiment: an experiment without language models.
-        progress: callbacks for each file, which count the cells.
-
-    Raises:
-        DriftAgentsError: if a part cannot be made.
-    """
-    files: dict[str, dict[tuple[object, ...], list[Cell]]] = {}
-    for cell in plan_cells(experiment):
-        file = split_suffix(cell.schedule)[0] if cell.change is None else cell.place
-        player = (cell.labels, cell.decision.labels, cell.reference)
-        files.setdefault(file, {}).setdefault(player, []).append(cell)
-    bars = Progress() if progress is None else progress
-    for file, players in files.items():
-        bars.begin(file, len(players))
-    limit = MEASURED_SECONDS / max(1, sum(map(len, files.values())))
-    return [_measure_file(experiment, file, list(players.values()), bars, limit) for file, players in files.items()]
-
-
-def _measure_file(
-    experiment: Experiment, file: str, players: Sequence[Sequence[Cell]], progress: Progress, limit: float
-) -> PlayingTime:
-    episodes, seconds = 0, 0.0
-    _play(experiment, players[0][0], 0.0)  # modules, catalogues and tables, which a process loads once
-    for cells in players:
-        count, taken = _play(experiment, cells[len(cells) // 2], limit)
-        episodes += count * len(cells)
-        seconds += taken * len(cells)
-        progress.advance(file, 1)
-    return PlayingTime(file, sum(map(len, players)), episodes, seconds)
-
-
-def _play(experiment: Experiment, cell: Cell, limit: float) -> tuple[int, float]:
-    """The episodes of a cell and the processor time that they take, by those that end within a limit of seconds."""
-    settings = experiment.settings_of(cell.schedule)
-    begin, played = _processor_time(), 0
-    first = begin
-    with closing(play(cell, settings)) as rows:
-        for _ in rows:
-            played += 1
-            if played == 1:
-                first = _processor_time()  # what an agent makes once is not counted for each episode
-            if _processor_time() - begin >= limit:
-                break
-        else:
-            return played, _processor_time() - begin
-    taken = _processor_time() - begin
-    setup = make_setup(cell, settings)
-    setup.env.close()
-    count = len(setup.episodes) + (0 if setup.training_phase is None else len(setup.training_phase.tasks))
-    each = taken if played == 1 else (begin + taken - first) / (played - 1)
-    return max(count, played), taken + each * max(0, count - played)
-
-
-def _processor_time() -> float:
-    """Seconds of this process and of those that it has waited for: agents can play in a process of their own."""
-    return sum(os.times()[:4])
-
-
-def print_playing_time(experiment: Experiment, jobs: int | None, console: Console, verbosity: Verbosity) -> None:
-    """Print cells, episodes and minutes, before an experiment is played.
-
-    Args:
-        experiment: an experiment without language models.
-        jobs: how many cells are played at the same time; `None` for one a core.
-        console: where the table is printed.
-        verbosity: quiet ones print no progress.
-    """
-    with ProgressBars(None, verbosity) as bars:
-        rows = measure(experiment, bars)
-    table = Table(experiment.name, ("schedule", "cells", "episodes", "CPU minutes"))
-    all_rows = PlayingTime("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
-    for row in (*rows, all_rows):
-        table.add(row.schedule, f"{row.cells:,}", f"{row.episodes:,}", f"{row.seconds / 60:.1f}")
-    print_table(console, table)
-    at_once = min(jobs or count_cores(), count_cores(), all_rows.cells)
-    minutes = all_rows.seconds / 60 / at_once
-    console.print(f"minutes  {minutes:.1f} on {at_once} {'core' if at_once == 1 else 'cores'} that do nothing else")
-    console.print(
-        "One cell of each agent and reference was played for each schedule file, of long ones the first episodes, and "
-        "its lines thrown away; other cells can take more or less. Nothing was written."
-    )
-
-
-MEASURED_SECONDS = 30.0
-"""Processor time of all that is played of an experiment without language models, beside what cells make once."""
 
 SAMPLE, SAMPLE_STEPS = 4, 150
 """Episodes that every agent plays on every schedule, for the number of requests and their lengths; it stops earlier
@@ -306,10 +197,11 @@ def _estimate_agents(experiment: Experiment, place: str, memory: str, agents: Se
         spec = setup.env.env.spec
         training = 0 if setup.training_phase is None else len(setup.training_phase.tasks)
         played: list[int] = []
-        for row in islice(play(player, settings, service=service), SAMPLE):
-            played.append(row["steps"])
-            if sum(played) >= SAMPLE_STEPS:
-                break
+        with one_process(), name_failures(player):
+            for row in islice(play(player, settings, service=service), SAMPLE):
+                played.append(row["steps"])
+                if sum(played) >= SAMPLE_STEPS:
+                    break
         service.close()
         steps = sum(played) / len(played)
         limit = steps if spec is None or spec.max_episode_steps is None else spec.max_episode_steps

@@ -82,6 +82,11 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         return self.env.step(action)
 
     @property
+    def steps(self) -> int:
+        """The interactions so far."""
+        return self._steps
+
+    @property
     def tick(self) -> int:
         """The tick of the next interaction."""
         return self.tick_of(self._steps)

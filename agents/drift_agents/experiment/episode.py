@@ -96,7 +96,7 @@ def make_setup(
     Args:
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
-        env: the environment of another cell of this place and seed, for setups that play nothing.
+        env: an environment of this place, reset with the cell's seed; of another cell for setups that play nothing.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
@@ -176,6 +176,7 @@ def play(
     settings: ScheduleSettings,
     on_episode: OnEpisode | None = None,
     service: Service | None = None,
+    env: EvaluationWrapper | None = None,
 ) -> Generator[dict[str, Any], None, None]:
     """Play a cell: the training phase first, if there is one, then the test.
 
@@ -185,11 +186,12 @@ def play(
         settings: the experiment's settings for the cell's schedule.
         on_episode: called after every episode.
         service: the service of language models, if there are any.
+        env: an environment of this place, reset with the cell's seed; made if not given, closed in any case.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
     """
-    setup = make_setup(cell, settings, service)
+    setup = make_setup(cell, settings, service, env)
     try:
         evaluator = EpisodeEvaluator(setup.env, setup.matching)
         for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):

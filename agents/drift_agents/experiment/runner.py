@@ -305,7 +305,7 @@ def _play_cell(
             f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
             f"{'; '.join(differences)}"
         )
-    with one_process(), _named(cell):
+    with one_process(), name_failures(cell):
         steps = None if trace == "none" else CellTrace(cell, trace)
         warnings: list[str] = []
 
@@ -320,8 +320,12 @@ def _play_cell(
 
 
 @contextmanager
-def _named(cell: Cell) -> Iterator[None]:
-    """Put a cell's name before what goes wrong in it."""
+def name_failures(cell: Cell) -> Iterator[None]:
+    """Put a cell's name before what goes wrong in it.
+
+    Raises:
+        ExperimentError: with the cell's name; of an error of foreign code with its kind and place.
+    """
     try:
         yield
     except DriftAgentsError as error:
@@ -378,7 +382,7 @@ def describe(
         "players": players,
         "cells": len(cells),
     }
-    return manifest, {cell.key: lengths[cell.place] + _training_episodes(experiment, cell) for cell in cells}
+    return manifest, {cell.key: lengths[cell.place] + count_training(experiment, cell) for cell in cells}
 
 
 def _describe_stages(experiment: Experiment, cell: Cell) -> dict[str, Any]:
@@ -394,7 +398,8 @@ def _describe_stages(experiment: Experiment, cell: Cell) -> dict[str, Any]:
     return described
 
 
-def _training_episodes(experiment: Experiment, cell: Cell) -> int:
+def count_training(experiment: Experiment, cell: Cell) -> int:
+    """The episodes of a cell before the test."""
     training = experiment.settings_of(cell.schedule).training
     return training.episodes * training.epochs if training is not None and has_training(cell, training) else 0
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine, resolve_embedding
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
-from drift_agents.part_file import describe_error, is_interruption
+from drift_agents.part_file import describe_failure, is_interruption, show_class
 from drift_agents.parts import check_methods, check_signature, read_named
 from drift_agents.registry import STORES
 
@@ -117,7 +117,7 @@ def _as_store(given: Any) -> StoreProtocol | None:
         # The `add` of a store takes metadata always, that of a service only if they are given.
         second = next(islice(signature(given.add).parameters.values(), 1, None), None)
         if second is not None and second.name == "metadata" and second.default is Parameter.empty:
-            whose = f"the store {type(given).__name__!r}"
+            whose = f"the store {show_class(given)!r}"
             for protocol in (StoreProtocol, ListedStore, UpdatedStore):
                 if isinstance(given, protocol):
                     check_methods(whose, given, protocol)
@@ -134,7 +134,7 @@ def check_service(service: Any, **optional: tuple[str, ...]) -> None:
     Raises:
         PartError: if it lacks `add` or `search`, or a method takes other arguments.
     """
-    whose = f"the memory service {type(service).__name__!r}"
+    whose = f"the memory service {show_class(service)!r}"
     if missing := [method for method in ("add", "search") if not hasattr(service, method)]:
         raise PartError(f"{whose} should have add(text) and search(query, k). Missing: {', '.join(missing)}")
     takes_metadata = takes(service.add, "metadata")
@@ -257,8 +257,8 @@ class ServiceStore:
         except BaseException as error:
             if is_interruption(error):
                 raise
-            described = str(error) if isinstance(error, PartError) else f"`{method}` raises {describe_error(error)}"
-            raise PartError(f"the memory service {type(self.service).__name__}: {described}") from error
+            described = str(error) if isinstance(error, PartError) else f"`{method}` raises {describe_failure(error)}"
+            raise PartError(f"the memory service {show_class(self.service)}: {described}") from error
 
     def add(self, text: str, metadata: Mapping[str, Scalar]) -> str:
         """Store a text with a tag; returns the id of a new entry."""

@@ -1,10 +1,16 @@
-"""`--dry-run` of an experiment without language models: of long cells the first episodes are played."""
+"""`--dry-run` of an experiment without language models: it ends in time, and names what fails."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
-from drift_agents.cli import dry_run
+from drift_agents.cli import playing_time
+from drift_agents.cli.app import main
 from drift_agents.experiment.loader import load_experiment
+
+pytestmark = pytest.mark.integration
 
 CHANGES = {
     "seeds": 2,
@@ -14,24 +20,113 @@ CHANGES = {
 }
 
 
-@pytest.mark.integration
 def test_episodes_that_are_not_played_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = load_experiment("desk", CHANGES)
     played: list[int] = []
-    true_play = dry_run.play
+    true_play = playing_time.play
 
-    def count(*arguments):
-        for row in true_play(*arguments):
+    def count(*arguments, **options):
+        for row in true_play(*arguments, **options):
             played[-1] += 1
             yield row
 
-    monkeypatch.setattr(dry_run, "play", lambda *arguments: (played.append(0), count(*arguments))[1])
-    whole = [(row.schedule, row.cells, row.episodes) for row in dry_run.measure(experiment)]
+    monkeypatch.setattr(
+        playing_time, "play", lambda *arguments, **options: (played.append(0), count(*arguments, **options))[1]
+    )
+    whole = [(row.schedule, row.cells, row.episodes) for row in playing_time.measure(experiment)]
     most = sum(played)
-    played.clear()
-    monkeypatch.setattr(dry_run, "MEASURED_SECONDS", 0.0)
-    rows = dry_run.measure(experiment)
-    assert [(row.schedule, row.cells, row.episodes) for row in rows] == whole
-    assert set(played) == {1}
-    assert sum(played) < most
-    assert all(row.seconds > 0 for row in rows)
+    for seconds, fewest in ((0.3, 1), (0.0, 0)):
+        played.clear()
+        monkeypatch.setattr(playing_time, "MEASURED_SECONDS", seconds)
+        rows = playing_time.measure(experiment)
+        assert [(row.schedule, row.cells, row.episodes) for row in rows] == whole
+        assert fewest <= sum(played) < most
+        assert all(row.seconds + row.waiting > 0 for row in rows)
+
+
+SLOW = '''
+import time
+from drift_agents import make_memory
+
+class Service:
+    """Answers after a while."""
+
+    def __init__(self):
+        self.texts = []
+
+    def add(self, text):
+        self.texts.append(text)
+
+    def search(self, query, k):
+        time.sleep(0.4)
+        return self.texts[-k:]
+
+
+class Broken(Service):
+    """Fails at the third text."""
+
+    def search(self, query, k):
+        return self.texts[-k:] if len(self.texts) < 3 else self.texts["office"]
+
+
+class Odd(Service):
+    """Returns no texts."""
+
+    def search(self, query, k):
+        return 7 if len(self.texts) > 2 else []
+
+
+class Whole:
+    """Fails at its first record."""
+
+    name, supervision = "mine", "none"
+
+    def __init__(self):
+        self._inner = make_memory("vanilla")
+        for method in ("same_transitions", "records", "remove", "insert_summary", "end_episode", "retrieve"):
+            setattr(self, method, getattr(self._inner, method))
+
+    def observe(self, experience, now):
+        raise KeyError("office")
+'''
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(SLOW)
+    return tmp_path
+
+
+def test_a_slow_memory_of_ones_own_ends_in_time(
+    mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Episodes are cut, and players that are not reached are counted: 3 of them take about 0.4 s a step."""
+    monkeypatch.setattr(playing_time, "MEASURED_SECONDS", 2.0)
+    given = ["--memory", "mine.py:Service", "--schedules", "house/keys,house/tidy", "--seeds", "2"]
+    before = time.monotonic()
+    assert main(["run", "house", *given, "--dry-run"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "of 8 were played; the others are counted by the episodes of these" in text
+    assert "minutes more if a service of the agents was waited for" in text
+    assert time.monotonic() - before < 60, "one of the 8 players alone would take minutes"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Broken", "the memory service mine.py:Broken: `search` raises TypeError: list indices must be integers or "),
+        ("Odd", "the memory service mine.py:Odd: `search` should return a list of texts. Received int"),
+        ("Whole", "KeyError: 'office' (mine.py:"),
+    ],
+)
+def test_what_fails_in_a_dry_run_is_one_line_with_the_file(
+    mine: Path, capsys: pytest.CaptureFixture[str], name: str, words: str
+) -> None:
+    given = ["--memory", f"mine.py:{name}", "--schedules", "frozen_lake/explicit", "--seeds", "1"]
+    assert main(["run", "glove-quick", *given, "--dry-run"]) == 1
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("drift-agents: frozen_lake-")
+    assert words in line
+    if name == "Broken":
+        assert "(mine.py:" in line
