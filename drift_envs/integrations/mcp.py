@@ -44,8 +44,15 @@ _SHOWN = {
     "episode": {"type": "integer", "description": "its number, from 0"},
     "step": {"type": "integer", "description": "the actions taken in this episode"},
     "error": _TEXT | {"description": "why the environment has refused the last action; absent if it has not"},
+    "tools": {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "the tools of a service desk, each with its JSON Schema; absent elsewhere",
+    },
 }
 """The result of every tool, as JSON Schema."""
+
+_OPTIONAL = ("error", "tools")
 
 _ACTION = _TEXT | {"description": "one of `actions`, or another action of the environment, as text"}
 
@@ -224,7 +231,7 @@ def describe(
 
 
 _TOOLS = {
-    name: describe(name, about, properties, _SHOWN, [key for key in _SHOWN if key != "error"], reads)
+    name: describe(name, about, properties, _SHOWN, [key for key in _SHOWN if key not in _OPTIONAL], reads)
     for name, about, properties, reads in (
         ("reset", "Begin the next episode.", {}, False),
         ("act", "Take an action of the present episode.", {"action": _ACTION}, False),

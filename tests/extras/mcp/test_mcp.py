@@ -173,6 +173,28 @@ def test_the_shop_is_used_through_texts():
     life.close()
 
 
+@pytest.mark.parametrize("env_id", ["DriftTools-v0", "DriftFacts-v0", "DriftWebShop-v0", "DriftRepository-v0"])
+def test_every_key_of_a_result_is_in_the_output_schema(env_id):
+    async def client():
+        command = ["-m", "drift_envs", "mcp", env_id]
+        async with (
+            stdio_client(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))) as streams,
+            ClientSession(*streams) as session,
+        ):
+            await session.initialize()
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            shown = data(await session.call_tool("reset", {}))
+            for name, given in (("act", {"action": shown["actions"][-1]}), ("act", {"action": "no such action"})):
+                result = await session.call_tool(name, given)
+                if not result.isError:
+                    assert tools[name].outputSchema["properties"].keys() >= result.structuredContent.keys()
+            assert tools["reset"].outputSchema["properties"].keys() >= shown.keys()
+            return shown
+
+    shown = anyio.run(client)
+    assert ("tools" in shown) == (env_id in ("DriftTools-v0", "DriftRepository-v0"))
+
+
 def test_nothing_that_is_shown_names_the_drift(schedule):
     ended = []
     life = TextLifetime("DriftFrozenLake-v0", schedule=schedule, on_episode=ended.append)
